@@ -1,0 +1,273 @@
+"""Builds the command line tools of the local environment from their Go modules, once, into the user's cache.
+
+Each folder of `emulator/tools/` is a module that pins one set of tools by `go.mod` and `go.sum`; tools that share a
+Kubernetes version share one module, so that what they have in common is compiled once. A built tool lies in a folder
+named after the content of its module files: a changed pin builds anew, an unchanged one costs nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.paths import Paths
+from emulator.progress import Progress
+
+PULUMI_VERSION = "3.230.0"
+"""Version of the Pulumi command that is built where none is installed, and the oldest installed one that is accepted."""
+
+KUBERNETES_VERSION = "1.34.2"
+
+PULUMI_SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
+
+OLDEST_KUBECTL = (1, 27)
+"""kubectl 1.27 is the first with kustomize 5, which renders the upstream manifests."""
+
+
+class ToolchainError(Exception):
+    """A tool cannot be built or found; the message says what to install or to look at."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One executable: its file name, the Go package it is built from, and its linker settings (`-X` values)."""
+
+    name: str
+    package: str
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Module:
+    """Tools that are built from one `emulator/tools/<folder>/go.mod`."""
+
+    folder: str
+    tools: tuple[Tool, ...]
+
+    def named(self, name: str) -> Tool:
+        return next(tool for tool in self.tools if tool.name == name)
+
+
+_KUBERNETES_VARIABLES = (
+    f"k8s.io/component-base/version.gitVersion=v{KUBERNETES_VERSION}",
+    f"k8s.io/component-base/version.gitMajor={KUBERNETES_VERSION.split('.')[0]}",
+    f"k8s.io/component-base/version.gitMinor={KUBERNETES_VERSION.split('.')[1]}",
+)
+
+
+def _kubernetes(name: str) -> Tool:
+    return Tool(name, f"k8s.io/kubernetes/cmd/{name}", _KUBERNETES_VARIABLES)
+
+
+PULUMI = Module(
+    "pulumi",
+    (
+        Tool(
+            "pulumi",
+            "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+            (f"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{PULUMI_VERSION}",),
+        ),
+    ),
+)
+LANGUAGE_HOST = Module(
+    "language",
+    (Tool("pulumi-language-python", f"{PULUMI_SDK_MODULE}/python/cmd/pulumi-language-python"),),
+)
+CLUSTER = Module(
+    "cluster",
+    (
+        Tool("etcd", "go.etcd.io/etcd/server/v3"),
+        _kubernetes("kube-apiserver"),
+        _kubernetes("kube-controller-manager"),
+        _kubernetes("kube-scheduler"),
+        _kubernetes("kubectl"),
+        Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+        Tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
+    ),
+)
+KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
+
+EXEC_SCRIPT = "pulumi-language-python-exec"
+"""Script that the Python language host starts a program with; it comes with the SDK module of the command's version."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """A tool and the module that it is built from."""
+
+    module: Module
+    tool: Tool
+
+
+class Toolchain:
+    """Provides tools in `paths.bin`, from what is installed where that is recent enough, else built from source."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._modules = Path(__file__).resolve().parent / "tools"
+
+    def missing(self, cluster: bool) -> list[Need]:
+        """Return the tools that are still to be built: the engine's, kubectl, and with `cluster` the control plane's."""
+        return [need for need in self._needs(cluster) if not self._built(need).exists()]
+
+    def install(self, cluster: bool, progress: Progress) -> None:
+        """Build what is missing, one progress step each, and link everything into `paths.bin`.
+
+        Raises ToolchainError when Go is absent or too old, or a build fails.
+        """
+        missing = self.missing(cluster)
+        if missing:
+            self._check_go({need.module for need in missing})
+        for need in missing:
+            with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
+                self._build(need)
+        self._link(self._needs(cluster))
+
+    def module_folder(self, module: Module, path: str) -> Path:
+        """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
+        shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
+        if not shown:
+            self._go(module, ["mod", "download", path])
+            shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
+        return Path(shown)
+
+    def module_version(self, module: Module, path: str) -> str:
+        """Return the version of module `path` that `module` pins, as in `v0.15.2`."""
+        return self._go(module, ["list", "-m", "-f", "{{.Version}}", path]).strip()
+
+    def _needs(self, cluster: bool) -> list[Need]:
+        needs: list[Need] = []
+        if installed_pulumi() is None:
+            needs.append(Need(PULUMI, PULUMI.named("pulumi")))
+            needs.append(Need(LANGUAGE_HOST, LANGUAGE_HOST.named("pulumi-language-python")))
+        if installed_kubectl() is None:
+            needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
+        if cluster:
+            needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
+            needs += [Need(KWOK, tool) for tool in KWOK.tools]
+        return needs
+
+    def _folder(self, module: Module) -> Path:
+        source = self._modules / module.folder
+        digest = hashlib.sha256()
+        for name in ("go.mod", "go.sum"):
+            digest.update((source / name).read_bytes())
+        for tool in module.tools:
+            digest.update(repr(tool).encode())
+        return self._paths.cache / "tools" / f"{module.folder}-{digest.hexdigest()[:16]}"
+
+    def _built(self, need: Need) -> Path:
+        return self._folder(need.module) / need.tool.name
+
+    def _build(self, need: Need) -> None:
+        target = self._built(need)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(target.parent / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if target.exists():
+                return
+            unfinished = target.with_suffix(".unfinished")
+            flags = " ".join(["-s", "-w", *(f"-X {variable}" for variable in need.tool.variables)])
+            build = ["build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", str(unfinished)]
+            self._go(need.module, [*build, need.tool.package])
+            os.replace(unfinished, target)
+
+    def _link(self, needs: Iterable[Need]) -> None:
+        wanted = {need.tool.name: self._built(need) for need in needs}
+        if "pulumi-language-python" in wanted:
+            wanted[EXEC_SCRIPT] = self._exec_script()
+        self._paths.bin.mkdir(parents=True, exist_ok=True)
+        for name, target in wanted.items():
+            link = self._paths.bin / name
+            if not link.is_symlink() or Path(os.readlink(link)) != target:
+                link.unlink(missing_ok=True)
+                link.symlink_to(target)
+        for name in ("pulumi", "pulumi-language-python", EXEC_SCRIPT, "kubectl"):
+            if name not in wanted:
+                (self._paths.bin / name).unlink(missing_ok=True)
+
+    def _exec_script(self) -> Path:
+        script = self._folder(PULUMI) / EXEC_SCRIPT
+        if not script.exists():
+            source = self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
+            unfinished = script.with_suffix(".unfinished")
+            shutil.copyfile(source, unfinished)
+            unfinished.chmod(unfinished.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            os.replace(unfinished, script)
+        return script
+
+    def _check_go(self, modules: Iterable[Module]) -> None:
+        wanted = max(_go_directive(self._modules / module.folder / "go.mod") for module in modules)
+        text = ".".join(str(part) for part in wanted)
+        go = shutil.which("go")
+        if go is None:
+            raise ToolchainError(f"Go is needed to build the local tools and is not on PATH: install Go {text} or later")
+        shown = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
+        found = _version(shown)
+        if found is None or found < wanted:
+            raise ToolchainError(f"Go {text} or later is needed to build the local tools; found: {shown.strip()}")
+
+    def _go(self, module: Module, arguments: Sequence[str]) -> str:
+        environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
+        command = ["go", *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self._modules / module.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode != 0:
+            tail = "\n".join(done.stderr.strip().splitlines()[-15:])
+            raise ToolchainError(
+                f"`{' '.join(command)}` failed in emulator/tools/{module.folder}:\n{tail}\n"
+                "Check that the Go module proxy can be reached (`go env GOPROXY`) and run the command again; "
+                "what is already built stays."
+            )
+        return done.stdout
+
+
+def installed_pulumi() -> Path | None:
+    """Return the `pulumi` on PATH when it is recent and its Python language host stands beside it, else None."""
+    command = shutil.which("pulumi")
+    if command is None or shutil.which("pulumi-language-python") is None:
+        return None
+    found = _version(_output([command, "version"]))
+    wanted = tuple(int(part) for part in PULUMI_VERSION.split("."))
+    return Path(command) if found is not None and found >= wanted else None
+
+
+def installed_kubectl() -> Path | None:
+    """Return the `kubectl` on PATH when it is recent enough, else None."""
+    command = shutil.which("kubectl")
+    if command is None:
+        return None
+    found = _version(_output([command, "version", "--client"]))
+    return Path(command) if found is not None and found[:2] >= OLDEST_KUBECTL else None
+
+
+def _output(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL).stdout
+
+
+def _version(text: str) -> tuple[int, ...] | None:
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(part or 0) for part in found.groups()) if found else None
+
+
+def _go_directive(go_mod: Path) -> tuple[int, ...]:
+    found = re.search(r"^go (\S+)$", go_mod.read_text(), re.MULTILINE)
+    version = _version(found.group(1)) if found else None
+    if version is None:
+        raise ToolchainError(f"{go_mod} has no `go` line")
+    return version
