@@ -96,7 +96,7 @@ CLUSTER = Module(
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
-"""Script that the Python language host starts a program with; it comes with the SDK module of the command's version."""
+"""Script that the Python language host looks for beside itself; it comes with the SDK module of the command's version."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +145,10 @@ class Toolchain:
 
     def _needs(self, cluster: bool) -> list[Need]:
         needs: list[Need] = []
-        if installed_pulumi() is None:
+        if installed_pulumi(self._paths.cache) is None:
             needs.append(Need(PULUMI, PULUMI.named("pulumi")))
             needs.append(Need(LANGUAGE_HOST, LANGUAGE_HOST.named("pulumi-language-python")))
-        if installed_kubectl() is None:
+        if installed_kubectl(self._paths.cache) is None:
             needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
@@ -195,7 +195,7 @@ class Toolchain:
                 (self._paths.bin / name).unlink(missing_ok=True)
 
     def _exec_script(self) -> Path:
-        script = self._folder(PULUMI) / EXEC_SCRIPT
+        script = self._folder(LANGUAGE_HOST) / EXEC_SCRIPT
         if not script.exists():
             source = self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
             unfinished = script.with_suffix(".unfinished")
@@ -209,7 +209,9 @@ class Toolchain:
         text = ".".join(str(part) for part in wanted)
         go = shutil.which("go")
         if go is None:
-            raise ToolchainError(f"Go is needed to build the local tools and is not on PATH: install Go {text} or later")
+            raise ToolchainError(
+                f"Go is needed to build the local tools and is not on PATH: install Go {text} or later"
+            )
         shown = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
         found = _version(shown)
         if found is None or found < wanted:
@@ -237,23 +239,32 @@ class Toolchain:
         return done.stdout
 
 
-def installed_pulumi() -> Path | None:
-    """Return the `pulumi` on PATH when it is recent and its Python language host stands beside it, else None."""
-    command = shutil.which("pulumi")
-    if command is None or shutil.which("pulumi-language-python") is None:
+def installed_pulumi(cache: Path) -> Path | None:
+    """Return the user's own `pulumi` on PATH when it is recent and its Python language host is there too, else None."""
+    command = _installed("pulumi", cache)
+    if command is None or _installed("pulumi-language-python", cache) is None:
         return None
-    found = _version(_output([command, "version"]))
+    found = _version(_output([str(command), "version"]))
     wanted = tuple(int(part) for part in PULUMI_VERSION.split("."))
-    return Path(command) if found is not None and found >= wanted else None
+    return command if found is not None and found >= wanted else None
 
 
-def installed_kubectl() -> Path | None:
-    """Return the `kubectl` on PATH when it is recent enough, else None."""
-    command = shutil.which("kubectl")
+def installed_kubectl(cache: Path) -> Path | None:
+    """Return the user's own `kubectl` on PATH when it is recent enough, else None."""
+    command = _installed("kubectl", cache)
     if command is None:
         return None
-    found = _version(_output([command, "version", "--client"]))
-    return Path(command) if found is not None and found[:2] >= OLDEST_KUBECTL else None
+    found = _version(_output([str(command), "version", "--client"]))
+    return command if found is not None and found[:2] >= OLDEST_KUBECTL else None
+
+
+def _installed(name: str, cache: Path) -> Path | None:
+    """Return the first executable of this name on PATH that is not one of ours (`make env` puts those on PATH too)."""
+    for folder in os.get_exec_path():
+        found = shutil.which(name, path=folder)
+        if found is not None and not Path(found).resolve().is_relative_to(cache):
+            return Path(found)
+    return None
 
 
 def _output(command: Sequence[str]) -> str:

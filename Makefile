@@ -1,0 +1,64 @@
+# `make help` lists the targets. STACK chooses the stack (default dev); KUBECONFIG=<file> on the command line
+# chooses a cluster of your own instead of the local one.
+STACK ?= dev
+PYTHON ?= python3
+VENV := .venv
+ENVIRONMENT := $(VENV)/.installed
+KUBECONFIG_OPTION := $(if $(filter command line,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
+EMULATOR := $(VENV)/bin/python -m emulator
+OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
+
+.DEFAULT_GOAL := help
+.PHONY: help up preview refresh destroy down status env test lint types unit local bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+
+up: $(ENVIRONMENT) ## stand the platform up: build what is missing, start the local cluster, pulumi up, report
+	@$(EMULATOR) up $(OPTIONS)
+
+preview: $(ENVIRONMENT) ## show what `make up` would change
+	@$(EMULATOR) preview $(OPTIONS)
+
+refresh: $(ENVIRONMENT) ## compare the stack's state with the cluster
+	@$(EMULATOR) refresh $(OPTIONS)
+
+destroy: $(ENVIRONMENT) ## remove what the stack manages
+	@$(EMULATOR) destroy $(OPTIONS)
+
+down: $(ENVIRONMENT) ## stop the local cluster (its data stays; `make clean` forgets it)
+	@$(EMULATOR) down
+
+clean: $(ENVIRONMENT) ## stop the local cluster and forget its data and the local stacks
+	@$(EMULATOR) down --purge
+
+status: $(ENVIRONMENT) ## tell what runs and what the platform holds
+	@$(EMULATOR) status $(OPTIONS)
+
+env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$$(make -s env)"
+	@$(EMULATOR) env $(OPTIONS)
+
+test: lint types unit local ## run everything: lint, types, unit tests, tests against a local cluster
+
+lint: $(ENVIRONMENT) ## check format and style
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+
+types: $(ENVIRONMENT) ## check types
+	$(VENV)/bin/mypy
+
+unit: $(ENVIRONMENT) ## run the tests that need no cluster
+	$(VENV)/bin/python -m pytest tests/unit tests/emulator
+
+local: $(ENVIRONMENT) ## run the tests against a local cluster of their own
+	$(VENV)/bin/python -m pytest tests/local
+
+bench: $(ENVIRONMENT) ## print ratios of the engine against kubectl at 10, 100 and 300 teams
+	$(VENV)/bin/python -m tests.bench
+
+$(ENVIRONMENT): requirements.lock
+	@echo "installing the Python packages of requirements.lock into $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=<interpreter>")'
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@

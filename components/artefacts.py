@@ -1,0 +1,97 @@
+"""Where the catalogue's bytes come from: a mirror's folder, a mirror's address, or upstream itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from components.catalogue import Artefact
+
+_TIMEOUT = 30.0
+"""Seconds for each answer of a server that holds artefacts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What a component installs of an upstream: the text of its manifest file, and its images by container name."""
+
+    manifest: str
+    images: Mapping[str, str]
+
+
+class ArtefactError(RuntimeError):
+    """An artefact cannot be had or is not what the catalogue says; the message names it and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mirror:
+    """A site's own copies of what upstreams publish.
+
+    artefacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
+        files; None for upstream.
+    images: a registry prefix that takes the place of each image's registry host; None for upstream.
+    """
+
+    artefacts: str | None = None
+    images: str | None = None
+
+    def locate(self, artefact: Artefact) -> str:
+        """Return the file or the address that an artefact is read from."""
+        if self.artefacts is None:
+            return artefact.url
+        if self.artefacts.startswith("https://"):
+            return f"{self.artefacts}/{artefact.file}"
+        return str(Path(self.artefacts) / artefact.file)
+
+    def release(self, artefact: Artefact) -> Release:
+        """Return an artefact with its images as they are pulled; raises ArtefactError as `read` does."""
+        images = {container: self.image(reference) for container, reference in artefact.images.items()}
+        return Release(manifest=self.read(artefact), images=images)
+
+    def read(self, artefact: Artefact) -> str:
+        """Return an artefact's text.
+
+        Raises ArtefactError when it is absent, cannot be fetched within bounds, or has another digest than recorded.
+        """
+        location = self.locate(artefact)
+        content = _fetch(location, artefact) if location.startswith("https://") else _load(Path(location), artefact)
+        digest = hashlib.sha256(content).hexdigest()
+        if artefact.sha256 is not None and digest != artefact.sha256:
+            raise ArtefactError(
+                f"{location} is not {artefact.name} {artefact.version}: its sha256 is {digest}, the catalogue has "
+                f"{artefact.sha256}. Fetch it again from {artefact.url}."
+            )
+        return content.decode()
+
+    def image(self, reference: str) -> str:
+        """Return the reference under which an image is pulled: `<prefix>/<path>` in place of `<host>/<path>`."""
+        if self.images is None:
+            return reference
+        _, _, path = reference.partition("/")
+        return f"{self.images}/{path}"
+
+
+def _load(file: Path, artefact: Artefact) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ArtefactError(
+            f"the mirror lacks {artefact.name} {artefact.version}: {file}: {error.strerror}. Put {artefact.url} there."
+        ) from error
+
+
+def _fetch(url: str, artefact: Artefact) -> bytes:
+    try:
+        with urlopen(url, timeout=_TIMEOUT) as answer:
+            content: bytes = answer.read()
+            return content
+    except (URLError, TimeoutError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ArtefactError(
+            f"{artefact.name} {artefact.version} cannot be fetched from {url}: {reason}. On a site without internet "
+            f"access, set mlbatch:mirror.artefacts to a folder that holds {artefact.file}."
+        ) from error

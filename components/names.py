@@ -1,0 +1,45 @@
+"""Names that more than one component, or somebody outside of this program, refers to by string.
+
+Sources: project-codeflare/mlbatch, `setup.k8s` (CLUSTER-SETUP.md, TEAM-SETUP.md, mlbatch-priorities.yaml); Kueue's
+`pkg/controller/constants` and AppWrapper's `pkg/config`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SYSTEM_NAMESPACE: Final = "mlbatch-system"
+TEAM_LABEL: Final = "mlbatch-team-namespace"
+"""Kueue manages every job in the namespaces that carry this label with the value "true"."""
+
+FLAVOR: Final = "default-flavor"
+LOCAL_QUEUE: Final = "default-queue"
+"""The queue AppWrapper fills in when a job names none; every team namespace has one of this name."""
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+SLACK_TEAM: Final = "slack"
+EDITOR_ROLE: Final = "mlbatch-edit"
+SYSTEM_PRIORITY: Final = "system-node-critical"
+"""Built into Kubernetes; all MLBatch controllers run with it."""
+
+LOW_PRIORITY: Final = "low-priority"
+DEFAULT_PRIORITY: Final = "default-priority"
+HIGH_PRIORITY: Final = "high-priority"
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+GPU: Final = "nvidia.com/gpu"
+RDMA: Final = "nvidia.com/roce_gdr"
+PODS: Final = "pods"
+RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, PODS)
+"""What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted."""
+
+KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
+APPWRAPPER_API: Final = "workload.codeflare.dev/v1beta2"
+
+
+def cluster_queue(team: str) -> str:
+    """Return the name of a team's ClusterQueue (MLBatch TEAM-SETUP.md)."""
+    return f"{team}-cluster-queue"
+
+
+SLACK_QUEUE: Final = cluster_queue(SLACK_TEAM)

@@ -1,0 +1,1 @@
+"""Kueue and AppWrapper, configured as MLBatch does."""

@@ -1,0 +1,103 @@
+"""AppWrapper: one job around many objects, started, watched over and restarted as a whole.
+
+Configured as MLBatch configures it (project-codeflare/mlbatch, `setup.k8s/appwrapper/config_patch.yaml`), in the words
+of AppWrapper's own `pkg/config/config.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+import yaml
+
+from components import names
+from components.artefacts import Release
+from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.queueing.operators import Operator, Resources, install
+
+RESOURCES: Final = Resources(cpu_request="250m", memory_request="250Mi", cpu_limit="1", memory_limit="1000Mi")
+_HEALTH_LABEL: Final = "autopilot.ibm.com/gpuhealth"
+
+AUTOPILOT_TAINTS: Final = {
+    names.GPU: (
+        {"key": _HEALTH_LABEL, "value": "WARN", "effect": "PreferNoSchedule"},
+        {"key": _HEALTH_LABEL, "value": "ERR", "effect": "NoSchedule"},
+        {"key": _HEALTH_LABEL, "value": "TESTING", "effect": "NoSchedule"},
+        {"key": _HEALTH_LABEL, "value": "EVICT", "effect": "NoExecute"},
+    )
+}
+"""What a node's label says about a resource: AppWrapper keeps jobs off such nodes, or moves them away, and the slack
+queue lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ERR of its earlier versions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppWrappersArgs:
+    """What to install.
+
+    release: upstream's manifest file and images.
+    scheduler_name: the scheduler that pods of wrapped jobs get which name none; empty for the cluster's own.
+    resources: MLBatch's numbers.
+    """
+
+    release: Release
+    scheduler_name: str = ""
+    resources: Resources = RESOURCES
+
+
+class AppWrappers(pulumi.ComponentResource):
+    """Install the AppWrapper controller into mlbatch-system, which must exist. Queueing is Kueue's part."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create AppWrappers: the controller is available and its webhooks answer."""
+
+    def __init__(self, name: str, args: AppWrappersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:queueing:AppWrappers", name, None, opts)
+        manifests = Manifests(
+            name,
+            ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.ready = manifests.ready
+        self.register_outputs({})
+
+
+def edit(document: Document, args: AppWrappersArgs) -> Document | None:
+    """Return a document of AppWrapper's manifest as MLBatch installs it, or None for one that it leaves out."""
+    operator = Operator(
+        name="appwrapper",
+        upstream_namespace="appwrapper-system",
+        images=args.release.images,
+        resources=args.resources,
+        config_map="appwrapper-operator-config",
+        config_key="config.yaml",
+        config=yaml.safe_dump(configuration(args.scheduler_name), sort_keys=False),
+    )
+    return install(document, operator)
+
+
+def configuration(scheduler_name: str = "") -> Mapping[str, Any]:
+    """Return the operator's configuration; what is not in it keeps upstream's default.
+
+    Users may wrap what they may not create themselves: their role lets them submit AppWrappers only, so the check of
+    each wrapped object against the user's own permissions is off.
+    """
+    return {
+        "appwrapper": {
+            "autopilot": {
+                "injectAntiAffinities": True,
+                "monitorNodes": True,
+                "resourceTaints": {resource: list(taints) for resource, taints in AUTOPILOT_TAINTS.items()},
+            },
+            "userRBACAdmissionCheck": False,
+            "defaultQueueName": names.LOCAL_QUEUE,
+            **({"schedulerName": scheduler_name} if scheduler_name else {}),
+        },
+        "controllerManager": {
+            "health": {"bindAddress": ":8081"},
+            "metrics": {"bindAddress": ":8443"},
+            "leaderElection": True,
+        },
+    }

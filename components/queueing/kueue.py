@@ -1,0 +1,134 @@
+"""Kueue: decides which job runs when, by quota, priority and fair share.
+
+Configured as MLBatch configures it (project-codeflare/mlbatch, `setup.k8s/kueue/controller_manager_config.yaml` and
+its patches), in the words of Kueue's configuration API config.kueue.x-k8s.io/v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+import yaml
+
+from components import names
+from components.artefacts import Release
+from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.queueing.operators import Operator, Resources, install
+
+_CONFIG_KEY: Final = "controller_manager_config.yaml"
+
+FRAMEWORKS: Final = (
+    "kubeflow.org/mpijob",
+    "ray.io/rayjob",
+    "ray.io/raycluster",
+    "jobset.x-k8s.io/jobset",
+    "kubeflow.org/paddlejob",
+    "kubeflow.org/pytorchjob",
+    "kubeflow.org/tfjob",
+    "kubeflow.org/xgboostjob",
+    "workload.codeflare.dev/appwrapper",
+)
+"""The kinds of jobs that Kueue queues. MLBatch's list without `kubeflow.org/mxjob`, which Kueue dropped in 0.11.
+
+`batch/job` is off: users submit Jobs inside of AppWrappers. AppWrapper 1.0 and later has no queueing of its own
+(`pkg/config/config.go`), so Kueue's built-in integration is the one that manages AppWrappers; Kueue 0.10 had none, and
+MLBatch declared them as an external framework.
+"""
+
+RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
+_OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class KueueArgs:
+    """What to install.
+
+    release: upstream's manifest file and images.
+    resources: MLBatch's request for the manager, with upstream's limit on CPU.
+    """
+
+    release: Release
+    resources: Resources = RESOURCES
+
+
+class Kueue(pulumi.ComponentResource):
+    """Install Kueue into mlbatch-system, which must exist.
+
+    Only the webhooks of enabled frameworks and of Kueue's own kinds are installed. Those for pods, Jobs, Deployments
+    and StatefulSets fail closed: while Kueue is down, they would block every workload of the cluster, Kueue's own among
+    them. Creates no queue.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create objects of Kueue's kinds: its controller is available and its webhooks answer."""
+
+    def __init__(self, name: str, args: KueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:queueing:Kueue", name, None, opts)
+        manifests = Manifests(
+            name,
+            ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.ready = manifests.ready
+        self.register_outputs({})
+
+
+def edit(document: Document, args: KueueArgs) -> Document | None:
+    """Return a document of Kueue's manifest as MLBatch installs it, or None for one that it leaves out."""
+    operator = Operator(
+        name="kueue",
+        upstream_namespace="kueue-system",
+        images=args.release.images,
+        resources=args.resources,
+        config_map="kueue-manager-config",
+        config_key=_CONFIG_KEY,
+        config=yaml.safe_dump(configuration(), sort_keys=False),
+    )
+    result = install(document, operator)
+    if result is not None and result["kind"].endswith("WebhookConfiguration"):
+        result["webhooks"] = [webhook for webhook in result["webhooks"] if _is_wanted(webhook["name"])]
+    return result
+
+
+def configuration() -> Mapping[str, Any]:
+    """Return the manager's configuration.
+
+    `waitForPodsReady` stays out, which turns it off: AppWrapper watches over pods that do not come up. Fields and
+    defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
+    """
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": names.SYSTEM_NAMESPACE,
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "controller": {
+            "groupKindConcurrency": {
+                "Pod": 5,
+                "Workload.kueue.x-k8s.io": 5,
+                "LocalQueue.kueue.x-k8s.io": 1,
+                "Cohort.kueue.x-k8s.io": 1,
+                "ClusterQueue.kueue.x-k8s.io": 1,
+                "ResourceFlavor.kueue.x-k8s.io": 1,
+            }
+        },
+        "clientConnection": {"qps": 50, "burst": 100},
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {"matchLabels": {names.TEAM_LABEL: "true"}},
+        "integrations": {"frameworks": list(FRAMEWORKS)},
+        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+    }
+
+
+def _is_wanted(webhook: str) -> bool:
+    """Whether a webhook is for an enabled framework or for a kind of Kueue's own.
+
+    Upstream names webhooks `m<kind>.kb.io` and `v<kind>.kb.io` (mutating, validating), and frameworks `<group>/<kind>`.
+    """
+    kind = webhook.removesuffix(".kb.io")[1:]
+    return kind in _OWN_KINDS or kind in {framework.rpartition("/")[2] for framework in FRAMEWORKS}

@@ -1,0 +1,131 @@
+"""What Kueue and AppWrapper have in common when MLBatch installs them: one namespace, priority, pinned images.
+
+Each function is pure and takes a document of an upstream manifest to the document to install.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+
+_NAME_LABEL: Final = "app.kubernetes.io/name"
+_CHECKSUM_ANNOTATION: Final = "mlbatch/config-sha256"
+_CA_BUNDLE: Final = {"pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"}
+"""The provider waits until the controller has written its certificate authority: from then on, calls succeed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """A container's share of a node, as canonical quantities."""
+
+    cpu_request: str
+    memory_request: str
+    cpu_limit: str
+    memory_limit: str
+
+    def body(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the container's `resources`."""
+        return {
+            "requests": {"cpu": self.cpu_request, "memory": self.memory_request},
+            "limits": {"cpu": self.cpu_limit, "memory": self.memory_limit},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """How one upstream operator is installed.
+
+    name: the upstream's value of the label app.kubernetes.io/name.
+    upstream_namespace: the namespace its manifest installs into; everything moves to mlbatch-system.
+    images: references by container name.
+    config: text of the ConfigMap `config_map`, under `config_key`; its digest is put on the pods, so that a change
+        restarts them.
+    """
+
+    name: str
+    upstream_namespace: str
+    images: Mapping[str, str]
+    resources: Resources
+    config_map: str
+    config_key: str
+    config: str
+
+
+class SystemNamespace(pulumi.ComponentResource):
+    """The namespace of all MLBatch controllers. Owns no team's objects."""
+
+    namespace: Manifest
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:queueing:SystemNamespace", name, None, opts)
+        self.namespace = Manifest(
+            names.SYSTEM_NAMESPACE,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.SYSTEM_NAMESPACE}},
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({"namespace": self.namespace.object_name})
+
+
+def install(document: Document, operator: Operator) -> Document | None:
+    """Return an upstream document as MLBatch installs it, or None for the namespace, which has an owner already.
+
+    Both upstreams select their pods by the label control-plane=controller-manager alone. In one namespace each one's
+    Services would reach the other's pods, so the selectors name the operator too, as MLBatch's overlays do.
+    """
+    document = moved(deepcopy(document), operator.upstream_namespace, names.SYSTEM_NAMESPACE)
+    kind = document["kind"]
+    if kind == "Namespace":
+        return None
+    if kind == "Service":
+        document["spec"]["selector"][_NAME_LABEL] = operator.name
+        annotate(document, SKIP_AWAIT)
+    elif kind == "Deployment":
+        _run(document, operator)
+    elif kind == "ConfigMap" and document["metadata"]["name"] == operator.config_map:
+        document["data"] = {operator.config_key: operator.config}
+    elif kind.endswith("WebhookConfiguration"):
+        annotate(document, _CA_BUNDLE)
+    return document
+
+
+def moved(value: Any, old: str, new: str) -> Any:
+    """Return a document in which each string that is exactly `old` is `new`.
+
+    A namespace is named in metadata, binding subjects, webhook and conversion clients, aggregated APIs and namespace
+    selectors; nothing else in the upstream documents has such a value.
+    """
+    if isinstance(value, dict):
+        return {key: moved(item, old, new) for key, item in value.items()}
+    if isinstance(value, list):
+        return [moved(item, old, new) for item in value]
+    return new if value == old else value
+
+
+def annotate(document: Document, annotations: Mapping[str, str]) -> None:
+    """Add annotations to a document in place."""
+    document["metadata"].setdefault("annotations", {}).update(annotations)
+
+
+def checksum(text: str) -> Mapping[str, str]:
+    """Return the pod annotation that makes a Deployment roll when `text` changes."""
+    return {_CHECKSUM_ANNOTATION: hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _run(deployment: Document, operator: Operator) -> None:
+    spec = deployment["spec"]
+    template = spec["template"]
+    spec["selector"]["matchLabels"][_NAME_LABEL] = operator.name
+    annotate(template, checksum(operator.config))
+    template["spec"]["priorityClassName"] = names.SYSTEM_PRIORITY
+    for container in template["spec"]["containers"]:
+        container["image"] = operator.images[container["name"]]
+        container["imagePullPolicy"] = "IfNotPresent"
+        container["resources"] = operator.resources.body()

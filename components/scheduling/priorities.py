@@ -1,0 +1,62 @@
+"""MLBatch's three priorities for pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document, Manifest
+
+PRIORITIES: Final = {names.LOW_PRIORITY: 1, names.DEFAULT_PRIORITY: 5, names.HIGH_PRIORITY: 10}
+"""Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-priorities.yaml`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrioritiesArgs:
+    """Priority classes by name with their value, and the one that pods get which name none."""
+
+    values: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITIES))
+    default: str = names.DEFAULT_PRIORITY
+
+
+class Priorities(pulumi.ComponentResource):
+    """Create the priority classes.
+
+    Their value, and which of them is the default, cannot be changed in place: a change replaces the class. A cluster
+    has at most one default class; every pod created later without a class gets it.
+    """
+
+    classes: Sequence[pulumi.Resource]
+
+    def __init__(self, name: str, args: PrioritiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:scheduling:Priorities", name, None, opts)
+        options = pulumi.ResourceOptions(
+            parent=self,
+            replace_on_changes=["value", "globalDefault", "preemptionPolicy"],
+            delete_before_replace=True,
+        )
+        self.classes = [
+            Manifest(class_name, priority_class(class_name, value, default=class_name == args.default), options)
+            for class_name, value in args.values.items()
+        ]
+        self.register_outputs({"classes": list(args.values)})
+
+
+def priority_class(name: str, value: int, *, default: bool) -> Document:
+    """Return a priority class whose pods preempt those of lower priority.
+
+    `globalDefault` stands there only when it is true: the API server leaves the value false out, which a refresh would
+    take for a change.
+    """
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **({"globalDefault": True} if default else {}),
+        "preemptionPolicy": "PreemptLowerPriority",
+    }

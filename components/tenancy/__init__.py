@@ -1,0 +1,1 @@
+"""Quotas, teams and what their members may do."""

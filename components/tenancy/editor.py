@@ -1,0 +1,61 @@
+"""What a member of a team may do in the team's namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Manifest
+
+_READ: Final = ("get", "list", "watch")
+_WRITE: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
+_END: Final = ("delete", "get", "list", "watch")
+
+RULES: Final = (
+    ("", ("pods",), _END),
+    ("apps", ("deployments", "statefulsets"), _END),
+    ("", ("services", "secrets", "configmaps", "persistentvolumeclaims"), _WRITE),
+    ("kueue.x-k8s.io", ("*",), _READ),
+    ("kubeflow.org", ("pytorchjobs",), _WRITE),
+    ("ray.io", ("rayjobs", "rayclusters"), _WRITE),
+    ("batch", ("jobs",), _END),
+    ("workload.codeflare.dev", ("appwrappers",), _WRITE),
+    ("scheduling.k8s.io", ("priorityclasses",), _READ),
+    ("scheduling.x-k8s.io", ("podgroups",), _WRITE),
+    ("", ("events",), _READ),
+    ("", ("namespaces", "pods/log"), ("get",)),
+    ("", ("pods/exec", "pods/portforward"), ("create",)),
+)
+"""API group, resources and verbs. Members may create no pod, Job or Deployment by themselves: what runs has passed
+through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`."""
+
+
+class EditorRole(pulumi.ComponentResource):
+    """Create the ClusterRole mlbatch-edit; binding it to somebody is a team's part."""
+
+    name: pulumi.Output[str]
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:tenancy:EditorRole", name, None, opts)
+        role = Manifest(
+            names.EDITOR_ROLE,
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": names.EDITOR_ROLE},
+                "rules": rules(),
+            },
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.name = role.object_name
+        self.register_outputs({"name": self.name})
+
+
+def rules() -> Sequence[dict[str, Any]]:
+    """Return the role's rules as Kubernetes has them."""
+    return [
+        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources, verbs in RULES
+    ]

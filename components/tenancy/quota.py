@@ -1,0 +1,67 @@
+"""Quotas, and the ClusterQueues that carry them. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.kubernetes.quantity import Quantity
+
+Quota: TypeAlias = Mapping[str, Quantity]
+"""Amounts by resource name. A quota names each of the platform's resources; a limit names those that it limits."""
+
+
+def cluster_queue(
+    name: str,
+    *,
+    quota: Quota,
+    cohort: str,
+    flavor: pulumi.Input[str],
+    borrowing_limit: Quota = MappingProxyType({}),
+    lending_limit: Quota = MappingProxyType({}),
+) -> Document:
+    """Return a ClusterQueue with MLBatch's policies.
+
+    An owner takes back at once what others borrowed (reclaimWithinCohort Any); within the queue, higher priority or
+    older submission wins; a borrower never preempts another team's lower priority. The empty namespace selector admits
+    every namespace and has to stand there: absent, it admits none. Sources: MLBatch TEAM-SETUP.md; Kueue
+    `apis/kueue/v1beta2/clusterqueue_types.go`.
+    """
+    resources = [
+        {
+            "name": resource,
+            "nominalQuota": str(quota[resource]),
+            **_limit("borrowingLimit", borrowing_limit, resource),
+            **_limit("lendingLimit", lending_limit, resource),
+        }
+        for resource in names.RESOURCES
+    ]
+    return {
+        "apiVersion": names.KUEUE_API,
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {
+            "cohortName": cohort,
+            "namespaceSelector": {},
+            "preemption": {
+                "withinClusterQueue": "LowerOrNewerEqualPriority",
+                "reclaimWithinCohort": "Any",
+                "borrowWithinCohort": {"policy": "Never"},
+            },
+            "resourceGroups": [
+                {
+                    "coveredResources": list(names.RESOURCES),
+                    "flavors": [{"name": flavor, "resources": resources}],
+                }
+            ],
+        },
+    }
+
+
+def _limit(key: str, limits: Quota, resource: str) -> Mapping[str, Any]:
+    return {key: str(limits[resource])} if resource in limits else {}

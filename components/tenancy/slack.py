@@ -1,0 +1,179 @@
+"""The slack queue: capacity that belongs to no team, is lent to all, and shrinks when nodes are lost.
+
+Healthy, it lends everything. When nodes are cordoned, not ready or reported by Autopilot, it lends less by as much as
+was lost, so that borrowers give way before any team misses its own quota (MLBatch QUOTA_MAINTENANCE.md). AppWrapper did
+this until 1.0; since 1.1 it does not, so the platform brings the controller.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document, Manifest
+from components.queueing.appwrapper import AUTOPILOT_TAINTS
+from components.queueing.operators import Resources, checksum
+from components.tenancy.quota import Quota, cluster_queue
+
+RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
+_CONTROLLER: Final = "slack-controller"
+_SCRIPT: Final = "slack_controller.py"
+_SETTINGS: Final = "settings.json"
+_FOLDER: Final = "/etc/slack-controller"
+_PORT: Final = 8080
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlackQueueArgs:
+    """quota: the slack capacity, by resource. cohort, flavor: as the teams'."""
+
+    quota: Quota
+    cohort: str
+    flavor: pulumi.Input[str]
+
+
+class SlackQueue(pulumi.ComponentResource):
+    """Create the slack ClusterQueue, which no namespace submits to.
+
+    The program declares nominal quotas and never a lendingLimit, which the slack controller writes. The list that holds
+    both is atomic in Kueue's API: whoever changes it owns it whole. On this object alone an update therefore takes the
+    list back by force; a limit that gets lost this way is set again by its controller within a second.
+    """
+
+    name: pulumi.Output[str]
+
+    def __init__(self, name: str, args: SlackQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:tenancy:SlackQueue", name, None, opts)
+        body = cluster_queue(names.SLACK_QUEUE, quota=args.quota, cohort=args.cohort, flavor=args.flavor)
+        body["metadata"]["annotations"] = {"pulumi.com/patchForce": "true"}
+        queue = Manifest(names.SLACK_QUEUE, body, pulumi.ResourceOptions(parent=self))
+        self.name = queue.object_name
+        self.register_outputs({"name": self.name})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlackControllerArgs:
+    """queue: name of the queue to move the limit of. image: a Python 3.11 or later; the controller needs no package."""
+
+    queue: str
+    image: str
+    resources: Resources = RESOURCES
+
+
+class SlackController(pulumi.ComponentResource):
+    """Run the controller of the slack queue's lendingLimit in mlbatch-system, which must exist.
+
+    May read nodes, and read and patch that one queue. Runs one replica; a second would write the same values.
+    """
+
+    def __init__(self, name: str, args: SlackControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:tenancy:SlackController", name, None, opts)
+        foundation = [
+            Manifest(f"{name}/{document['kind']}", document, pulumi.ResourceOptions(parent=self))
+            for document in _foundation(args)
+        ]
+        Manifest(f"{name}/Deployment", _deployment(args), pulumi.ResourceOptions(parent=self, depends_on=foundation))
+        self.register_outputs({})
+
+
+def _files(args: SlackControllerArgs) -> Mapping[str, str]:
+    """Return the controller's program and settings, as they are mounted."""
+    settings = {
+        "queue": args.queue,
+        "apiVersion": names.KUEUE_API,
+        "gpuResource": names.GPU,
+        "gpuLabel": "nvidia.com/gpu.present",
+        "taints": {
+            resource: [taint for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute")]
+            for resource, taints in AUTOPILOT_TAINTS.items()
+        },
+        "port": _PORT,
+    }
+    script = resources.files("components.tenancy").joinpath(_SCRIPT).read_text()
+    return {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2)}
+
+
+def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
+    group = "rbac.authorization.k8s.io"
+    queues = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "resourceNames": [args.queue]}
+    metadata = _metadata()
+    cluster_metadata = {key: value for key, value in metadata.items() if key != "namespace"}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRole",
+            "metadata": cluster_metadata,
+            "rules": [
+                {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]},
+                {**queues, "verbs": ["get", "list", "watch", "patch"]},
+            ],
+        },
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": cluster_metadata,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": _CONTROLLER},
+            "subjects": [{"kind": "ServiceAccount", "name": _CONTROLLER, "namespace": names.SYSTEM_NAMESPACE}],
+        },
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": _files(args)},
+    ]
+
+
+def _deployment(args: SlackControllerArgs) -> Document:
+    labels = {"app.kubernetes.io/name": _CONTROLLER}
+    probe = {"port": _PORT, "scheme": "HTTP"}
+    container: dict[str, Any] = {
+        "name": "controller",
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python", f"{_FOLDER}/{_SCRIPT}", f"{_FOLDER}/{_SETTINGS}"],
+        "ports": [{"containerPort": _PORT, "name": "health", "protocol": "TCP"}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
+        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
+        "resources": args.resources.body(),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [{"name": "program", "mountPath": _FOLDER, "readOnly": True}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"annotations": checksum("".join(_files(args).values())), "labels": labels},
+                "spec": {
+                    "serviceAccountName": _CONTROLLER,
+                    "priorityClassName": names.SYSTEM_PRIORITY,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": 65532,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "terminationGracePeriodSeconds": 5,
+                    "containers": [container],
+                    "volumes": [{"name": "program", "configMap": {"name": _CONTROLLER}}],
+                },
+            },
+        },
+    }
+
+
+def _metadata() -> dict[str, Any]:
+    return {
+        "name": _CONTROLLER,
+        "namespace": names.SYSTEM_NAMESPACE,
+        "labels": {"app.kubernetes.io/name": _CONTROLLER},
+    }

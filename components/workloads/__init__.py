@@ -1,0 +1,1 @@
+"""Jobs that show the platform at work."""

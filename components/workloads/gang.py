@@ -1,0 +1,95 @@
+"""A sample gang: pods that run together or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document, Manifest
+from components.tenancy.quota import Quota
+
+_SUBMITTER: Final = "mlbatch/submitted-for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GangArgs:
+    """The job to submit.
+
+    namespace: of the team that submits it.
+    user: on whose behalf, recorded as an annotation; None for nobody in particular.
+    pods: how many run together. requests: what each asks for, by resource. seconds: how long each runs.
+    image: has a `sleep` command.
+    """
+
+    namespace: pulumi.Input[str]
+    user: str | None = None
+    pods: int
+    requests: Quota
+    seconds: int
+    priority_class: str
+    image: str
+
+
+class Gang(pulumi.ComponentResource):
+    """Submit an AppWrapper around one Job.
+
+    Kueue and AppWrapper refuse or undo changes of a submitted job, so whatever changes about it, here or by hand, has
+    it submitted anew. AppWrapper removes a finished job after a week; the next update then submits it again.
+    """
+
+    name: pulumi.Output[str]
+
+    def __init__(self, name: str, args: GangArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Gang", name, None, opts)
+        wrapper = Manifest(
+            name,
+            app_wrapper(name, args),
+            pulumi.ResourceOptions(parent=self, replace_on_changes=["metadata", "spec"], delete_before_replace=True),
+        )
+        self.name = wrapper.object_name
+        self.register_outputs({"name": self.name})
+
+
+def app_wrapper(name: str, args: GangArgs) -> Document:
+    """Return the AppWrapper. Its Job's pods are the gang: as many complete as run in parallel.
+
+    Limits equal requests, which extended resources demand. Source of the shape: MLBatch tutorial, sample jobs.
+    """
+    requests = {resource: str(amount) for resource, amount in args.requests.items()}
+    container = {
+        "name": "sleeper",
+        "image": args.image,
+        "command": ["sleep", str(args.seconds)],
+        "resources": {"requests": requests, "limits": requests},
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "parallelism": args.pods,
+            "completions": args.pods,
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "terminationGracePeriodSeconds": 0,
+                    "priorityClassName": args.priority_class,
+                    "containers": [container],
+                }
+            },
+        },
+    }
+    return {
+        "apiVersion": names.APPWRAPPER_API,
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": name,
+            "namespace": args.namespace,
+            "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE},
+            **({"annotations": {_SUBMITTER: args.user}} if args.user else {}),
+        },
+        "spec": {"components": [{"template": job}]},
+    }

@@ -1,0 +1,84 @@
+"""Which container images the local kubelet can run, and as what."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.cluster.errors import UnknownImageError
+
+_PROGRAM_FOLDER = "/image/bin"
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image played by programs of this machine.
+
+    files:      path in the container -> file or folder of this machine that appears there, read-only.
+    links:      path in the container -> target of a symbolic link.
+    entrypoint: what runs when the container has no command of its own.
+    path:       the image's PATH.
+    """
+
+    files: Mapping[str, str]
+    links: Mapping[str, str]
+    entrypoint: tuple[str, ...]
+    path: str
+
+
+_MANAGERS = {"kueue/kueue": "kueue", "ibm/appwrapper": "appwrapper"}
+_PYTHON = "library/python"
+
+
+def binaries() -> tuple[str, ...]:
+    """Return the names of the binaries that stand for images."""
+    return tuple(_MANAGERS.values())
+
+
+def repository(reference: str) -> str:
+    """Return the repository of an image reference without registry, tag and digest: `kueue/kueue`.
+
+    A reference without a registry means Docker Hub, whose official images live in `library/` (distribution/reference).
+    """
+    name = reference.partition("@")[0]
+    head, slash, tail = name.rpartition("/")
+    name = head + slash + tail.partition(":")[0]
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        name = rest
+    return name if "/" in name else f"library/{name}"
+
+
+def resolve(reference: str, binaries_folder: Path) -> Image:
+    """Return what plays an image. Repositories match by their last two parts, so a mirror's prefix does not matter.
+
+    Raises UnknownImageError when the image is not known, or its binary is not in `binaries_folder`.
+    """
+    name = "/".join(repository(reference).split("/")[-2:])
+    if name == _PYTHON:
+        return _python()
+    if name not in _MANAGERS:
+        known = ", ".join([*_MANAGERS, _PYTHON])
+        raise UnknownImageError(
+            f"the local kubelet cannot pull {reference}: it runs {known} (any registry and tag) from programs of this "
+            "machine; schedule other pods on simulated nodes"
+        )
+    binary = binaries_folder / _MANAGERS[name]
+    if not os.access(binary, os.X_OK):
+        raise UnknownImageError(f"the local kubelet has no {binary} to run {reference} with: build the tools again")
+    return Image({"/manager": str(binary.resolve())}, {}, ("/manager",), _SYSTEM_PATH)
+
+
+def _python() -> Image:
+    """This interpreter, with its standard library and without the packages of a virtual environment."""
+    prefix = sys.base_prefix
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    program = os.path.realpath(sys.executable)
+    links = {f"{_PROGRAM_FOLDER}/{name}": program for name in ("python", "python3", version)}
+    # An interpreter of the system is already there, since /usr is bound into every container.
+    files = {} if prefix in ("/usr", "/usr/local") else {prefix: prefix}
+    return Image(files, links, (f"{_PROGRAM_FOLDER}/python3",), f"{_PROGRAM_FOLDER}:{_SYSTEM_PATH}")

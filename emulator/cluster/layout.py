@@ -1,0 +1,129 @@
+"""Where the local cluster keeps its files, beneath the folders of `emulator.paths.Paths`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.paths import Paths
+
+NODE_NAME = "local-controllers"
+SERVICE_RANGE = "10.96.0.0/16"
+POD_RANGE = "10.244.0.0/16"
+SIMULATED_POD_RANGE = "10.245.0.0/16"
+
+MARKER = "MLBATCH_LOCAL_CLUSTER"
+"""Environment variable that every process of a cluster carries; its value is the state folder."""
+
+# sockaddr_un.sun_path holds 108 bytes including the terminating zero (unix(7)).
+_SOCKET_PATH_LIMIT = 107
+_LONGEST_SOCKET_NAME = "supervisor.sock"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """File names of one local cluster."""
+
+    paths: Paths
+
+    @property
+    def etcd_data(self) -> Path:
+        """Data folder of etcd: the whole content of the cluster."""
+        return self.paths.state / "etcd"
+
+    @property
+    def secrets(self) -> Path:
+        """Certificates, keys, tokens and the kubeconfigs of the cluster's own processes; mode 0700."""
+        return self.paths.state / "secrets"
+
+    @property
+    def pods(self) -> Path:
+        """Volumes of the pods that the kubelet runs; emptied when the kubelet starts."""
+        return self.paths.state / "pods"
+
+    @property
+    def ports_file(self) -> Path:
+        """The ports chosen at the first start."""
+        return self.paths.run / "ports.json"
+
+    @property
+    def lock(self) -> Path:
+        """File locked (flock) by the supervisor for as long as it lives."""
+        return self.paths.run / "supervisor.lock"
+
+    @property
+    def sockets(self) -> Path:
+        """Folder of the Unix sockets: the run folder, or a short private one if that path is too long for a socket."""
+        run = self.paths.run
+        if len(os.fsencode(run / _LONGEST_SOCKET_NAME)) <= _SOCKET_PATH_LIMIT:
+            return run
+        digest = hashlib.sha256(os.fsencode(self.paths.state)).hexdigest()[:12]
+        base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+        return Path(base) / f"mlbatch-{os.getuid()}-{digest}"
+
+    @property
+    def egress_socket(self) -> Path:
+        """Socket of the CONNECT proxy through which the API server reaches Services."""
+        return self.sockets / "egress.sock"
+
+    @property
+    def etcd_socket(self) -> Path:
+        """Socket on which etcd serves the API server."""
+        return self.sockets / "etcd.sock"
+
+    @property
+    def kubelet_socket(self) -> Path:
+        """Socket that accepts connections while the kubelet is up and has its pods running again."""
+        return self.sockets / "kubelet.sock"
+
+    @property
+    def supervisor_socket(self) -> Path:
+        """Socket on which the supervisor tells its state."""
+        return self.sockets / "supervisor.sock"
+
+    @property
+    def token_file(self) -> Path:
+        """The API server's static token file."""
+        return self.secrets / "tokens.csv"
+
+    def secret(self, name: str) -> Path:
+        """Return the path of a file in the secrets folder."""
+        return self.secrets / name
+
+    def log(self, process: str) -> Path:
+        """Return the log file of a supervised process."""
+        return self.paths.logs / f"{process}.log"
+
+    def make_folders(self) -> None:
+        """Create the folders, private to the user where they hold secrets or sockets.
+
+        Raises PermissionError when a folder for sockets belongs to somebody else.
+        """
+        for folder in (self.paths.state, self.paths.logs):
+            folder.mkdir(parents=True, exist_ok=True)
+        for folder in (self.paths.run, self.sockets, self.secrets, self.pods):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            found = folder.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+                raise PermissionError(f"{folder} is not a folder of this user: remove it and start again")
+            folder.chmod(0o700)
+
+
+def write_private(path: Path, content: str | bytes) -> None:
+    """Write a file of mode 0600 in one step, so that a reader never sees half of it; an equal file is left alone."""
+    data = content.encode() if isinstance(content, str) else content
+    if path.exists() and path.read_bytes() == data:
+        path.chmod(0o600)
+        return
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,236 @@
+"""The kubelet's side of a pod's sandbox: namespaces of its own for the pod, containers and connections in them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from emulator.cluster import sandbox
+from emulator.cluster.relay import relay
+
+API_PORT = 443
+"""Port on 127.0.0.1 at which a pod finds the API server."""
+
+_log = logging.getLogger(__name__)
+_START_SECONDS = 15.0
+_CONNECT_SECONDS = 3.0
+
+
+class SandboxError(Exception):
+    """A sandbox could not be made, or a connection into it was refused."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file or folder of this machine at a path of the container."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class ContainerRun:
+    """What the sandbox needs to start a container.
+
+    root:  an empty folder of this machine on which the container's root file system is mounted, unseen by others.
+    files: container path -> file or folder of this machine, read-only. links: container path -> target.
+    etc:   name -> content of a small file in /etc.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    cwd: str
+    root: str
+    files: Mapping[str, str]
+    links: Mapping[str, str]
+    mounts: Sequence[Mount]
+    etc: Mapping[str, str]
+    read_only_root: bool
+
+
+def isolation() -> tuple[str, ...]:
+    """Return the unshare(1) command with which sandboxes are made, tried out.
+
+    Raises SandboxError that says how to allow it when the kernel refuses namespaces.
+    """
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        raise SandboxError("the program `unshare` is missing: install util-linux")
+    spaces = ("--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child=KILL")
+    users = ("--user", "--map-root-user")
+    problem = ""
+    for command in ((unshare, *users, *spaces), (unshare, *spaces)):
+        tried = subprocess.run([*command, "true"], capture_output=True, text=True, timeout=20, check=False)
+        if tried.returncode == 0:
+            return command
+        problem = problem or tried.stderr.strip()
+        if os.geteuid() != 0:
+            break
+    raise SandboxError(
+        f"the kernel does not let this user make namespaces ({problem}). Allow it with "
+        "`sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu 23.10 and later) or "
+        "`sudo sysctl user.max_user_namespaces=15000`, or run as root"
+    )
+
+
+class PodSandbox:
+    """One pod's namespaces, alive from construction to `close`.
+
+    `event` is called from a thread of the sandbox with (container name, what, detail): ("started", ""),
+    ("failed", reason), ("exited", exit code as text, negative for a signal), and with ("", "gone", "") when the
+    sandbox itself has ended.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        host_name: str,
+        api_address: tuple[str, int],
+        log: Path,
+        event: Callable[[str, str, str], None],
+    ) -> None:
+        self._event = event
+        self._api_address = api_address
+        self._sending = threading.Lock()
+        self._numbers = itertools.count()
+        self._waiting: dict[int, Future[socket.socket]] = {}
+        self._listener: socket.socket | None = None
+        self._ready = threading.Event()
+        self._closed = False
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        program = [os.path.realpath(sys.executable), "-I", "-S", sandbox.__file__]
+        arguments = [str(theirs.fileno()), host_name, str(API_PORT)]
+        with theirs, log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*command, *program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(theirs.fileno(),),
+            )
+        threading.Thread(target=self._read, name=f"sandbox {host_name}", daemon=True).start()
+        if not self._ready.wait(_START_SECONDS) or self._closed:
+            self.close()
+            raise SandboxError(f"the pod's namespaces could not be set up; see {log}")
+
+    def start_container(self, container: ContainerRun, log: Path) -> None:
+        """Start a container; an event tells how that went. The container's output is appended to `log`."""
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._send({"op": "start", "container": asdict(container)}, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def signal(self, container: str, number: signal.Signals) -> None:
+        """Send a signal to a container's first process."""
+        self._send({"op": "signal", "name": container, "signal": int(number)})
+
+    def connect(self, port: int) -> socket.socket:
+        """Return a socket connected to 127.0.0.1:port in the pod's network.
+
+        Raises SandboxError when nothing listens there.
+        """
+        number = next(self._numbers)
+        answer: Future[socket.socket] = Future()
+        self._waiting[number] = answer
+        try:
+            self._send({"op": "connect", "id": number, "port": port})
+            return answer.result(_CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise SandboxError(f"no answer from the pod's sandbox in {_CONNECT_SECONDS:.0f} s") from error
+        finally:
+            self._waiting.pop(number, None)
+
+    def close(self) -> None:
+        """End the sandbox and every process in it; returns when they are gone."""
+        self._closed = True
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(3.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _send(self, message: dict[str, Any], *descriptors: int) -> None:
+        data = json.dumps(message).encode()
+        if len(data) > sandbox.MESSAGE_LIMIT:
+            raise SandboxError(f"command and environment take {len(data)} bytes, the limit is {sandbox.MESSAGE_LIMIT}")
+        try:
+            with self._sending:
+                socket.send_fds(self._control, [data], list(descriptors))
+        except OSError as error:
+            raise SandboxError(f"the pod's sandbox has ended: {error}") from error
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                data, descriptors, _, _ = socket.recv_fds(self._control, sandbox.MESSAGE_LIMIT, 1)
+                if not data:
+                    break
+                self._dispatch(json.loads(data), descriptors)
+        self._closed = True
+        self._ready.set()
+        if self._listener is not None:
+            # Wakes the thread in accept(), which a mere close() does not.
+            with contextlib.suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+        for answer in list(self._waiting.values()):
+            answer.set_exception(SandboxError("the pod's sandbox has ended"))
+        self._event("", "gone", "")
+
+    def _dispatch(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        kind = message["op"]
+        if kind == "ready":
+            self._listener = socket.socket(fileno=descriptors[0])
+            threading.Thread(target=self._serve_api, name="api relay", daemon=True).start()
+            self._ready.set()
+        elif kind == "connected":
+            connection = socket.socket(fileno=descriptors[0])
+            answer = self._waiting.get(message["id"])
+            if answer is None:
+                connection.close()
+            else:
+                answer.set_result(connection)
+        elif kind == "refused":
+            answer = self._waiting.get(message["id"])
+            if answer is not None:
+                answer.set_exception(SandboxError(message["error"]))
+        else:
+            self._event(message["name"], kind, str(message.get("error", message.get("code", ""))))
+
+    def _serve_api(self) -> None:
+        """Connect what the pod's processes open to the API server's address with the API server itself."""
+        assert self._listener is not None
+        with self._listener:
+            while True:
+                try:
+                    inside, _ = self._listener.accept()
+                except OSError:
+                    return
+                try:
+                    outside = socket.create_connection(self._api_address, timeout=2.0)
+                except OSError as error:
+                    _log.info("a pod's connection to the API server failed: %s", error)
+                    inside.close()
+                    continue
+                outside.settimeout(None)
+                for end in (inside, outside):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=relay, args=(inside, outside), daemon=True).start()

@@ -1,0 +1,79 @@
+"""The TCP ports of one local cluster: chosen free at the first start and kept afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from emulator.cluster.layout import write_private
+
+# Below the kernel's ephemeral range (from 32768 by default, ip-sysctl.rst): no outgoing connection takes a kept port.
+_LOWEST = 20000
+_HIGHEST = 31999
+
+
+@dataclass(frozen=True)
+class Ports:
+    """One port number on 127.0.0.1 for each listener."""
+
+    api: int
+    controller_manager: int
+    scheduler: int
+    kwok: int
+    provider: int
+
+
+NAMES = tuple(field.name for field in fields(Ports))
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a server could listen on 127.0.0.1:port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As the servers themselves do: a port whose last connections are in TIME_WAIT counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def choose(seed: str, kept: Mapping[str, int], free: Callable[[int], bool] = is_free) -> Ports:
+    """Return a port for every listener: the kept one while it is free, else the next free one.
+
+    The search starts at a place derived from `seed` (the state folder), so that two checkouts rarely meet and a wiped
+    environment gets the same ports again. Raises RuntimeError when no free port is left in 20000..31999.
+    """
+    chosen = {name: kept[name] for name in NAMES if isinstance(kept.get(name), int) and free(kept[name])}
+    span = _HIGHEST - _LOWEST + 1
+    start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big") % span
+    candidates = (_LOWEST + (start + step) % span for step in range(span))
+    for name in NAMES:
+        if name in chosen:
+            continue
+        port = next((port for port in candidates if port not in chosen.values() and free(port)), None)
+        if port is None:
+            raise RuntimeError(f"no free TCP port on 127.0.0.1 between {_LOWEST} and {_HIGHEST}: stop other servers")
+        chosen[name] = port
+    return Ports(**chosen)
+
+
+def load(path: Path) -> dict[str, int]:
+    """Return the ports written by `save`; an absent or damaged file gives none."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: port for name, port in found.items() if name in NAMES and isinstance(port, int)}
+
+
+def save(path: Path, ports: Ports) -> None:
+    """Keep the ports for the next start."""
+    write_private(path, json.dumps(asdict(ports), indent=2) + "\n")

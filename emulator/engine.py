@@ -1,0 +1,317 @@
+"""Runs the Pulumi command on this checkout's stacks, with the environment that the local parts need.
+
+What is set here is only environment: which state folder, which provider the engine attaches to, which cluster the
+kubeconfig names. The program is the same wherever it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import kubernetes
+import yaml
+
+from emulator.paths import Paths
+
+PROVIDER_PLUGIN = "pulumi-resource-kubernetes"
+
+
+class EngineError(Exception):
+    """The engine failed or its state needs a person; the message says what to do."""
+
+
+class Engine:
+    """One stack of this checkout under the real Pulumi command.
+
+    kubeconfig:    the file that the program's Kubernetes provider is to read.
+    provider_port: loopback port of the stand-in Kubernetes provider, or None to let the engine find a plugin itself.
+    """
+
+    def __init__(self, paths: Paths, stack: str, kubeconfig: Path, provider_port: int | None) -> None:
+        self._paths = paths
+        self._stack = stack
+        self._kubeconfig = kubeconfig
+        self._provider_port = provider_port
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables under which a plain `pulumi` does the same as the make targets."""
+        variables = {
+            "PATH": os.pathsep.join(self._search_path()),
+            "KUBECONFIG": str(self._kubeconfig),
+            "PULUMI_BACKEND_URL": f"file://{self._paths.pulumi_state}",
+            "PULUMI_HOME": str(self._paths.pulumi_home),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
+            "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        }
+        if self._provider_port is not None:
+            variables["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{self._provider_port}"
+            variables["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
+        return variables
+
+    def exports(self) -> str:
+        """Return the variables as shell `export` lines."""
+        return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self.variables().items())
+
+    def prepare(self) -> None:
+        """Make the stack exist and usable: create it once, free it from a dead engine's lock, settle its pending creates.
+
+        Raises EngineError when the stack has no Pulumi.<stack>.yaml, or another engine is at work on it.
+        """
+        self._require_configuration()
+        for folder in (self._paths.pulumi_state, self._paths.pulumi_home, self._configuration_file().parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._link_installed_plugins()
+        if self._stack not in self._stacks():
+            self._create()
+        self._write_configuration()
+        self._free_stale_lock()
+        self._settle_pending_creates()
+
+    def exists(self) -> bool:
+        """Return whether the stack has been created in the local state."""
+        return self._paths.pulumi_state.is_dir() and self._stack in self._stacks()
+
+    def run(self, command: str, arguments: Sequence[str] = ()) -> int:
+        """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
+        return subprocess.run(
+            self._command(command, arguments), cwd=self._paths.root, env=self._environment()
+        ).returncode
+
+    def capture(self, command: str, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi <command>` on the stack and return what it printed and its exit code."""
+        return subprocess.run(
+            self._command(command, arguments),
+            cwd=self._paths.root,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def export(self) -> dict[str, Any]:
+        """Return the stack's deployment (resources, pending operations) as the engine keeps it."""
+        done = self._pulumi(["stack", "export", "--stack", self._stack])
+        return dict(json.loads(done.stdout)["deployment"] or {})
+
+    def _search_path(self) -> list[str]:
+        first = [str(self._paths.root / ".venv" / "bin"), str(self._paths.bin)]
+        return [*first, *(folder for folder in os.get_exec_path() if folder not in first)]
+
+    def _command(self, command: str, arguments: Sequence[str]) -> list[str]:
+        configuration = ["--config-file", str(self._configuration_file())]
+        return [self._executable(), *command.split(), "--stack", self._stack, *configuration, *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, **self.variables()}
+
+    def _executable(self) -> str:
+        found = shutil.which("pulumi", path=self.variables()["PATH"])
+        if found is None:
+            raise EngineError("no `pulumi` command is installed or built yet; run `make up` first")
+        return found
+
+    def _pulumi(self, arguments: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [self._executable(), *arguments],
+            cwd=folder or self._paths.root,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi {' '.join(arguments)}` failed:\n{(done.stderr or done.stdout).strip()}")
+        return done
+
+    def _require_configuration(self) -> None:
+        if not self._tracked_configuration().exists():
+            known = sorted(file.name.split(".")[1] for file in self._paths.root.glob("Pulumi.*.yaml"))
+            raise EngineError(
+                f"there is no stack {self._stack!r}: {self._tracked_configuration().name} does not exist. "
+                f"Stacks of this checkout: {', '.join(known)}. Choose one with STACK=<name>, or write that file."
+            )
+
+    def _tracked_configuration(self) -> Path:
+        return self._paths.root / f"Pulumi.{self._stack}.yaml"
+
+    def _configuration_file(self) -> Path:
+        return self._paths.state / "config" / f"Pulumi.{self._stack}.yaml"
+
+    def _write_configuration(self) -> None:
+        """Copy the stack's settings beside the state, with the salt that the engine would else write into the checkout."""
+        text = self._tracked_configuration().read_text()
+        salt = _encryption_salt(text) or _encryption_salt(self._configuration_file().read_text())
+        if salt is not None and _encryption_salt(text) is None:
+            text = f"{text.rstrip()}\nencryptionsalt: {salt}\n"
+        self._configuration_file().write_text(text)
+
+    def _stacks(self) -> set[str]:
+        listed = json.loads(self._pulumi(["stack", "ls", "--json"]).stdout)
+        return {str(entry["name"]).split("/")[-1] for entry in listed}
+
+    def _create(self) -> None:
+        with tempfile.TemporaryDirectory(dir=self._configuration_file().parent) as folder:
+            project = Path(folder)
+            shutil.copy(self._paths.root / "Pulumi.yaml", project)
+            shutil.copy(self._tracked_configuration(), project)
+            self._pulumi(["stack", "init", self._stack, "--no-select"], folder=project)
+            os.replace(project / self._tracked_configuration().name, self._configuration_file())
+
+    def _passphrase_file(self) -> Path:
+        file = self._paths.state / "passphrase"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as stream:
+                stream.write(secrets.token_urlsafe(32))
+        return file
+
+    def _link_installed_plugins(self) -> None:
+        """Let the engine see the plugins that the user has installed, though its home folder is the environment's own."""
+        installed = _user_plugins()
+        link = self._paths.pulumi_home / "plugins"
+        if installed.is_dir() and not link.exists():
+            link.symlink_to(installed)
+
+    def _free_stale_lock(self) -> None:
+        """Remove a lock whose engine, on this host, is dead; a live engine's lock is an error."""
+        for file in (self._paths.pulumi_state / ".pulumi" / "locks").glob(f"**/{self._stack}/*.json"):
+            lock = json.loads(file.read_text())
+            if lock.get("hostname") != socket.gethostname() or _alive(int(lock["pid"])):
+                raise EngineError(
+                    f"stack {self._stack!r} is being changed by process {lock['pid']} of {lock['username']} on "
+                    f"{lock['hostname']} since {lock['timestamp']}; wait for it, or stop it, and run the command again"
+                )
+            file.unlink()
+
+    def _settle_pending_creates(self) -> None:
+        """Take creations that an interrupted engine left undecided into the state if the object exists, else drop them."""
+        pending = [
+            operation["resource"]
+            for operation in self.export().get("pending_operations") or ()
+            if operation["type"] == "creating"
+        ]
+        if not pending:
+            return
+        client = self._client()
+        arguments = ["--yes", "--skip-preview", "--non-interactive", "--suppress-outputs"]
+        found = [
+            (resource["urn"], _object_id(resource["inputs"])) for resource in pending if _on_cluster(client, resource)
+        ]
+        imports = [part for pair in found for part in pair]
+        if imports:
+            arguments += ["--import-pending-creates", ",".join(imports)]
+        if len(found) < len(pending):
+            arguments.append("--clear-pending-creates")
+        done = self.capture("refresh", arguments)
+        if done.returncode != 0:
+            raise EngineError(f"cannot settle the creations that were interrupted:\n{done.stdout}{done.stderr}")
+
+    def _client(self) -> kubernetes.dynamic.DynamicClient:
+        configuration = kubernetes.config.new_client_from_config(str(self._kubeconfig))
+        return kubernetes.dynamic.DynamicClient(configuration)
+
+
+@contextmanager
+def stand_in_provider(paths: Paths) -> Iterator[int]:
+    """Serve the stand-in Kubernetes provider for as long as the context lasts; yields its port.
+
+    For a cluster that the user brings; beside the local cluster the supervisor serves the provider.
+    """
+    port = _free_port()
+    command = [str(paths.root / ".venv" / "bin" / "python"), "-m", "emulator.provider", "--port", str(port)]
+    paths.logs.mkdir(parents=True, exist_ok=True)
+    with open(paths.logs / "provider.log", "ab") as log:
+        process = subprocess.Popen(command, cwd=paths.root, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        _await_port(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def official_provider_installed() -> bool:
+    """Return whether the engine can find the official Kubernetes provider plugin by itself."""
+    cached = any(_user_plugins().glob("resource-kubernetes-v*"))
+    return cached or shutil.which(PROVIDER_PLUGIN) is not None
+
+
+def stack_kubeconfig(paths: Paths, stack: str) -> Path | None:
+    """Return the kubeconfig that the stack's own settings name, or None when they name none."""
+    file = paths.root / f"Pulumi.{stack}.yaml"
+    if not file.exists():
+        return None
+    settings = (yaml.safe_load(file.read_text()) or {}).get("config") or {}
+    section = settings.get("mlbatch:kubernetes") or {}
+    named = section.get("kubeconfig") if isinstance(section, Mapping) else None
+    return (paths.root / Path(named).expanduser()).resolve() if isinstance(named, str) else None
+
+
+def _user_plugins() -> Path:
+    return Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
+
+
+def _encryption_salt(text: str) -> str | None:
+    salt = (yaml.safe_load(text) or {}).get("encryptionsalt")
+    return str(salt) if salt else None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _object_id(inputs: Mapping[str, Any]) -> str:
+    metadata = inputs["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def _on_cluster(client: kubernetes.dynamic.DynamicClient, resource: Mapping[str, Any]) -> bool:
+    inputs = resource.get("inputs") or {}
+    if not str(resource["type"]).startswith("kubernetes:") or "metadata" not in inputs:
+        return False
+    try:
+        kind = client.resources.get(api_version=inputs["apiVersion"], kind=inputs["kind"])
+        metadata = inputs["metadata"]
+        client.get(kind, name=metadata["name"], namespace=metadata.get("namespace"))
+    except (kubernetes.dynamic.exceptions.NotFoundError, kubernetes.dynamic.exceptions.ResourceNotFoundError):
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _await_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(200):
+        if process.poll() is not None:
+            raise EngineError("the stand-in Kubernetes provider did not start; see provider.log in the state folder")
+        with socket.socket() as probe:
+            probe.settimeout(0.1)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    process.terminate()
+    raise EngineError(f"the stand-in Kubernetes provider does not listen on port {port} after 20 s")

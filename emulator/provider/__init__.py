@@ -1,0 +1,29 @@
+"""A stand-in for the official Pulumi Kubernetes provider, where that plugin cannot be had.
+
+`python -m emulator.provider --port PORT` serves the engine's provider protocol on loopback; the engine attaches to it
+with `PULUMI_DEBUG_PROVIDERS=kubernetes:PORT`. One process serves any number of engine runs and provider resources.
+What it does follows the official provider in server-side-apply mode (https://github.com/pulumi/pulumi-kubernetes):
+the shape of the state, autonaming, the decision between update and replace, plain create and server-side-applied
+update, dry runs at preview, waiting for readiness, foreground deletion, refresh and import, Patch resources.
+
+What it does not do. Each of these is an error that names what was asked for, never a silent success:
+
+- Helm (`helm.sh/v3:Release`, `helm.sh/v4:Chart`), Kustomize and YAML components (`yaml/v2`, `kustomize/v2`), and every
+  function (`invoke`), method (`call`), `list` and package parameterization.
+- Client-side apply (`enableServerSideApply: false`) and rendering YAML to a directory (`renderYamlToDirectory`).
+- A kubeconfig that is not given: a server cannot know the environment of the engine. Relative paths, for the same reason.
+
+Known differences, by design:
+
+- Inputs are validated by the API server (dry run at preview, the real call at update), not against its OpenAPI schema.
+- Values of built-in kinds are brought to canonical form as far as quantities, Secrets and CustomResourceDefinitions
+  go; the official provider also drops fields that a built-in type does not have.
+- `kubeClientSettings` limits nothing but the timeout: there is no client-side throttling.
+- Environment variables such as `PULUMI_K8S_*` are those of this process, hence ignored; use the provider's inputs.
+- A created CustomResourceDefinition is waited for until it is established.
+"""
+
+from __future__ import annotations
+
+VERSION = "4.34.2"
+"""The release of pulumi-kubernetes whose plugin this stands in for; the engine compares it with the SDK's request."""

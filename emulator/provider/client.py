@@ -1,0 +1,179 @@
+"""Requests to one API server: authentication, connection pool, errors, watches."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import urllib3
+from kubernetes import config as kubernetes_config
+from kubernetes.client import Configuration, rest
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
+
+from emulator.provider.config import Settings, active_cluster, active_context
+from emulator.provider.errors import ApiError, ProviderError, UnreachableError
+from emulator.provider.operation import Operation
+
+APPLY = "application/apply-patch+yaml"  # JSON is YAML
+JSON_PATCH = "application/json-patch+json"
+_CONNECT_SECONDS = 5.0
+# The API server itself answers any request within 60 s (kube-apiserver --request-timeout).
+_READ_SECONDS = 70.0
+_CONNECTIONS = 64
+_RETRIES_WHEN_ASKED = 10
+
+Query = dict[str, str]
+
+
+class Client:
+    """Requests under the credentials of one provider resource. Safe for any number of threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Load credentials; runs no command and opens no connection yet, except for an exec plugin's command."""
+        try:
+            self._configuration = _load(settings)
+        except Exception as error:  # the loader raises whatever its helpers raise
+            raise ProviderError(f"the credentials of the kubeconfig cannot be loaded: {error}") from None
+        self.server: str = self._configuration.host.rstrip("/")
+        self._pool = rest.RESTClientObject(self._configuration).pool_manager
+        self._timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=settings.timeout or _READ_SECONDS)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        operation: Operation,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        """Send a request and return the decoded answer.
+
+        Waits and tries again when the server says when (Retry-After). Raises ApiError for a failure that the server
+        reports, UnreachableError when there is no answer, CancelledError.
+        """
+        url = self._url(path, query)
+        for attempt in range(_RETRIES_WHEN_ASKED + 1):
+            operation.check()
+            answer = self._send(method, url, body, content_type)
+            pause = answer.headers.get("Retry-After")
+            if pause and pause.isdigit() and answer.status in (429, 503, 504) and attempt < _RETRIES_WHEN_ASKED:
+                operation.sleep(int(pause))
+                continue
+            break
+        if answer.status >= 400:
+            raise ApiError(answer.status, _status(answer.data))
+        result: dict[str, Any] = json.loads(answer.data)
+        return result
+
+    def _send(self, method: str, url: str, body: bytes | None, content_type: str) -> urllib3.BaseHTTPResponse:
+        headers = self._headers(content_type if body is not None else "")
+        for last in (method != "GET", True):
+            try:
+                return self._pool.request(
+                    method, url, body=body, headers=headers, timeout=self._timeout, retries=False, redirect=False
+                )
+            except ProtocolError as error:
+                # A pooled connection may have been closed at the other end; reading once more is harmless.
+                if last:
+                    raise self._unreachable(error) from None
+            except HTTPError as error:
+                raise self._unreachable(error) from None
+        raise AssertionError("unreachable code")
+
+    def watch(self, path: str, operation: Operation, query: Query, seconds: float) -> Iterator[dict[str, Any]]:
+        """Yield the events of a watch until the server ends it, at the latest after `seconds`.
+
+        Raises ApiError when the server refuses or breaks it off with an error, CancelledError.
+        """
+        limit = max(1, int(seconds))
+        url = self._url(path, {**query, "watch": "true", "timeoutSeconds": str(limit)})
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=limit + 5.0)
+        try:
+            answer = self._pool.request(
+                "GET", url, headers=self._headers(""), timeout=timeout, retries=False, preload_content=False
+            )
+        except HTTPError as error:
+            raise self._unreachable(error) from None
+        try:
+            if answer.status >= 400:
+                raise ApiError(answer.status, _status(answer.data))
+            with operation.closing(answer.shutdown):
+                yield from _events(answer)
+        except (HTTPError, OSError, ValueError):
+            # The connection broke, or the operation was cancelled and shut it down: the caller looks again.
+            operation.check()
+        finally:
+            answer.close()
+
+    def _url(self, path: str, query: Query | None) -> str:
+        return f"{self.server}{path}?{urllib.parse.urlencode(query)}" if query else f"{self.server}{path}"
+
+    def _headers(self, content_type: str) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "pulumi-kubernetes-stand-in"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        # Asking anew each time lets the configuration refresh a token that ran out.
+        bearer = self._configuration.auth_settings().get("BearerToken")
+        if bearer and bearer["value"]:
+            headers["Authorization"] = bearer["value"]
+        return headers
+
+    def _unreachable(self, error: Exception) -> UnreachableError:
+        return UnreachableError(
+            f"the API server {self.server} does not answer ({_reason(error)}): check that the cluster is running and that "
+            "the provider's kubeconfig names it, then run the command again"
+        )
+
+
+def _load(settings: Settings) -> Configuration:
+    kubeconfig = settings.kubeconfig
+    if settings.cluster:
+        name = settings.context or kubeconfig["current-context"]
+        body = {**active_context(kubeconfig, settings.context), "cluster": settings.cluster}
+        others = [context for context in kubeconfig["contexts"] if context.get("name") != name]
+        kubeconfig = {**kubeconfig, "contexts": [*others, {"name": name, "context": body}]}
+    configuration = Configuration()
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    kubernetes_config.load_kube_config_from_dict(
+        kubeconfig, context=settings.context or None, client_configuration=configuration, persist_config=False
+    )
+    host = urllib.parse.urlsplit(configuration.host).hostname or ""
+    cluster = active_cluster(kubeconfig, settings.context, "") or {}
+    if not cluster.get("proxy-url") and (host == "localhost" or host.startswith("127.") or host == "::1"):
+        configuration.proxy = None  # as Go's HTTP client does for loopback
+    return configuration
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, NewConnectionError):
+        return str(error).rpartition(": ")[2]
+    if isinstance(error, ConnectTimeoutError):
+        return f"no connection within {_CONNECT_SECONDS:.0f} s"
+    if isinstance(error, ReadTimeoutError):
+        return "the answer took too long"
+    return str(error)
+
+
+def _status(data: bytes) -> dict[str, Any]:
+    try:
+        status = json.loads(data)
+    except ValueError:
+        return {"message": data[:500].decode(errors="replace").strip()}
+    return status if isinstance(status, dict) else {"message": str(status)}
+
+
+def _events(answer: urllib3.BaseHTTPResponse) -> Iterator[dict[str, Any]]:
+    rest_of_line = b""
+    for chunk in answer.stream(65536):
+        *lines, rest_of_line = (rest_of_line + chunk).split(b"\n")
+        for line in lines:
+            if not line.strip():
+                continue
+            event: dict[str, Any] = json.loads(line)
+            if event.get("type") == "ERROR":
+                status = event.get("object") or {}
+                raise ApiError(int(status.get("code") or 500), status)
+            yield event

@@ -1,0 +1,209 @@
+"""The cluster that a kubeconfig names, and whether it answers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
+
+import yaml
+
+from stacks.problems import MISSING, Problem
+from stacks.settings import KubernetesSettings, located
+
+ANSWER_SECONDS: Final = 5.0
+"""How long a cluster may take to answer before it counts as one that does not."""
+
+_PATH = ("kubernetes", "kubeconfig")
+_ALLOWED: Final = "the path of a kubeconfig file, as `kubectl config view` shows one"
+_INLINED: Final = (
+    ("cluster", "certificate-authority"),
+    ("user", "client-certificate"),
+    ("user", "client-key"),
+)
+
+
+class KubeconfigError(Exception):
+    """The kubeconfig cannot be used; `problem` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kubeconfig:
+    """One context of a kubeconfig file, by itself.
+
+    contents: a kubeconfig with this context alone, and files that it names put inside; secret.
+    cluster: the name of the cluster's entry. server: its address.
+    authority: its certificate authority as PEM, None where the system's are to be trusted.
+    insecure: its certificate is not verified. proxy: through which it is reached, None for the environment's.
+    """
+
+    contents: str
+    cluster: str
+    server: str
+    authority: str | None
+    insecure: bool
+    proxy: str | None
+
+
+def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, str]) -> Kubeconfig:
+    """Return the context that the settings name, of the file that they name, else of $KUBECONFIG or ~/.kube/config.
+
+    base: the folder that a relative path of the settings counts from. Raises KubeconfigError when the file is absent,
+    is no kubeconfig, or lacks the context.
+    """
+    file, named = _file(settings, base, environment)
+    document = _load(file, settings, named)
+    wanted = settings.context or document.get("current-context")
+    contexts = _entries(document, "contexts", "context")
+    if wanted not in contexts:
+        raise KubeconfigError(
+            Problem(
+                path=("kubernetes", "context"),
+                value=settings.context or MISSING,
+                wrong=f"{file} has no context {wanted!r}" if wanted else f"{file} has no current context",
+                allowed=", ".join(contexts) or "no context at all: the file has none",
+                fix="name one of those, or run `kubectl config use-context`",
+            )
+        )
+    context = contexts[wanted]
+    cluster = _entries(document, "clusters", "cluster").get(context.get("cluster"))
+    user = _entries(document, "users", "user").get(context.get("user"), {})
+    server = cluster.get("server") if cluster else None
+    if cluster is None or not isinstance(server, str) or urlsplit(server).scheme not in ("https", "http"):
+        raise _malformed(file, settings, f"context {wanted!r} names no cluster with a server's address", named)
+    parts = {"cluster": dict(cluster), "user": dict(user)}
+    for section, entry in _INLINED:
+        _inline(parts[section], entry, file, settings, named)
+    authority = parts["cluster"].get("certificate-authority-data")
+    try:
+        pem = base64.b64decode(authority, validate=True).decode() if authority else None
+    except (binascii.Error, UnicodeDecodeError, TypeError):
+        raise _malformed(file, settings, "its certificate-authority-data is not base64", named) from None
+    return Kubeconfig(
+        contents=yaml.safe_dump(_alone(str(wanted), context, parts), sort_keys=False),
+        cluster=str(context["cluster"]),
+        server=server,
+        authority=pem,
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        proxy=cluster.get("proxy-url"),
+    )
+
+
+def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, seconds: float = ANSWER_SECONDS) -> None:
+    """Ask the API server whether it is ready; raises KubeconfigError when it does not say so within bounds.
+
+    An answer that refuses the question (401, 403) is an answer: whether the user may do what is asked shows later.
+    """
+    try:
+        tls = ssl.create_default_context(cadata=kubeconfig.authority)
+    except ssl.SSLError as error:
+        raise _silent(kubeconfig, settings, f"its certificate authority cannot be read: {error.reason}") from None
+    if kubeconfig.insecure:
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    proxies = {"https": kubeconfig.proxy, "http": kubeconfig.proxy} if kubeconfig.proxy else getproxies()
+    opener = build_opener(HTTPSHandler(context=tls), ProxyHandler(proxies))
+    try:
+        opener.open(f"{kubeconfig.server.rstrip('/')}/readyz", timeout=seconds).close()
+    except HTTPError as error:
+        if error.code not in (401, 403):
+            raise _silent(kubeconfig, settings, f"it says that it is not ready (HTTP {error.code})") from None
+    except (URLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise _silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
+
+
+def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
+    """Return the file and where its name comes from."""
+    if settings.kubeconfig is not None:
+        return located(settings.kubeconfig, base), "the setting"
+    if variable := environment.get("KUBECONFIG"):
+        return located(variable, base), "$KUBECONFIG"
+    return located("~/.kube/config", base), "the default ~/.kube/config"
+
+
+def _load(file: Path, settings: KubernetesSettings, named: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise KubeconfigError(
+            Problem(
+                path=_PATH,
+                value=settings.kubeconfig or MISSING,
+                wrong=f"{file} (from {named}) cannot be read: {error.strerror}",
+                allowed=_ALLOWED,
+                fix="start the cluster that writes it (`make up` starts a local one), set "
+                "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
+            )
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise _malformed(file, settings, "it is not YAML", named) from None
+    if not isinstance(document, dict) or document.get("kind", "Config") != "Config":
+        raise _malformed(file, settings, "it is not of kind Config", named)
+    return document
+
+
+def _entries(document: Mapping[str, Any], section: str, content: str) -> dict[Any, dict[str, Any]]:
+    entries = document.get(section)
+    if not isinstance(entries, list):
+        return {}
+    return {
+        entry.get("name"): entry[content]
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get(content), dict)
+    }
+
+
+def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSettings, named: str) -> None:
+    """Put a file that an entry names, relative to the kubeconfig, into the entry's `-data` form."""
+    if (name := part.pop(entry, None)) is None or f"{entry}-data" in part:
+        return
+    try:
+        part[f"{entry}-data"] = base64.b64encode((file.parent / name).read_bytes()).decode()
+    except OSError as error:
+        raise _malformed(file, settings, f"its {entry} {name} cannot be read: {error.strerror}", named) from None
+
+
+def _alone(name: str, context: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "contexts": [{"name": name, "context": dict(context)}],
+        "clusters": [{"name": context["cluster"], "cluster": dict(parts["cluster"])}],
+        "users": [{"name": context.get("user"), "user": dict(parts["user"])}],
+    }
+
+
+def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str) -> KubeconfigError:
+    return KubeconfigError(
+        Problem(
+            path=_PATH,
+            value=settings.kubeconfig or MISSING,
+            wrong=f"{file} (from {named}) is no kubeconfig that can be used: {reason}",
+            allowed=_ALLOWED,
+            fix="correct the file, or name another one",
+        )
+    )
+
+
+def _silent(kubeconfig: Kubeconfig, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+    return KubeconfigError(
+        Problem(
+            path=_PATH,
+            value=settings.kubeconfig or MISSING,
+            wrong=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
+            allowed="a kubeconfig whose cluster answers; a preview needs it as much as an update",
+            fix="start the cluster (`make up` starts a local one), or name another kubeconfig or context",
+        )
+    )

@@ -1,0 +1,45 @@
+"""A stack's outputs: what stands, for people and for `make status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from components import names
+from components.kubernetes.quantity import Quantity
+from stacks.settings import Settings, slack_quota
+
+
+def outputs(settings: Settings) -> Mapping[str, Any]:
+    """Return the outputs, all of them known before the update.
+
+    nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
+    teams: namespace, queues and users by team. sample: namespace and name of the sample job, or None.
+    """
+    pool = settings.nodes.pool()
+    quotas = {names.SLACK_QUEUE: slack_quota(settings.queueing, pool)}
+    quotas |= {names.cluster_queue(team.name): team.quota.amounts() for team in settings.teams}
+    gang = settings.samples.gang
+    return {
+        "target": settings.target.value,
+        "nodes": {
+            "count": pool.count,
+            "instanceType": pool.shape.instance_type,
+            "gpus": str(pool.resources[names.GPU]),
+        },
+        "queues": {queue: _text(quota) for queue, quota in quotas.items()},
+        "teams": {
+            team.name: {
+                "namespace": team.name,
+                "clusterQueue": names.cluster_queue(team.name),
+                "localQueue": names.LOCAL_QUEUE,
+                "users": list(team.users),
+            }
+            for team in settings.teams
+        },
+        "sample": {"namespace": gang.team, "name": gang.name} if gang is not None and gang.enabled else None,
+    }
+
+
+def _text(quota: Mapping[str, Quantity]) -> Mapping[str, str]:
+    return {resource: str(amount) for resource, amount in quota.items()}

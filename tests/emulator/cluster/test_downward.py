@@ -1,0 +1,66 @@
+"""Variables of a container and the pod's fields in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.cluster.downward import environment, expand, field_value
+from emulator.cluster.errors import UnsupportedError
+
+POD: dict[str, Any] = {
+    "metadata": {"name": "p", "namespace": "n", "labels": {"a": "1", "b": "2"}},
+    "spec": {"nodeName": "local-controllers"},
+    "status": {"podIP": "10.244.0.1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("metadata.name", "p"),
+        ("metadata.labels['a']", "1"),
+        ("metadata.labels['absent']", ""),
+        ("metadata.labels", 'a="1"\nb="2"'),
+        ("spec.nodeName", "local-controllers"),
+        ("status.podIP", "10.244.0.1"),
+    ],
+)
+def test_field(path: str, expected: str) -> None:
+    assert field_value(path, POD) == expected
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="does not offer the field spec"):
+        field_value("spec.replicas", POD)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("$(A)/x", "1/x"), ("$(B)", "$(B)"), ("$$(A)", "$(A)"), ("$A", "$A"), ("a$$b", "a$b")]
+)
+def test_expansion(text: str, expected: str) -> None:
+    assert expand(text, {"A": "1"}) == expected
+
+
+def test_environment_in_order_with_references() -> None:
+    container = {
+        "envFrom": [{"prefix": "P_", "configMapRef": {"name": "m"}}],
+        "env": [
+            {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"name": "BOTH", "value": "$(NAMESPACE)-$(P_k)"},
+            {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+            {"name": "ABSENT", "valueFrom": {"configMapKeyRef": {"name": "none", "key": "k", "optional": True}}},
+        ],
+    }
+
+    def data(kind: str, reference: dict[str, Any]) -> dict[str, str] | None:
+        return None if reference["name"] == "none" else {"k": f"{kind}-{reference['name']}"}
+
+    assert environment(container, POD, {"PATH": "/bin"}, data) == {
+        "PATH": "/bin",
+        "P_k": "ConfigMap-m",
+        "NAMESPACE": "n",
+        "BOTH": "n-ConfigMap-m",
+        "KEY": "Secret-s",
+    }

@@ -1,0 +1,204 @@
+"""A project folder, its stack and its cluster, as the tests use them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import kubernetes
+import yaml
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from emulator.engine import Engine
+from emulator.paths import Paths
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
+"""What a project folder of a test shares with the checkout, by link."""
+
+T = TypeVar("T")
+
+
+def eventually(
+    what: str, probe: Callable[[], T], accept: Callable[[T], bool] = bool, seconds: float = 60, every: float = 0.5
+) -> T:
+    """Return the probe's first accepted value; fail with the last value after this many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = probe()
+        if accept(value):
+            return value
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s; last seen: {value!r}"
+        time.sleep(every)
+
+
+class Cluster:
+    """Short forms of the Kubernetes API for assertions."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.client = kubernetes.dynamic.DynamicClient(kubernetes.config.new_client_from_config(str(kubeconfig)))
+
+    def kind(self, api_version: str, kind: str) -> Any:
+        return self.client.resources.get(api_version=api_version, kind=kind)
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> dict[str, Any] | None:
+        try:
+            return dict(self.client.get(self.kind(api_version, kind), name=name, namespace=namespace).to_dict())
+        except NotFoundError:
+            return None
+
+    def list(self, api_version: str, kind: str, namespace: str | None = None, **options: Any) -> list[dict[str, Any]]:
+        found = self.client.get(self.kind(api_version, kind), namespace=namespace, **options)
+        return list(found.to_dict()["items"])
+
+    def create(self, document: Mapping[str, Any]) -> None:
+        resource = self.kind(document["apiVersion"], document["kind"])
+        self.client.create(resource, body=dict(document), namespace=document["metadata"].get("namespace"))
+
+    def patch(
+        self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str | None = None
+    ) -> None:
+        self.client.patch(
+            self.kind(api_version, kind),
+            name=name,
+            namespace=namespace,
+            body=dict(body),
+            content_type="application/merge-patch+json",
+        )
+
+    def delete(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> None:
+        with contextlib.suppress(NotFoundError):
+            self.client.delete(self.kind(api_version, kind), name=name, namespace=namespace)
+
+
+class Project:
+    """A folder with the program by link and a stack file of its own, and the engine on that stack."""
+
+    def __init__(self, folder: Path, paths: Paths, stack: str, provider_port: int | None) -> None:
+        self.folder = folder
+        self.stack = stack
+        for name in PROGRAM:
+            (folder / name).symlink_to(ROOT / name)
+        self._paths = Paths(root=folder, state=folder / "state", cache=paths.cache)
+        self._paths.state.mkdir()
+        self._paths.bin.symlink_to(paths.bin)
+        self.mirror = paths.mirror
+        self.engine = Engine(self._paths, stack, paths.kubeconfig, provider_port)
+
+    @property
+    def state_file(self) -> Path:
+        return self._paths.pulumi_state / ".pulumi" / "stacks" / "mlbatch" / f"{self.stack}.json"
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Write the stack's settings: top-level keys without the `mlbatch:` prefix."""
+        config = {f"mlbatch:{key}": value for key, value in settings.items()}
+        (self.folder / f"Pulumi.{self.stack}.yaml").write_text(yaml.safe_dump({"config": config}, sort_keys=False))
+
+    def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        self.engine.prepare()
+        return self.engine.capture(command, ["--non-interactive", "--color", "never", *arguments])
+
+    def up(self, *arguments: str) -> str:
+        """Run `pulumi up` and require success; return what it printed."""
+        return self._succeed("up", "--yes", "--skip-preview", *arguments)
+
+    def destroy(self) -> str:
+        return self._succeed("destroy", "--yes", "--skip-preview")
+
+    def preview(self, *arguments: str) -> str:
+        return self._succeed("preview", *arguments)
+
+    def unchanged(self) -> None:
+        """Require that a preview, which refreshes first, plans nothing."""
+        done = self.run("preview", "--expect-no-changes", "--diff")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def drift(self) -> str:
+        """Return what `pulumi refresh` would change in the state, as it prints it; require that it finds something."""
+        done = self.run("refresh", "--preview-only", "--expect-no-changes", "--diff")
+        assert done.returncode != 0, f"refresh found nothing:\n{done.stdout}"
+        return done.stdout
+
+    def resources(self) -> list[dict[str, Any]]:
+        return list(self.engine.export().get("resources") or ())
+
+    def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start `pulumi <command>` without waiting for it."""
+        self.engine.prepare()
+        line = self.engine._command(command, ["--non-interactive", "--color", "never", *arguments])
+        return subprocess.Popen(
+            line,
+            cwd=self.folder,
+            env={**os.environ, **self.engine.variables()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+
+    def _succeed(self, command: str, *arguments: str) -> str:
+        done = self.run(command, *arguments)
+        assert done.returncode == 0, f"pulumi {command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def dev_settings(mirror: Path) -> dict[str, Any]:
+    """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled."""
+    config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())["config"]
+    settings = {key.removeprefix("mlbatch:"): value for key, value in config.items()}
+    settings["mirror"] = {**(settings.get("mirror") or {}), "artefacts": str(mirror)}
+    return json.loads(json.dumps(settings))
+
+
+def gang(name: str, namespace: str, pods: int, gpus: int, seconds: int = 3600, **metadata: Any) -> dict[str, Any]:
+    """An AppWrapper around one Job of this many pods with this many GPUs each, all or nothing."""
+    resources = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
+    container = {
+        "name": "main",
+        "image": "docker.io/library/busybox:1.37.0",
+        "command": ["sleep", str(seconds)],
+        "resources": {"requests": resources, "limits": resources},
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "spec": {"components": [{"template": job}]},
+    }
+
+
+@contextlib.contextmanager
+def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
+    """Create AppWrappers for the length of the context; wait until they are gone afterwards."""
+    try:
+        for wrapper in wrappers:
+            cluster.create(wrapper)
+        yield
+    finally:
+        for wrapper in wrappers:
+            name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
+            cluster.delete(wrapper["apiVersion"], wrapper["kind"], name, namespace)
+        for wrapper in wrappers:
+            name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
+            eventually(
+                f"AppWrapper {namespace}/{name} is gone",
+                lambda w=wrapper, n=name, s=namespace: cluster.get(w["apiVersion"], w["kind"], n, s),
+                lambda found: found is None,
+            )

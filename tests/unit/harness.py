@@ -1,0 +1,145 @@
+"""Runs a Pulumi program without an engine and records what it registered.
+
+Nothing about a program can be asserted while it runs: registrations land later. `build` therefore runs all of it under
+the SDK's test decorator, which waits for every registration, and returns the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from pulumi.runtime import rpc
+from pulumi.runtime.mocks import MockMonitor
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One resource as the engine was asked for it. dependencies: URNs, those of inputs among them."""
+
+    type: str
+    name: str
+    urn: str
+    inputs: Mapping[str, Any]
+    parent: str
+    provider: str
+    dependencies: frozenset[str]
+    ignore_changes: tuple[str, ...]
+    replace_on_changes: tuple[str, ...]
+    delete_before_replace: bool
+    secrets: frozenset[str]
+    is_custom: bool
+
+    @property
+    def kind(self) -> str:
+        return str(self.inputs.get("kind", ""))
+
+    @property
+    def object_name(self) -> str:
+        return str(self.inputs["metadata"]["name"])
+
+
+@dataclass
+class Record:
+    """Everything that a program registered, in order."""
+
+    resources: list[Registered] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[Registered]:
+        """Return the Kubernetes objects of a kind."""
+        return [resource for resource in self.resources if resource.kind == kind]
+
+    def one(self, kind: str, name: str, namespace: str | None = None) -> Registered:
+        """Return the one object of a kind and name."""
+        found = [
+            resource
+            for resource in self.of(kind)
+            if resource.object_name == name
+            and (namespace is None or resource.inputs["metadata"].get("namespace") == namespace)
+        ]
+        assert len(found) == 1, f"{len(found)} objects {kind} {name}"
+        return found[0]
+
+    def objects(self) -> list[Registered]:
+        """Return all Kubernetes objects."""
+        return [resource for resource in self.resources if resource.type.startswith("kubernetes:")]
+
+    def closure(self, resource: Registered) -> set[str]:
+        """Return the URNs of everything that exists before a resource is created, as the engine sees it.
+
+        A resource waits for its dependencies, for its parent, and for what these wait for.
+        """
+        by_urn = {item.urn: item for item in self.resources}
+        seen: set[str] = set()
+        open_ends = [resource]
+        while open_ends:
+            current = open_ends.pop()
+            for urn in {*current.dependencies, current.parent} - seen - {""}:
+                seen.add(urn)
+                if urn in by_urn:
+                    open_ends.append(by_urn[urn])
+        return seen
+
+
+class _Mocks(pulumi.runtime.Mocks):
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        return f"{args.name}-id", args.inputs
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[Any, Any]:
+        raise AssertionError(f"the program calls the provider's function {args.token}")
+
+
+class _Monitor(MockMonitor):
+    def __init__(self, record: Record) -> None:
+        super().__init__(_Mocks())
+        self._record = record
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the name the SDK calls
+        answer = super().RegisterResource(request)
+        inputs = rpc.deserialize_properties(request.object, keep_internal=True) or {}
+        secrets = frozenset(key for key, value in inputs.items() if rpc.is_rpc_secret(value))
+        self._record.resources.append(
+            Registered(
+                type=request.type,
+                name=request.name,
+                urn=answer.urn,
+                inputs={key: rpc.unwrap_rpc_secret(value) for key, value in inputs.items()},
+                parent=request.parent,
+                provider=request.provider,
+                dependencies=frozenset(request.dependencies),
+                ignore_changes=tuple(request.ignoreChanges),
+                replace_on_changes=tuple(request.replaceOnChanges),
+                delete_before_replace=request.deleteBeforeReplace,
+                secrets=secrets,
+                is_custom=request.custom,
+            )
+        )
+        return answer
+
+
+def build(program: Callable[[], object]) -> Record:
+    """Run a program to its end and return what it registered; raises what the program raises."""
+    record = Record()
+    pulumi.runtime.set_mocks(_Mocks(), project="mlbatch", stack="test", preview=False, monitor=_Monitor(record))
+
+    @pulumi.runtime.test
+    def run() -> None:
+        program()
+
+    run()
+    return record
+
+
+def strings(value: object) -> Iterator[str]:
+    """Yield every string in a value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from strings(key)
+            yield from strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings(item)

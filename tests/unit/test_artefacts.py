@@ -1,0 +1,108 @@
+"""The catalogue pins everything, and its bytes come from where the site says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components import artefacts, catalogue
+from components.artefacts import ArtefactError, Mirror
+from components.catalogue import Artefact
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRY = Artefact(
+    name="tool",
+    version="v1.0.0",
+    url="https://example.org/tool/install.yaml",
+    images={"manager": "registry.example.org/team/tool:v1.0.0"},
+    source="https://example.org",
+)
+
+
+def test_each_entry_is_pinned_and_its_address_is_the_release_of_its_version() -> None:
+    for entry in catalogue.ARTEFACTS:
+        assert re.fullmatch(r"v\d+\.\d+\.\d+", entry.version)
+        assert entry.url.startswith("https://github.com/")
+        assert f"/releases/download/{entry.version}/" in entry.url
+        assert entry.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
+        assert entry.source.startswith("https://")
+        assert all(image.endswith(f":{entry.version}") for image in entry.images.values())
+
+
+def test_each_image_has_a_registry_a_path_and_a_tag_that_does_not_move() -> None:
+    images = [catalogue.PYTHON.reference, catalogue.BUSYBOX.reference]
+    images += [image for entry in catalogue.ARTEFACTS for image in entry.images.values()]
+    for image in images:
+        assert re.fullmatch(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9/._-]+:v?\d+\.\d+\.\d+[a-z0-9.-]*", image), image
+
+
+def test_no_version_stands_outside_of_the_catalogue() -> None:
+    """A version, or an image with a tag, in any other module or in the stack files would not be found by an update."""
+    pattern = re.compile(r"""["':/@]v?\d+\.\d+\.\d+["'-]|[a-z]:v?\d+\.\d+|:latest""")
+    assert all(pattern.search(f'x = "{text}"') for text in ("v0.15.2", "python:3.12", "a/v1.2.3/b.yaml", "x:latest"))
+    files = [*(ROOT / "components").rglob("*.py"), *(ROOT / "stacks").rglob("*.py"), ROOT / "__main__.py"]
+    files += ROOT.glob("Pulumi*.yaml")
+    assert len(files) > 20
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in files
+        if file.name != "catalogue.py"
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_an_unknown_version_is_no_entry() -> None:
+    with pytest.raises(KeyError, match=r"kueue v9\.9\.9 is not in the catalogue"):
+        catalogue.find("kueue", "v9.9.9")
+
+
+def test_without_a_mirror_upstream_is_asked() -> None:
+    assert Mirror().locate(ENTRY) == ENTRY.url
+    assert Mirror().image("registry.example.org/team/tool:v1") == "registry.example.org/team/tool:v1"
+
+
+def test_a_mirror_takes_the_place_of_host_and_address() -> None:
+    mirror = Mirror(artefacts="https://mirror.example.org/files", images="mirror.example.org/images")
+    assert mirror.locate(ENTRY) == "https://mirror.example.org/files/tool-v1.0.0.yaml"
+    assert mirror.image("registry.k8s.io/kueue/kueue:v1") == "mirror.example.org/images/kueue/kueue:v1"
+
+
+def test_a_folder_gives_the_file_and_the_images(tmp_path: Path) -> None:
+    (tmp_path / "tool-v1.0.0.yaml").write_text("kind: Tool\n")
+    release = Mirror(artefacts=str(tmp_path), images="mirror.example.org").release(ENTRY)
+    assert release.manifest == "kind: Tool\n"
+    assert release.images == {"manager": "mirror.example.org/team/tool:v1.0.0"}
+
+
+def test_a_file_that_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError) as error:
+        Mirror(artefacts=str(tmp_path)).read(ENTRY)
+    assert str(tmp_path / "tool-v1.0.0.yaml") in str(error.value)
+    assert ENTRY.url in str(error.value)
+
+
+def test_a_recorded_digest_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "tool-v1.0.0.yaml").write_text("kind: Tool\n")
+    mirror = Mirror(artefacts=str(tmp_path))
+    right = replace(ENTRY, sha256=hashlib.sha256(b"kind: Tool\n").hexdigest())
+    assert mirror.read(right) == "kind: Tool\n"
+    with pytest.raises(ArtefactError, match=r"is not tool v1\.0\.0: its sha256 is"):
+        mirror.read(replace(ENTRY, sha256="0" * 64))
+
+
+def test_a_server_that_cannot_be_reached_is_named_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(url: str, timeout: float) -> None:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(artefacts, "urlopen", refuse)
+    with pytest.raises(
+        ArtefactError, match=r"cannot be fetched from https://example\.org/tool/install\.yaml: timed out"
+    ) as error:
+        Mirror().read(ENTRY)
+    assert "set mlbatch:mirror.artefacts to a folder that holds tool-v1.0.0.yaml" in str(error.value)

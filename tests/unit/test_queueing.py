@@ -1,0 +1,325 @@
+"""Kueue and AppWrapper are installed as MLBatch installs them, from upstream's real files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import yaml
+
+from components.artefacts import Release
+from components.kubernetes.manifests import Document, edited, identity
+from components.queueing import appwrapper, kueue
+from components.queueing.appwrapper import AppWrappersArgs
+from components.queueing.kueue import KueueArgs
+from components.queueing.operators import checksum
+from tests.unit.harness import strings
+
+
+@pytest.fixture(scope="module")
+def kueue_documents(kueue_release: Release) -> dict[str, Document]:
+    args = KueueArgs(release=kueue_release)
+    return {
+        identity(item): item for item in edited(kueue_release.manifest, lambda document: kueue.edit(document, args))
+    }
+
+
+@pytest.fixture(scope="module")
+def appwrapper_documents(appwrapper_release: Release) -> dict[str, Document]:
+    args = AppWrappersArgs(release=appwrapper_release)
+    edit = lambda document: appwrapper.edit(document, args)  # noqa: E731
+    return {identity(item): item for item in edited(appwrapper_release.manifest, edit)}
+
+
+def originals(release: Release) -> dict[str, Document]:
+    return {identity(item): item for item in edited(release.manifest, lambda document: document)}
+
+
+def webhooks(documents: dict[str, Document], kind: str, name: str) -> set[str]:
+    return {webhook["name"] for webhook in documents[f"{kind}WebhookConfiguration/{name}"]["webhooks"]}
+
+
+class TestKueue:
+    def test_everything_is_in_mlbatch_system_and_nothing_names_upstreams_namespace(
+        self, kueue_documents: dict[str, Document]
+    ) -> None:
+        assert "kueue-system" not in set(strings(list(kueue_documents.values())))
+        namespaces = {item["metadata"].get("namespace") for item in kueue_documents.values()}
+        assert namespaces == {None, "mlbatch-system", "kube-system"}
+        assert not any(item["kind"] == "Namespace" for item in kueue_documents.values())
+
+    def test_what_the_api_server_calls_is_found_in_mlbatch_system(self, kueue_documents: dict[str, Document]) -> None:
+        clients: list[Any] = []
+        for item in kueue_documents.values():
+            clients += [webhook["clientConfig"] for webhook in item.get("webhooks", [])]
+            if item["kind"] == "CustomResourceDefinition" and "conversion" in item["spec"]:
+                clients.append(item["spec"]["conversion"]["webhook"]["clientConfig"])
+            if item["kind"] == "APIService":
+                clients.append({"service": item["spec"]["service"]})
+        assert len(clients) > 20
+        assert {client["service"]["namespace"] for client in clients} == {"mlbatch-system"}
+
+    def test_bindings_are_for_the_account_in_mlbatch_system(self, kueue_documents: dict[str, Document]) -> None:
+        reader = kueue_documents["RoleBinding/kube-system/kueue-visibility-server-auth-reader"]
+        assert reader["subjects"] == [
+            {"kind": "ServiceAccount", "name": "kueue-controller-manager", "namespace": "mlbatch-system"}
+        ]
+        subjects = [subject for item in kueue_documents.values() for subject in item.get("subjects", [])]
+        assert {subject["namespace"] for subject in subjects} == {"mlbatch-system"}
+
+    def test_only_webhooks_of_what_kueue_manages_remain(self, kueue_documents: dict[str, Document]) -> None:
+        frameworks = {
+            "appwrapper",
+            "jobset",
+            "mpijob",
+            "paddlejob",
+            "pytorchjob",
+            "raycluster",
+            "rayjob",
+            "tfjob",
+            "xgboostjob",
+        }
+        mutating = frameworks | {"clusterqueue", "resourceflavor", "workload"}
+        assert webhooks(kueue_documents, "Mutating", "kueue-mutating-webhook-configuration") == {
+            f"m{kind}.kb.io" for kind in mutating
+        }
+        assert webhooks(kueue_documents, "Validating", "kueue-validating-webhook-configuration") == {
+            f"v{kind}.kb.io" for kind in mutating | {"cohort"}
+        }
+
+    def test_a_kueue_that_is_down_blocks_no_pod_job_deployment_or_statefulset(
+        self, kueue_documents: dict[str, Document]
+    ) -> None:
+        guarded = {
+            resource
+            for item in kueue_documents.values()
+            for webhook in item.get("webhooks", [])
+            for rule in webhook["rules"]
+            for resource in rule["resources"]
+        }
+        assert not guarded & {"pods", "jobs", "deployments", "statefulsets", "leaderworkersets", "*"}
+
+    def test_the_configuration_is_mlbatchs(self, kueue_documents: dict[str, Document]) -> None:
+        data = kueue_documents["ConfigMap/mlbatch-system/kueue-manager-config"]["data"]
+        assert list(data) == ["controller_manager_config.yaml"]
+        assert yaml.safe_load(data["controller_manager_config.yaml"]) == {
+            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+            "kind": "Configuration",
+            "namespace": "mlbatch-system",
+            "health": {"healthProbeBindAddress": ":8081"},
+            "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+            "webhook": {"port": 9443},
+            "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+            "controller": {
+                "groupKindConcurrency": {
+                    "Pod": 5,
+                    "Workload.kueue.x-k8s.io": 5,
+                    "LocalQueue.kueue.x-k8s.io": 1,
+                    "Cohort.kueue.x-k8s.io": 1,
+                    "ClusterQueue.kueue.x-k8s.io": 1,
+                    "ResourceFlavor.kueue.x-k8s.io": 1,
+                }
+            },
+            "clientConnection": {"qps": 50, "burst": 100},
+            "manageJobsWithoutQueueName": True,
+            "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
+            "integrations": {
+                "frameworks": [
+                    "kubeflow.org/mpijob",
+                    "ray.io/rayjob",
+                    "ray.io/raycluster",
+                    "jobset.x-k8s.io/jobset",
+                    "kubeflow.org/paddlejob",
+                    "kubeflow.org/pytorchjob",
+                    "kubeflow.org/tfjob",
+                    "kubeflow.org/xgboostjob",
+                    "workload.codeflare.dev/appwrapper",
+                ]
+            },
+            "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        }
+
+    def test_the_configuration_uses_the_files_own_api_and_known_frameworks(self, kueue_release: Release) -> None:
+        upstream = originals(kueue_release)["ConfigMap/kueue-system/kueue-manager-config"]["data"]
+        theirs = yaml.safe_load(upstream["controller_manager_config.yaml"])
+        ours = kueue.configuration()
+        assert ours["apiVersion"] == theirs["apiVersion"]
+        assert set(ours["integrations"]["frameworks"]) <= set(theirs["integrations"]["frameworks"])
+        assert "batch/job" in theirs["integrations"]["frameworks"]
+
+    def test_the_manager_runs_pinned_with_priority_and_a_share(self, kueue_documents: dict[str, Document]) -> None:
+        deployment = kueue_documents["Deployment/mlbatch-system/kueue-controller-manager"]
+        pod = deployment["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert pod["priorityClassName"] == "system-node-critical"
+        assert container["image"] == "registry.k8s.io/kueue/kueue:v0.15.2"
+        assert container["imagePullPolicy"] == "IfNotPresent"
+        assert container["args"] == ["--config=/controller_manager_config.yaml", "--zap-log-level=2"]
+        assert container["resources"] == {
+            "requests": {"cpu": "500m", "memory": "512Mi"},
+            "limits": {"cpu": "2", "memory": "512Mi"},
+        }
+
+    def test_a_changed_configuration_restarts_the_manager(self, kueue_documents: dict[str, Document]) -> None:
+        config = kueue_documents["ConfigMap/mlbatch-system/kueue-manager-config"]["data"]
+        template = kueue_documents["Deployment/mlbatch-system/kueue-controller-manager"]["spec"]["template"]
+        (text,) = config.values()
+        assert checksum(text).items() <= template["metadata"]["annotations"].items()
+        assert checksum(text) != checksum(text + " ")
+
+    def test_the_visibility_api_stays(self, kueue_documents: dict[str, Document]) -> None:
+        assert "APIService/v1beta2.visibility.kueue.x-k8s.io" in kueue_documents
+        assert "Service/mlbatch-system/kueue-visibility-server" in kueue_documents
+
+    def test_definitions_are_upstreams_but_for_the_namespace(
+        self, kueue_documents: dict[str, Document], kueue_release: Release
+    ) -> None:
+        definitions = {
+            name: item for name, item in originals(kueue_release).items() if name.startswith("CustomResource")
+        }
+        assert len(definitions) == 11
+        for name, theirs in definitions.items():
+            ours = deepcopy(kueue_documents[name])
+            if "conversion" in ours["spec"]:
+                ours["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["namespace"] = "kueue-system"
+            assert ours == theirs
+
+    def test_an_edit_leaves_its_input_alone(self, kueue_release: Release) -> None:
+        before = originals(kueue_release)["Deployment/kueue-system/kueue-controller-manager"]
+        copy = deepcopy(before)
+        kueue.edit(before, KueueArgs(release=kueue_release))
+        assert before == copy
+
+
+class TestAppWrapper:
+    def test_everything_is_in_mlbatch_system(self, appwrapper_documents: dict[str, Document]) -> None:
+        assert "appwrapper-system" not in set(strings(list(appwrapper_documents.values())))
+        assert {item["metadata"].get("namespace") for item in appwrapper_documents.values()} == {None, "mlbatch-system"}
+
+    def test_the_configuration_is_mlbatchs(self, appwrapper_documents: dict[str, Document]) -> None:
+        data = appwrapper_documents["ConfigMap/mlbatch-system/appwrapper-operator-config"]["data"]
+        assert list(data) == ["config.yaml"], "the controller refuses a ConfigMap with more than one entry"
+        label = "autopilot.ibm.com/gpuhealth"
+        assert yaml.safe_load(data["config.yaml"]) == {
+            "appwrapper": {
+                "autopilot": {
+                    "injectAntiAffinities": True,
+                    "monitorNodes": True,
+                    "resourceTaints": {
+                        "nvidia.com/gpu": [
+                            {"key": label, "value": "WARN", "effect": "PreferNoSchedule"},
+                            {"key": label, "value": "ERR", "effect": "NoSchedule"},
+                            {"key": label, "value": "TESTING", "effect": "NoSchedule"},
+                            {"key": label, "value": "EVICT", "effect": "NoExecute"},
+                        ]
+                    },
+                },
+                "userRBACAdmissionCheck": False,
+                "defaultQueueName": "default-queue",
+            },
+            "controllerManager": {
+                "health": {"bindAddress": ":8081"},
+                "metrics": {"bindAddress": ":8443"},
+                "leaderElection": True,
+            },
+        }
+
+    def test_a_second_scheduler_can_be_named(self) -> None:
+        config = appwrapper.configuration("scheduler-plugins-scheduler")
+        assert config["appwrapper"]["schedulerName"] == "scheduler-plugins-scheduler"
+
+    def test_the_controller_runs_pinned_with_priority_and_a_share(
+        self, appwrapper_documents: dict[str, Document]
+    ) -> None:
+        pod = appwrapper_documents["Deployment/mlbatch-system/appwrapper-controller-manager"]["spec"]["template"][
+            "spec"
+        ]
+        (container,) = pod["containers"]
+        assert pod["priorityClassName"] == "system-node-critical"
+        assert container["image"] == "quay.io/ibm/appwrapper:v1.1.2"
+        assert container["resources"] == {
+            "requests": {"cpu": "250m", "memory": "250Mi"},
+            "limits": {"cpu": "1", "memory": "1000Mi"},
+        }
+
+    def test_its_webhooks_remain(self, appwrapper_documents: dict[str, Document]) -> None:
+        assert webhooks(appwrapper_documents, "Mutating", "appwrapper-mutating-webhook-configuration") == {
+            "mappwrapper.kb.io"
+        }
+        assert webhooks(appwrapper_documents, "Validating", "appwrapper-validating-webhook-configuration") == {
+            "vappwrapper.kb.io"
+        }
+
+
+class TestBoth:
+    """In one namespace, the two must not take each other's names or pods."""
+
+    @pytest.fixture
+    def both(
+        self, kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
+    ) -> tuple[dict[str, Document], dict[str, Document]]:
+        return kueue_documents, appwrapper_documents
+
+    def test_no_two_objects_have_one_name(self, both: tuple[dict[str, Document], dict[str, Document]]) -> None:
+        assert not both[0].keys() & both[1].keys()
+
+    def test_each_selects_its_own_pods(self, both: tuple[dict[str, Document], dict[str, Document]]) -> None:
+        for own, other in (both, both[::-1]):
+            (mine,) = pod_labels(own)
+            (others,) = pod_labels(other)
+            found = list(selectors(own))
+            assert len(found) >= 3
+            for selector in found:
+                assert selector.items() <= mine.items()
+                assert not selector.items() <= others.items()
+
+    def test_services_are_not_waited_for(self, both: tuple[dict[str, Document], dict[str, Document]]) -> None:
+        """Waiting for a pod behind a Service, while its Deployment waits for the Service, would never end."""
+        services = [item for documents in both for item in documents.values() if item["kind"] == "Service"]
+        assert len(services) == 5
+        assert all(item["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true" for item in services)
+
+    def test_webhooks_are_waited_for_until_they_can_be_called(
+        self, both: tuple[dict[str, Document], dict[str, Document]]
+    ) -> None:
+        configurations = [item for documents in both for item in documents.values() if "webhooks" in item]
+        assert len(configurations) == 4
+        for item in configurations:
+            assert (
+                item["metadata"]["annotations"]["pulumi.com/waitFor"] == "jsonpath={.webhooks[*].clientConfig.caBundle}"
+            )
+
+    def test_certificates_are_the_controllers(self, both: tuple[dict[str, Document], dict[str, Document]]) -> None:
+        secrets = [item for documents in both for item in documents.values() if item["kind"] == "Secret"]
+        assert {item["metadata"]["name"] for item in secrets} == {
+            "kueue-webhook-server-cert",
+            "appwrapper-webhook-server-cert",
+        }
+        assert not any("data" in item or "stringData" in item for item in secrets)
+        assert not any("caBundle" in text for documents in both for text in keys(list(documents.values())))
+
+
+def selectors(documents: dict[str, Document]) -> Iterator[dict[str, str]]:
+    for item in documents.values():
+        if item["kind"] == "Service":
+            yield item["spec"]["selector"]
+        if item["kind"] == "Deployment":
+            yield item["spec"]["selector"]["matchLabels"]
+
+
+def pod_labels(documents: dict[str, Document]) -> Iterator[dict[str, str]]:
+    for item in documents.values():
+        if item["kind"] == "Deployment":
+            yield item["spec"]["template"]["metadata"]["labels"]
+
+
+def keys(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from keys(item)
