@@ -23,9 +23,13 @@ from typing import Any
 import kubernetes
 import yaml
 
+from emulator import recovery
 from emulator.paths import Paths
 
 PROVIDER_PLUGIN = "pulumi-resource-kubernetes"
+
+
+WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
 class EngineError(Exception):
@@ -66,7 +70,7 @@ class Engine:
         return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self.variables().items())
 
     def prepare(self) -> None:
-        """Make the stack exist and usable: create it once, free it from a dead engine's lock, settle its pending creates.
+        """Make the stack usable: create it once, free it from a dead engine's lock, recover what that had created.
 
         Raises EngineError when the stack has no Pulumi.<stack>.yaml, or another engine is at work on it.
         """
@@ -78,17 +82,28 @@ class Engine:
             self._create()
         self._write_configuration()
         self._free_stale_lock()
-        self._settle_pending_creates()
+        self._recover()
 
     def exists(self) -> bool:
         """Return whether the stack has been created in the local state."""
         return self._paths.pulumi_state.is_dir() and self._stack in self._stacks()
 
     def run(self, command: str, arguments: Sequence[str] = ()) -> int:
-        """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
-        return subprocess.run(
-            self._command(command, arguments), cwd=self._paths.root, env=self._environment()
-        ).returncode
+        """Run `pulumi <command>` on the stack with the terminal attached; return its exit code.
+
+        The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
+        the square of their number. The checkpoints are therefore left out and the state is written at the end; should
+        the engine be killed before that, `prepare` finds what it had created.
+        """
+        self._marker().parent.mkdir(parents=True, exist_ok=True)
+        self._marker().touch()
+        with subprocess.Popen(
+            self._command(command, arguments), cwd=self._paths.root, env={**self._environment(), **WITHOUT_CHECKPOINTS}
+        ) as process:
+            code = _wait(process)
+        if code >= 0:
+            self._marker().unlink(missing_ok=True)
+        return code
 
     def capture(self, command: str, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Run `pulumi <command>` on the stack and return what it printed and its exit code."""
@@ -151,7 +166,7 @@ class Engine:
         return self._paths.state / "config" / f"Pulumi.{self._stack}.yaml"
 
     def _write_configuration(self) -> None:
-        """Copy the stack's settings beside the state, with the salt that the engine would else write into the checkout."""
+        """Copy the stack's settings beside the state, with the salt that would else be written into the checkout."""
         text = self._tracked_configuration().read_text()
         salt = _encryption_salt(text) or _encryption_salt(self._configuration_file().read_text())
         if salt is not None and _encryption_salt(text) is None:
@@ -180,7 +195,7 @@ class Engine:
         return file
 
     def _link_installed_plugins(self) -> None:
-        """Let the engine see the plugins that the user has installed, though its home folder is the environment's own."""
+        """Let the engine see the plugins that the user has installed, though its home folder is another one."""
         installed = _user_plugins()
         link = self._paths.pulumi_home / "plugins"
         if installed.is_dir() and not link.exists():
@@ -197,28 +212,34 @@ class Engine:
                 )
             file.unlink()
 
-    def _settle_pending_creates(self) -> None:
-        """Take creations that an interrupted engine left undecided into the state if the object exists, else drop them."""
-        pending = [
-            operation["resource"]
-            for operation in self.export().get("pending_operations") or ()
-            if operation["type"] == "creating"
-        ]
-        if not pending:
+    def _recover(self) -> None:
+        """Take over what a killed engine had created; see `emulator.recovery`."""
+        deployment = self.export()
+        if not self._marker().exists() and not deployment.get("pending_operations"):
             return
-        client = self._client()
-        arguments = ["--yes", "--skip-preview", "--non-interactive", "--suppress-outputs"]
-        found = [
-            (resource["urn"], _object_id(resource["inputs"])) for resource in pending if _on_cluster(client, resource)
-        ]
-        imports = [part for pair in found for part in pair]
-        if imports:
-            arguments += ["--import-pending-creates", ",".join(imports)]
-        if len(found) < len(pending):
-            arguments.append("--clear-pending-creates")
-        done = self.capture("refresh", arguments)
-        if done.returncode != 0:
-            raise EngineError(f"cannot settle the creations that were interrupted:\n{done.stdout}{done.stderr}")
+        shown = self.capture("preview", ["--json", "--refresh=false", "--non-interactive"])
+        if shown.returncode != 0:
+            raise EngineError(f"cannot preview the stack to recover it:\n{_diagnostics(shown)}")
+        planned = recovery.creations(json.loads(shown.stdout)["steps"])
+        found = recovery.lost(planned, recovery.Objects(self._client()))
+        targets = recovery.providers(found) & {state["urn"] for state in planned}
+        if targets:
+            arguments = ["--yes", "--skip-preview", "--non-interactive", "--refresh=false"]
+            done = self.capture("up", [*arguments, *(part for urn in sorted(targets) for part in ("--target", urn))])
+            if done.returncode != 0:
+                raise EngineError(f"cannot create the stack's providers to recover it:\n{_diagnostics(done)}")
+        self._import(recovery.adopted(self.export(), planned, found))
+        self._marker().unlink(missing_ok=True)
+
+    def _import(self, deployment: Mapping[str, Any]) -> None:
+        with tempfile.NamedTemporaryFile("w", dir=self._paths.state, suffix=".json") as file:
+            json.dump({"version": 3, "deployment": deployment}, file)
+            file.flush()
+            self._pulumi(["stack", "import", "--stack", self._stack, "--file", file.name])
+
+    def _marker(self) -> Path:
+        """The file that stands while an update runs, and stays when it was killed."""
+        return self._paths.state / "run" / f"{self._stack}.updating"
 
     def _client(self) -> kubernetes.dynamic.DynamicClient:
         configuration = kubernetes.config.new_client_from_config(str(self._kubeconfig))
@@ -280,22 +301,21 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _object_id(inputs: Mapping[str, Any]) -> str:
-    metadata = inputs["metadata"]
-    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+def _wait(process: subprocess.Popen[Any]) -> int:
+    """Wait for the engine, which gets an interrupt of the terminal too and then ends in good order."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
-def _on_cluster(client: kubernetes.dynamic.DynamicClient, resource: Mapping[str, Any]) -> bool:
-    inputs = resource.get("inputs") or {}
-    if not str(resource["type"]).startswith("kubernetes:") or "metadata" not in inputs:
-        return False
+def _diagnostics(done: subprocess.CompletedProcess[str]) -> str:
     try:
-        kind = client.resources.get(api_version=inputs["apiVersion"], kind=inputs["kind"])
-        metadata = inputs["metadata"]
-        client.get(kind, name=metadata["name"], namespace=metadata.get("namespace"))
-    except (kubernetes.dynamic.exceptions.NotFoundError, kubernetes.dynamic.exceptions.ResourceNotFoundError):
-        return False
-    return True
+        messages = [item["message"] for item in json.loads(done.stdout).get("diagnostics") or ()]
+    except ValueError:
+        messages = [done.stdout]
+    return "\n".join(part.strip() for part in [*messages, done.stderr] if part.strip())
 
 
 def _free_port() -> int:

@@ -22,7 +22,7 @@ from emulator.paths import Paths
 from emulator.progress import Progress
 
 PULUMI_VERSION = "3.230.0"
-"""Version of the Pulumi command that is built where none is installed, and the oldest installed one that is accepted."""
+"""The Pulumi command that is built where none is installed, and the oldest installed one that is accepted."""
 
 KUBERNETES_VERSION = "1.34.2"
 
@@ -96,7 +96,7 @@ CLUSTER = Module(
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
-"""Script that the Python language host looks for beside itself; it comes with the SDK module of the command's version."""
+"""Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Toolchain:
         self._modules = Path(__file__).resolve().parent / "tools"
 
     def missing(self, cluster: bool) -> list[Need]:
-        """Return the tools that are still to be built: the engine's, kubectl, and with `cluster` the control plane's."""
+        """Return the tools still to be built: the engine's, kubectl, and with `cluster` the control plane's."""
         return [need for need in self._needs(cluster) if not self._built(need).exists()]
 
     def install(self, cluster: bool, progress: Progress) -> None:

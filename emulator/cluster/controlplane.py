@@ -19,7 +19,7 @@ from pathlib import Path
 
 from emulator.cluster import certificates, images
 from emulator.cluster.api import Api, ApiError
-from emulator.cluster.credentials import read_kubeconfig, write_kubeconfigs
+from emulator.cluster.credentials import Account, read_kubeconfig, write_kubeconfigs
 from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout, write_private
 from emulator.cluster.ports import Ports
 
@@ -40,6 +40,7 @@ class ProcessSpec:
     after: processes that must have been ready before this one starts.
     ready: asked again and again from the supervisor's only thread, so it must answer within about a second.
     stop_seconds: how long it may take to end after SIGTERM before it is killed.
+    prepare: done before each start; raises ApiError when that has to be tried again.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ProcessSpec:
     ready: Callable[[], bool]
     after: tuple[str, ...] = ()
     stop_seconds: float = 5.0
+    prepare: Callable[[], object] = lambda: None
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -81,7 +83,8 @@ def _egress_configuration(layout: Layout) -> dict[str, object]:
 
 def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessSpec, ...]:
     """Return the processes in the order in which they start; they stop in the reverse order."""
-    api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()), timeout=_TIMEOUT)
+    account = read_kubeconfig(layout.paths.kubeconfig.read_text())
+    api = Api(account, timeout=_TIMEOUT)
     found = [
         ProcessSpec("etcd", _etcd(layout), lambda: _etcd_healthy(layout.etcd_socket)),
         ProcessSpec(
@@ -100,7 +103,13 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
         ProcessSpec(
             "kube-scheduler", _scheduler(layout, ports), lambda: _healthy(ports.scheduler), after=("kube-apiserver",)
         ),
-        ProcessSpec("kwok", _kwok(layout, ports), lambda: _healthy(ports.kwok, tls=False), after=("kube-apiserver",)),
+        ProcessSpec(
+            "kwok",
+            _kwok(layout, ports),
+            lambda: _healthy(ports.kwok, tls=False),
+            after=("kube-apiserver",),
+            prepare=lambda: _release_leases(account),
+        ),
         ProcessSpec(
             "kubelet",
             (sys.executable, "-m", "emulator.cluster.kubelet", "--state", str(layout.paths.state)),
@@ -232,6 +241,15 @@ def _kwok(layout: Layout, ports: Ports) -> tuple[str, ...]:
         f"--cidr={SIMULATED_POD_RANGE}",
         f"--server-address=127.0.0.1:{ports.kwok}",
     )
+
+
+def _release_leases(account: Account) -> None:
+    """Delete the leases of the simulated nodes.
+
+    A new KWOK has a new identity and would leave its nodes alone until the leases of the one before have run out.
+    """
+    others = f"?fieldSelector=metadata.name!={NODE_NAME}"
+    Api(account).delete(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases{others}", {})
 
 
 def node_ready(api: Api) -> bool:

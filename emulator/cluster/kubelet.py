@@ -6,8 +6,8 @@ namespaces of their own, without root's rights on the machine. The API server re
 What it does not do: pull images, limit CPU and memory, give pods a network beyond the API server and what the API
 server calls, run them as other users, init containers, lifecycle hooks, exec and gRPC probes, volumes other than
 ConfigMap, Secret, projected, downward API and emptyDir. A pod that asks for what would be left out silently stays
-Pending with a message. `kubectl logs`, `exec` and `port-forward` do not work: a container's output is in
-`<state>/logs/<namespace>_<pod>_<container>.log`.
+Pending with a message. `kubectl exec` and `port-forward` do not work. A container's output, of all its runs, is in
+`<state>/logs/<namespace>_<pod>_<container>.log`, and `kubectl logs` shows it (with --tail, --limit-bytes and --follow).
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from emulator.cluster import node as local_node
+from emulator.cluster import node_api
 from emulator.cluster.api import STRATEGIC_MERGE_PATCH, Api, ApiError, Object, Store
 from emulator.cluster.credentials import Account, read_kubeconfig
 from emulator.cluster.layout import NODE_NAME, POD_RANGE, Layout
+from emulator.cluster.node_api import NodeApi
 from emulator.cluster.pod import PodWorker
 from emulator.cluster.pod_sandbox import SandboxError, isolation
 from emulator.cluster.routing import Proxy
@@ -70,8 +72,10 @@ class Kubelet:
         }
         self._services = Store(self._api, "/api/v1/services")
         self._slices = Store(self._api, "/apis/discovery.k8s.io/v1/endpointslices")
+        logs = NodeApi(layout.secret("serving.crt"), layout.secret("serving.key"), layout.paths.logs)
+        nodes = {f"{NODE_NAME}:{node_api.PORT}": logs.serve}
         self._ready_socket = layout.kubelet_socket
-        self._proxy = Proxy(layout.egress_socket, self._services, self._slices, self._connect)
+        self._proxy = Proxy(layout.egress_socket, self._services, self._slices, self._connect, nodes)
 
     def run(self, stop: threading.Event) -> None:
         """Play the kubelet until told to stop, then end every pod's processes.

@@ -12,7 +12,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,14 +78,21 @@ class Proxy:
 
     connect: (pod address, port) -> a socket connected to that port in the pod's network; raises an Exception with a
              one-line reason when that cannot be.
+    nodes:   `name:port` of a node's own API -> what answers a connection to it and closes it.
     """
 
     def __init__(
-        self, path: Path, services: Store, slices: Store, connect: Callable[[str, int], socket.socket]
+        self,
+        path: Path,
+        services: Store,
+        slices: Store,
+        connect: Callable[[str, int], socket.socket],
+        nodes: Mapping[str, Callable[[socket.socket], None]],
     ) -> None:
         self._services = services
         self._slices = slices
         self._connect = connect
+        self._nodes = nodes
         self._path = path
         self._refusals: dict[str, float] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -106,7 +113,8 @@ class Proxy:
         try:
             client.settimeout(10.0)
             target = _read_target(client)
-            connection = self._open(target)
+            node = self._nodes.get(target)
+            connection = None if node else self._open(target)
         except (NoRouteError, OSError) as error:
             self._log_refusal(str(error))
             # The API server repeats the status line in its own error message.
@@ -118,9 +126,13 @@ class Proxy:
             client.settimeout(None)
         except OSError:
             client.close()
-            connection.close()
+            if connection is not None:
+                connection.close()
             return
-        relay(client, connection)
+        if connection is not None:
+            relay(client, connection)
+        elif node is not None:
+            node(client)
 
     def _log_refusal(self, reason: str) -> None:
         """Log a refusal, the same one once a minute: the API server asks on and on while a controller starts."""

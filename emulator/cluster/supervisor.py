@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cluster import controlplane, lock, ports, processes
+from emulator.cluster.api import ApiError
 from emulator.cluster.controlplane import ProcessSpec
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
@@ -62,6 +63,11 @@ class Child:
 
     def start(self, environment: dict[str, str], folder: Path, before: Callable[[], None]) -> None:
         """Start the process; its output is appended to its log."""
+        try:
+            self.spec.prepare()
+        except ApiError as error:
+            self._ended(f"cannot be prepared: {error}")
+            return
         _rotate(self.log)
         with self.log.open("ab") as log:
             try:

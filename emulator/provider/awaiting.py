@@ -13,6 +13,7 @@ from emulator.provider.objects import SKIP_AWAIT, TIMEOUT_SECONDS, Manifest, ann
 from emulator.provider.operation import Deadline, Operation
 
 DEFAULT_SECONDS = 600.0
+_FIRST_PAUSES = (0.03, 0.06, 0.12, 0.25, 0.5)
 _POLL_SECONDS = 0.5
 _PAUSE_AFTER_BROKEN_WATCH = 0.5
 # A watch is begun anew this often at least, with a fresh read, should the server lose events.
@@ -50,9 +51,14 @@ class Target:
 
     def follow(self, operation: Operation, deadline: Deadline, poll: bool) -> Iterator[Manifest | None]:
         """Yield the live object now and after each change, None when it is gone, until the deadline."""
+        pauses = list(_FIRST_PAUSES)
         while deadline.left > 0:
             live = self.read(operation)
             yield live
+            if pauses:
+                # Most waits end within a second; a watch needs a connection of its own.
+                operation.sleep(min(pauses.pop(0), max(deadline.left, 0)))
+                continue
             if poll:
                 operation.sleep(min(_POLL_SECONDS, max(deadline.left, 0)))
                 continue

@@ -1,0 +1,95 @@
+"""What the API server asks of a node: here the logs of containers, so that `kubectl logs` works for the local node."""
+
+from __future__ import annotations
+
+import http
+import http.server
+import logging
+import re
+import select
+import socket
+import ssl
+from collections import deque
+from pathlib import Path
+from typing import IO
+from urllib.parse import parse_qs, urlsplit
+
+PORT = 10250
+"""Port of a node's kubelet (KubeletConfiguration.port, k8s.io/kubelet/config/v1beta1); nothing listens on it here."""
+
+_log = logging.getLogger(__name__)
+_TARGET = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
+_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+_KNOWN = {"follow", "tailLines", "limitBytes", "insecureSkipTLSVerifyBackend"}
+_POLL_SECONDS = 0.5
+
+
+class NodeApi:
+    """Answers the API server's connections to the local node, with the serving certificate of the cluster."""
+
+    def __init__(self, certificate: Path, key: Path, logs: Path) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate, key)
+        self._logs = logs
+
+    def serve(self, connection: socket.socket) -> None:
+        """Answer one request on a connection, then close it."""
+        logs = self._logs
+
+        class Handler(_Handler):
+            folder = logs
+
+        try:
+            with self._context.wrap_socket(connection, server_side=True) as secured:
+                Handler(secured, ("", 0), None)  # type: ignore[arg-type]  # no server: the socket is all it needs
+        except OSError as error:
+            _log.info("a request to the node ended early: %s", error)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    folder: Path
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        options = {name: values[-1] for name, values in parse_qs(url.query).items()}
+        target = _TARGET.match(url.path)
+        if target is None or not all(_NAME.match(part) for part in target.groups()):
+            self._refuse(f"the local kubelet answers `kubectl logs` only; files are in {self.folder}")
+            return
+        path = self.folder / f"{'_'.join(target.groups())}.log"
+        unknown = sorted(options.keys() - _KNOWN)
+        if unknown:
+            self._refuse(f"the local kubelet does not know the log option {', '.join(unknown)}; see {path}")
+            return
+        try:
+            log = path.open("rb")
+        except OSError:
+            self._refuse(f"the container has not started: there is no {path}", http.HTTPStatus.NOT_FOUND)
+            return
+        with log:
+            self.send_response(http.HTTPStatus.OK)
+            self.send_header("Content-Type", "text/plain")
+            self.end_headers()
+            self._copy(log, options)
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 (the name is the base class's)
+        _log.debug(format, *arguments)
+
+    def _copy(self, log: IO[bytes], options: dict[str, str]) -> None:
+        left = int(options.get("limitBytes", "-1"))
+        tail = options.get("tailLines")
+        chunk = log.read(left) if tail is None else b"".join(deque(log, maxlen=int(tail)))
+        self.wfile.write(chunk if left < 0 else chunk[:left])
+        while options.get("follow") == "true" and left < 0:
+            # Readable means that the API server has closed the connection: nobody follows any more.
+            if select.select([self.connection], [], [], _POLL_SECONDS)[0]:
+                return
+            self.wfile.write(log.read())
+
+    def _refuse(self, message: str, status: http.HTTPStatus = http.HTTPStatus.NOT_IMPLEMENTED) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(f"{message}\n".encode())
+
+    do_POST = do_GET  # noqa: N815 (the base class's naming)
