@@ -42,17 +42,19 @@ class SlackQueue(pulumi.ComponentResource):
     """Create the slack ClusterQueue, which no namespace submits to.
 
     The program declares nominal quotas and never a lendingLimit, which the slack controller writes. The list that holds
-    both is atomic in Kueue's API: whoever changes it owns it whole. On this object alone an update therefore takes the
-    list back by force; a limit that gets lost this way is set again by its controller within a second.
+    both is atomic in Kueue's API: whoever changes it owns it whole. An update of a quota therefore takes the list back,
+    and with it the limits away; their controller sets them again within a second.
     """
 
     name: pulumi.Output[str]
 
     def __init__(self, name: str, args: SlackQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:SlackQueue", name, None, opts)
-        body = cluster_queue(names.SLACK_QUEUE, quota=args.quota, cohort=args.cohort, flavor=args.flavor)
-        body["metadata"]["annotations"] = {"pulumi.com/patchForce": "true"}
-        queue = Manifest(names.SLACK_QUEUE, body, pulumi.ResourceOptions(parent=self))
+        queue = Manifest(
+            names.SLACK_QUEUE,
+            cluster_queue(names.SLACK_QUEUE, quota=args.quota, cohort=args.cohort, flavor=args.flavor),
+            pulumi.ResourceOptions(parent=self),
+        )
         self.name = queue.object_name
         self.register_outputs({"name": self.name})
 

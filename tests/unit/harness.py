@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import pulumi
 from pulumi.runtime import rpc
@@ -87,7 +87,7 @@ class _Mocks(pulumi.runtime.Mocks):
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         return f"{args.name}-id", args.inputs
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[Any, Any]:
+    def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
         raise AssertionError(f"the program calls the provider's function {args.token}")
 
 

@@ -42,7 +42,7 @@ def test_each_image_has_a_registry_a_path_and_a_tag_that_does_not_move() -> None
 
 def test_no_version_stands_outside_of_the_catalogue() -> None:
     """A version, or an image with a tag, in any other module or in the stack files would not be found by an update."""
-    pattern = re.compile(r"""["':/@]v?\d+\.\d+\.\d+["'-]|[a-z]:v?\d+\.\d+|:latest""")
+    pattern = re.compile(r"""["':/@]v?\d+\.\d+\.\d+["'/-]|[a-z]:v?\d+\.\d+|:latest""")
     assert all(pattern.search(f'x = "{text}"') for text in ("v0.15.2", "python:3.12", "a/v1.2.3/b.yaml", "x:latest"))
     files = [*(ROOT / "components").rglob("*.py"), *(ROOT / "stacks").rglob("*.py"), ROOT / "__main__.py"]
     files += ROOT.glob("Pulumi*.yaml")

@@ -29,7 +29,7 @@ def settings(**values: str) -> KubernetesSettings:
 
 
 def read(file: Path, base: Path = Path("/"), **values: str) -> Kubeconfig:
-    return kubeconfigs.read(settings(**values), base=base, environment={"KUBECONFIG": str(file)})
+    return kubeconfigs.read(KubernetesSettings.model_validate(values), base=base, environment={"KUBECONFIG": str(file)})
 
 
 def refusal(file: Path, **values: str) -> str:

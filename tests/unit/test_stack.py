@@ -1,0 +1,351 @@
+"""The dev stack as a whole: what it registers, in what order it is built and taken down, and what it must not hold."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components import ownership
+from components.artefacts import Mirror
+from components.kubernetes.quantity import canonical
+from stacks import deploy, load
+from stacks.load import Stack
+from tests.unit.harness import Record, Registered, build, strings
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "correct-horse-battery"
+QUANTITY_KEYS = {"nominalQuota", "borrowingLimit", "lendingLimit"}
+QUANTITY_MAPS = {"requests", "limits", "capacity", "allocatable"}
+
+
+def stack_of(raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> Stack:
+    return load.interpret(
+        {**raw, "mirror": {"artefacts": mirror.artefacts, **raw.get("mirror", {})}},
+        base=ROOT,
+        environment={"KUBECONFIG": str(kubeconfig)},
+        check_answers=lambda config, settings: None,
+    )
+
+
+def dev() -> dict[str, Any]:
+    config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())["config"]
+    return {name.removeprefix("mlbatch:"): value for name, value in config.items() if name != "mlbatch:mirror"}
+
+
+@pytest.fixture(scope="module")
+def stack(mirror: Mirror, tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    file = tmp_path_factory.mktemp("kube") / "config"
+    file.write_text(
+        "{kind: Config, current-context: lab, contexts: [{name: lab, context: {cluster: lab-cluster, user: admin}}], "
+        "clusters: [{name: lab-cluster, cluster: {server: 'https://127.0.0.1:6443'}}], "
+        f"users: [{{name: admin, user: {{token: {SECRET}}}}}]}}"
+    )
+    return stack_of(dev(), mirror, file)
+
+
+@pytest.fixture(scope="module")
+def record(stack: Stack) -> Record:
+    return build(lambda: deploy(stack))
+
+
+def test_the_tutorials_platform_stands(record: Record) -> None:
+    """Three nodes, three priorities, both operators, the slack queue, two teams and one gang."""
+    assert len(record.of("Node")) == 3
+    assert len(record.of("PriorityClass")) == 3
+    assert {item.object_name for item in record.of("ClusterQueue")} == {
+        "slack-cluster-queue",
+        "blue-cluster-queue",
+        "red-cluster-queue",
+    }
+    assert {item.object_name for item in record.of("Namespace")} == {"mlbatch-system", "blue", "red"}
+    assert {item.object_name for item in record.of("Deployment")} == {
+        "kueue-controller-manager",
+        "appwrapper-controller-manager",
+        "slack-controller",
+    }
+    assert record.one("RoleBinding", "alice").inputs["metadata"]["namespace"] == "blue"
+    assert record.one("RoleBinding", "bob").inputs["metadata"]["namespace"] == "red"
+    assert record.one("AppWrapper", "sample-gang").inputs["metadata"]["namespace"] == "blue"
+    assert record.one("ResourceFlavor", "default-flavor").inputs["spec"]["tolerations"][0]["key"] == "nvidia.com/gpu"
+
+
+def test_outputs_say_what_stands(stack: Stack) -> None:
+    result: dict[str, Any] = {}
+    build(lambda: result.update(deploy(stack)))
+    assert result["nodes"] == {"count": 3, "instanceType": "h100-sxm5-8x", "gpus": "24"}
+    assert result["queues"]["blue-cluster-queue"] == {
+        "cpu": "224",
+        "memory": "2T",
+        "nvidia.com/gpu": "8",
+        "nvidia.com/roce_gdr": "0",
+        "pods": "100",
+    }
+    assert set(result["queues"]) == {"slack-cluster-queue", "blue-cluster-queue", "red-cluster-queue"}
+    assert result["teams"]["red"]["users"] == ["bob"]
+    assert result["sample"] == {"namespace": "blue", "name": "sample-gang"}
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_every_object_has_the_one_explicit_provider(record: Record) -> None:
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    objects = record.objects()
+    assert len(objects) > 100
+    assert {item.provider.rpartition("::")[0] for item in objects} == {provider.urn}
+
+
+def test_the_provider_keeps_its_objects_and_takes_back_what_is_declared(record: Record) -> None:
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert provider.inputs["clusterIdentifier"] == "lab-cluster"
+    for flag in ("enableServerSideApply", "enableConfigMapMutable", "enableSecretMutable", "enablePatchForce"):
+        assert provider.inputs[flag] in (True, "true")
+
+
+def test_the_kubeconfig_is_secret_and_nowhere_else(record: Record) -> None:
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert SECRET in provider.inputs["kubeconfig"]
+    assert "kubeconfig" in provider.secrets
+    for item in record.objects():
+        assert not any(SECRET in text for text in strings(item.inputs))
+
+
+def test_every_object_has_a_name_of_our_choice_and_no_two_the_same(record: Record) -> None:
+    identities = [(item.type, item.inputs["metadata"].get("namespace"), item.object_name) for item in record.objects()]
+    assert all(name and isinstance(name, str) for _, _, name in identities)
+    assert len(set(identities)) == len(identities)
+    assert len({item.urn for item in record.resources}) == len(record.resources)
+
+
+def test_tokens_of_components_name_their_layer(record: Record) -> None:
+    tokens = {item.type for item in record.resources if not item.is_custom and item.type.startswith("mlbatch:")}
+    assert all(re.fullmatch(r"mlbatch:[a-z]+:[A-Z][A-Za-z]+", token) for token in tokens)
+    layers = {folder.name for folder in (ROOT / "components").iterdir() if folder.is_dir()}
+    assert {token.split(":")[1] for token in tokens} <= layers
+    assert len(tokens) == 12
+
+
+def test_every_object_is_a_components_child(record: Record) -> None:
+    components = {item.urn for item in record.resources if not item.is_custom and item.type.startswith("mlbatch:")}
+    assert all(item.parent in components for item in record.objects())
+
+
+def custom_resources(record: Record) -> Iterator[Registered]:
+    groups = ("kueue.x-k8s.io/", "workload.codeflare.dev/")
+    return (item for item in record.objects() if item.inputs["apiVersion"].startswith(groups))
+
+
+def test_no_custom_resource_comes_before_its_definition_and_its_webhooks(record: Record) -> None:
+    found = list(custom_resources(record))
+    assert {item.kind for item in found} == {"ResourceFlavor", "ClusterQueue", "LocalQueue", "AppWrapper"}
+    for item in found:
+        before = record.closure(item)
+        group = item.inputs["apiVersion"].split("/")[0]
+        definition = next(
+            other
+            for other in record.of("CustomResourceDefinition")
+            if other.inputs["spec"]["names"]["kind"] == item.kind and other.inputs["spec"]["group"] == group
+        )
+        assert definition.urn in before, f"{item.name} before its definition"
+        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+            for configuration in record.of(kind):
+                guards = {
+                    rule_group
+                    for hook in configuration.inputs["webhooks"]
+                    for rule in hook["rules"]
+                    for rule_group in rule["apiGroups"]
+                }
+                if group in guards:
+                    assert configuration.urn in before, f"{item.name} before {configuration.object_name}"
+
+
+def test_whatever_is_in_a_namespace_comes_after_it(record: Record) -> None:
+    namespaces = {item.object_name: item.urn for item in record.of("Namespace")}
+    for item in record.objects():
+        namespace = item.inputs["metadata"].get("namespace")
+        if namespace in namespaces:
+            assert namespaces[namespace] in record.closure(item), item.name
+
+
+def test_taking_down_goes_from_jobs_to_queues_to_controllers_to_definitions_to_nodes(record: Record) -> None:
+    """What depends on something is deleted before it; a controller has to outlive what carries its finalizers."""
+    gang = record.closure(record.one("AppWrapper", "sample-gang"))
+    assert record.one("LocalQueue", "default-queue", "blue").urn in gang
+    assert record.one("Deployment", "appwrapper-controller-manager").urn in gang
+    assert record.one("PriorityClass", "default-priority").urn in gang
+    kueue = record.one("Deployment", "kueue-controller-manager")
+    for item in (*record.of("ClusterQueue"), *record.of("LocalQueue"), *record.of("ResourceFlavor")):
+        assert kueue.urn in record.closure(item)
+    flavor = record.one("ResourceFlavor", "default-flavor").urn
+    assert all(flavor in record.closure(queue) for queue in record.of("ClusterQueue"))
+    below = record.closure(kueue)
+    assert {item.urn for item in record.of("CustomResourceDefinition") if "kueue" in item.object_name} <= below
+    assert record.one("Namespace", "mlbatch-system").urn in below
+    nodes = {item.urn for item in record.of("Node")}
+    for item in record.objects():
+        assert item.kind == "Node" or nodes <= record.closure(item), f"{item.name} would outlive the nodes"
+
+
+def test_no_order_runs_in_a_circle(record: Record) -> None:
+    for item in record.resources:
+        assert item.urn not in record.closure(item)
+
+
+def test_every_quantity_is_canonical(record: Record) -> None:
+    """Another spelling of an amount comes back changed from Kueue, and would be a difference in every preview."""
+    found = [
+        entry
+        for item in record.objects()
+        if item.kind != "CustomResourceDefinition"
+        for entry in quantities(item.inputs)
+    ]
+    assert len(found) > 40
+    assert [(key, value) for key, value in found if not isinstance(value, str) or canonical(value) != value] == []
+
+
+def quantities(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name in QUANTITY_KEYS:
+                yield name, item
+            elif name in QUANTITY_MAPS and isinstance(item, dict):
+                yield from item.items()
+            else:
+                yield from quantities(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from quantities(item, key)
+
+
+def test_gpus_are_spelt_as_the_device_plugin_spells_them(record: Record) -> None:
+    assert not any("nvidia.com/GPU" in text for item in record.objects() for text in strings(item.inputs))
+
+
+def test_fields_that_others_write_are_not_declared(record: Record) -> None:
+    """Except where the table says that the first value is ours, and for a team's own lending limit."""
+    for field in ownership.RUNTIME_FIELDS:
+        for item in record.of(field.kind):
+            values = list(at(item.inputs, field.path))
+            if field.declared_once:
+                assert field.path in item.ignore_changes
+            elif field.kind != "ClusterQueue" or item.object_name == "slack-cluster-queue":
+                assert values == [], f"{item.name} declares {field.path}, which belongs to {field.owner}"
+
+
+def test_nothing_is_ignored_but_what_the_table_lists(record: Record) -> None:
+    for item in record.objects():
+        assert list(item.ignore_changes) == (ownership.ignored(item.kind) or [])
+
+
+def at(value: Any, path: str) -> Iterator[object]:
+    head, _, rest = path.partition(".")
+    name, each = head.removesuffix("[*]"), head.endswith("[*]")
+    if not isinstance(value, dict) or name not in value:
+        return
+    for item in value[name] if each else [value[name]]:
+        if rest:
+            yield from at(item, rest)
+        else:
+            yield item
+
+
+def test_images_come_from_the_mirror_when_one_is_set(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**dev(), "mirror": {"images": "registry.example.org/mirror"}}
+    record = build(lambda: deploy(stack_of(raw, mirror, kubeconfig)))
+    running = [*record.of("Deployment"), *record.of("AppWrapper")]
+    images = [value for item in running for key, value in pairs(item.inputs) if key == "image"]
+    assert len(images) == 4
+    assert all(image.startswith("registry.example.org/mirror/") for image in images)
+
+
+def pairs(value: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+        for item in value.values():
+            yield from pairs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from pairs(item)
+
+
+def test_the_sample_is_left_out_when_it_is_not_wanted(mirror: Mirror, kubeconfig: Path) -> None:
+    record = build(lambda: deploy(stack_of({**dev(), "samples": {}}, mirror, kubeconfig)))
+    assert record.of("AppWrapper") == []
+    assert len(record.of("ClusterQueue")) == 3
+
+
+def test_a_team_more_changes_nothing_else(mirror: Mirror, kubeconfig: Path, record: Record) -> None:
+    raw = dev()
+    raw["nodes"] = {**raw["nodes"], "count": 3}
+    raw["teams"] = [
+        *raw["teams"],
+        {"name": "green", "users": [], "quota": {"cpu": 0, "memory": 0, "nvidia.com/gpu": 0}},
+    ]
+    more = build(lambda: deploy(stack_of(raw, mirror, kubeconfig)))
+    before = {item.urn: item.inputs for item in record.objects()}
+    after = {item.urn: item.inputs for item in more.objects()}
+    assert {urn: inputs for urn, inputs in after.items() if urn in before} == before
+    assert sorted(item.kind for item in more.objects() if item.urn not in before) == [
+        "ClusterQueue",
+        "LocalQueue",
+        "Namespace",
+    ]
+
+
+def test_upstream_files_that_cannot_be_had_end_the_program_before_the_first_resource(
+    stack: Stack, tmp_path: Path
+) -> None:
+    broken = Stack(settings=stack.settings, kubeconfig=stack.kubeconfig, mirror=Mirror(artefacts=str(tmp_path)))
+    registered: list[Record] = []
+    with pytest.raises(pulumi.RunError, match=r"the mirror lacks kueue v\d"):
+        registered.append(build(lambda: deploy(broken)))
+    assert registered == []
+
+
+class TestLayering:
+    """Who may know whom."""
+
+    def imports(self, file: Path) -> set[str]:
+        found = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module)
+        return found
+
+    def program(self) -> list[Path]:
+        return [ROOT / "__main__.py", *(ROOT / "stacks").rglob("*.py"), *(ROOT / "components").rglob("*.py")]
+
+    def test_the_program_never_imports_the_local_environment(self) -> None:
+        files = self.program()
+        assert len(files) > 25
+        assert not any(name.split(".")[0] == "emulator" for file in files for name in self.imports(file))
+
+    def test_components_know_no_stack(self) -> None:
+        for file in (ROOT / "components").rglob("*.py"):
+            assert not any(name.split(".")[0] == "stacks" for name in self.imports(file)), file
+
+    def test_configuration_is_read_in_one_module(self) -> None:
+        readers = [
+            file.name for file in self.program() if re.search(r"pulumi\.(runtime\.)?[Cc]onfig", file.read_text())
+        ]
+        assert readers == ["load.py"]
+
+    def test_the_slack_controller_needs_the_standard_library_alone(self) -> None:
+        names = self.imports(ROOT / "components" / "tenancy" / "slack_controller.py")
+        assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+    def test_settings_can_be_read_without_pulumi(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys, stacks.settings; sys.exit('pulumi' in sys.modules)"], cwd=ROOT
+        )
+        assert done.returncode == 0
