@@ -9,7 +9,7 @@ EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env test lint types unit local bench clean
+.PHONY: help up preview refresh destroy down status env mirror test lint types unit local bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -38,6 +38,9 @@ status: $(ENVIRONMENT) ## tell what runs and what the platform holds
 env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$$(make -s env)"
 	@$(EMULATOR) env $(OPTIONS)
 
+mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests
+	@$(EMULATOR) mirror
+
 test: lint types unit local ## run everything: lint, types, unit tests, tests against a local cluster
 
 lint: $(ENVIRONMENT) ## check format and style
@@ -47,7 +50,7 @@ lint: $(ENVIRONMENT) ## check format and style
 types: $(ENVIRONMENT) ## check types
 	$(VENV)/bin/mypy
 
-unit: $(ENVIRONMENT) ## run the tests that need no cluster
+unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
 local: $(ENVIRONMENT) ## run the tests against a local cluster of their own

@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         ("env", _env, "print shell exports"),
     ):
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
+    commands.add_parser("mirror", help="fill the mirror of upstream manifests").set_defaults(command=_mirror)
     down = commands.add_parser("down", help="stop the local cluster")
     down.add_argument("--purge", action="store_true", help="also forget its data and the stacks' local state")
     down.set_defaults(command=_down)
@@ -110,8 +111,7 @@ def _destroy(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _run(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:
-    if _brought_kubeconfig(paths, options) is None and not cluster.status(paths).ready:
-        raise EngineError(f"the local cluster does not run, so there is nothing to {command}; start it with `make up`")
+    _require_cluster(paths, options)
     with _engine(paths, options) as engine:
         engine.prepare()
         return engine.run(command, [*arguments, *options.pulumi])
@@ -133,8 +133,16 @@ def _status(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _env(paths: Paths, options: argparse.Namespace) -> int:
+    _require_cluster(paths, options)
     with _engine(paths, options) as engine:
         print(engine.exports(), end="")
+    return 0
+
+
+def _mirror(paths: Paths, options: argparse.Namespace) -> int:
+    toolchain = Toolchain(paths)
+    toolchain.install(cluster=False, progress=Progress(len(toolchain.missing(cluster=False))))
+    mirror.fill(paths, toolchain)
     return 0
 
 
@@ -145,6 +153,11 @@ def _down(paths: Paths, options: argparse.Namespace) -> int:
         for folder in (paths.pulumi_state, paths.pulumi_home, paths.state / "config", paths.logs):
             shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _require_cluster(paths: Paths, options: argparse.Namespace) -> None:
+    if _brought_kubeconfig(paths, options) is None and not cluster.status(paths).ready:
+        raise EngineError("the local cluster does not run, or is not ready; `make up` starts it")
 
 
 @contextmanager

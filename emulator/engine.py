@@ -29,6 +29,7 @@ from emulator.paths import Paths
 PROVIDER_PLUGIN = "pulumi-resource-kubernetes"
 
 
+UPDATES = ("up", "destroy", "refresh")
 WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
@@ -48,6 +49,7 @@ class Engine:
         self._stack = stack
         self._kubeconfig = kubeconfig
         self._provider_port = provider_port
+        self._updates: set[int] = set()
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables under which a plain `pulumi` does the same as the make targets."""
@@ -89,32 +91,45 @@ class Engine:
         return self._paths.pulumi_state.is_dir() and self._stack in self._stacks()
 
     def run(self, command: str, arguments: Sequence[str] = ()) -> int:
-        """Run `pulumi <command>` on the stack with the terminal attached; return its exit code.
-
-        The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
-        the square of their number. The checkpoints are therefore left out and the state is written at the end; should
-        the engine be killed before that, `prepare` finds what it had created.
-        """
-        self._marker().parent.mkdir(parents=True, exist_ok=True)
-        self._marker().touch()
-        with subprocess.Popen(
-            self._command(command, arguments), cwd=self._paths.root, env={**self._environment(), **WITHOUT_CHECKPOINTS}
-        ) as process:
-            code = _wait(process)
-        if code >= 0:
-            self._marker().unlink(missing_ok=True)
-        return code
+        """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
+        return self.finish(self.start(command, arguments))
 
     def capture(self, command: str, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Run `pulumi <command>` on the stack and return what it printed and its exit code."""
-        return subprocess.run(
-            self._command(command, arguments),
-            cwd=self._paths.root,
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = self.start(command, arguments, **pipes)
+        printed, errors = process.communicate()
+        return subprocess.CompletedProcess(process.args, self.finish(process), printed, errors)
+
+    def start(self, command: str, arguments: Sequence[str] = (), **options: Any) -> subprocess.Popen[Any]:
+        """Start `pulumi <command>` on the stack; `finish` has to be told its process.
+
+        The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
+        the square of their number. Updates therefore leave the checkpoints out and write the state at the end; should
+        the engine be killed before that, `prepare` finds what it had created.
+        """
+        environment = self._environment()
+        if command in UPDATES:
+            environment |= WITHOUT_CHECKPOINTS
+            self._marker().parent.mkdir(parents=True, exist_ok=True)
+            self._marker().touch()
+        process = subprocess.Popen(self._command(command, arguments), cwd=self._paths.root, env=environment, **options)
+        if command in UPDATES:
+            self._updates.add(process.pid)
+        return process
+
+    def finish(self, process: subprocess.Popen[Any]) -> int:
+        """Wait for a process of `start`, through interrupts, which it gets too; return its exit code."""
+        while True:
+            try:
+                code = process.wait()
+                break
+            except KeyboardInterrupt:
+                continue
+        if code >= 0 and process.pid in self._updates:
+            self._marker().unlink(missing_ok=True)
+        self._updates.discard(process.pid)
+        return code
 
     def export(self) -> dict[str, Any]:
         """Return the stack's deployment (resources, pending operations) as the engine keeps it."""
@@ -228,6 +243,7 @@ class Engine:
             done = self.capture("up", [*arguments, *(part for urn in sorted(targets) for part in ("--target", urn))])
             if done.returncode != 0:
                 raise EngineError(f"cannot create the stack's providers to recover it:\n{_diagnostics(done)}")
+        self._marker().touch()
         self._import(recovery.adopted(self.export(), planned, found))
         self._marker().unlink(missing_ok=True)
 
@@ -299,15 +315,6 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _wait(process: subprocess.Popen[Any]) -> int:
-    """Wait for the engine, which gets an interrupt of the terminal too and then ends in good order."""
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
 
 
 def _diagnostics(done: subprocess.CompletedProcess[str]) -> str:

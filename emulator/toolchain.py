@@ -12,7 +12,6 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -182,8 +181,8 @@ class Toolchain:
 
     def _link(self, needs: Iterable[Need]) -> None:
         wanted = {need.tool.name: self._built(need) for need in needs}
-        if "pulumi-language-python" in wanted:
-            wanted[EXEC_SCRIPT] = self._exec_script()
+        if "pulumi" in wanted:
+            wanted |= self._bundled(wanted["pulumi"].parent, wanted["pulumi-language-python"])
         self._paths.bin.mkdir(parents=True, exist_ok=True)
         for name, target in wanted.items():
             link = self._paths.bin / name
@@ -194,15 +193,18 @@ class Toolchain:
             if name not in wanted:
                 (self._paths.bin / name).unlink(missing_ok=True)
 
-    def _exec_script(self) -> Path:
-        script = self._folder(LANGUAGE_HOST) / EXEC_SCRIPT
-        if not script.exists():
-            source = self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
-            unfinished = script.with_suffix(".unfinished")
-            shutil.copyfile(source, unfinished)
-            unfinished.chmod(unfinished.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-            os.replace(unfinished, script)
-        return script
+    def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
+        """Put the Python language host and its script beside the command, where a release has them too."""
+        script = self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
+        bundled = {}
+        for source in (language_host, script):
+            bundled[source.name] = target = folder / source.name
+            if not target.exists():
+                unfinished = target.with_suffix(".unfinished")
+                shutil.copyfile(source, unfinished)
+                unfinished.chmod(0o755)
+                os.replace(unfinished, target)
+        return bundled
 
     def _check_go(self, modules: Iterable[Module]) -> None:
         wanted = max(_go_directive(self._modules / module.folder / "go.mod") for module in modules)

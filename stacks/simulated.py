@@ -48,8 +48,8 @@ def deploy(stack: Stack) -> Mapping[str, Any]:
 
     # Queueing
     system = SystemNamespace("system", on(*nodes.nodes))
-    kueue = Kueue("kueue", KueueArgs(release=kueue_release), on(system.namespace))
     wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=appwrapper_release), on(system.namespace))
+    kueue = Kueue("kueue", KueueArgs(release=kueue_release), on(system.namespace, *wrappers.definitions))
 
     # Tenancy
     flavor = DefaultFlavor("flavor", DefaultFlavorArgs(gpu_taint=cluster.capabilities.gpu_taint), on(*kueue.ready))

@@ -69,6 +69,9 @@ class Manifests(pulumi.ComponentResource):
     ending those calls.
     """
 
+    definitions: Sequence[pulumi.Resource]
+    """The namespaces and custom resource definitions."""
+
     ready: Sequence[pulumi.Resource]
     """What must exist before somebody creates an object of the kinds this file defines: its workloads, available, and
     the webhooks that call them."""
@@ -81,6 +84,7 @@ class Manifests(pulumi.ComponentResource):
             needs = list(chain.from_iterable(ranks[:rank])) if rank == 2 else ranks[2] if rank == 3 else []
             options = pulumi.ResourceOptions(parent=self, depends_on=needs)
             ranks[rank].append(Manifest(f"{name}/{identity(document)}", document, options))
+        self.definitions = ranks[0]
         self.ready = [*ranks[2], *ranks[3]] or [*ranks[0], *ranks[1]]
         self.register_outputs({})
 

@@ -50,6 +50,9 @@ class AppWrappersArgs:
 class AppWrappers(pulumi.ComponentResource):
     """Install the AppWrapper controller into mlbatch-system, which must exist. Queueing is Kueue's part."""
 
+    definitions: Sequence[pulumi.Resource]
+    """The definition of the AppWrapper kind, which Kueue looks for when it starts."""
+
     ready: Sequence[pulumi.Resource]
     """Depend on these to create AppWrappers: the controller is available and its webhooks answer."""
 
@@ -60,7 +63,7 @@ class AppWrappers(pulumi.ComponentResource):
             ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
             pulumi.ResourceOptions(parent=self),
         )
-        self.ready = manifests.ready
+        self.definitions, self.ready = manifests.definitions, manifests.ready
         self.register_outputs({})
 
 

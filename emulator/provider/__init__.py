@@ -11,7 +11,8 @@ What it does not do. Each of these is an error that names what was asked for, ne
 - Helm (`helm.sh/v3:Release`, `helm.sh/v4:Chart`), Kustomize and YAML components (`yaml/v2`, `kustomize/v2`), and every
   function (`invoke`), method (`call`), `list` and package parameterization.
 - Client-side apply (`enableServerSideApply: false`) and rendering YAML to a directory (`renderYamlToDirectory`).
-- A kubeconfig that is not given: a server cannot know the environment of the engine. Relative paths, for the same reason.
+- A kubeconfig that is not given: a server cannot know the environment of the engine. Relative paths, for the same
+  reason.
 
 Known differences, by design:
 
@@ -21,6 +22,9 @@ Known differences, by design:
 - `kubeClientSettings` limits nothing but the timeout: there is no client-side throttling.
 - Environment variables such as `PULUMI_K8S_*` are those of this process, hence ignored; use the provider's inputs.
 - A created CustomResourceDefinition is waited for until it is established.
+- The state has no `metadata.managedFields`; nothing reads them there.
+- An object whose engine was killed before it recorded the create goes to the same URN in the next run, as long as this
+  process lives; the official provider reports that the name is taken.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from emulator.provider import readiness, waitfor
 from emulator.provider.client import Client
 from emulator.provider.discovery import Discovery, Resource
-from emulator.provider.errors import ApiError, NotReadyError, ProviderError
+from emulator.provider.errors import ApiError, CancelledError, NotReadyError, ProviderError
 from emulator.provider.objects import SKIP_AWAIT, TIMEOUT_SECONDS, Manifest, annotation, is_true, metadata
 from emulator.provider.operation import Deadline, Operation
 
@@ -103,7 +103,9 @@ def timeout_seconds(custom: float, inputs: Manifest) -> float:
     return custom or (float(text) if text.isdigit() else 0.0) or DEFAULT_SECONDS
 
 
-def until_ready(target: Target, inputs: Manifest, live: Manifest, custom_timeout: float, operation: Operation) -> Manifest:
+def until_ready(
+    target: Target, inputs: Manifest, live: Manifest, custom_timeout: float, operation: Operation
+) -> Manifest:
     """Wait until the object is ready by its annotation or by the rule of its kind, and return it as then seen.
 
     Raises NotReadyError, which holds the live object, when it cannot become ready or the time is over.
@@ -138,15 +140,29 @@ def until_ready(target: Target, inputs: Manifest, live: Manifest, custom_timeout
                 operation.clear_status()
                 return live
             operation.status(f"waiting: {'; '.join(missing)}")
-    except readiness.Failure as failure:
-        raise NotReadyError(str(failure), live, [str(failure), *readiness.details(live, neighbours)]) from None
-    reasons = [*missing, *readiness.details(live, neighbours)]
+    except CancelledError:
+        # The object exists: the engine has to record it, or the next run would find its name taken.
+        raise NotReadyError("the wait for it to become ready was cancelled", live, []) from None
+    except readiness.FailedError as failure:
+        raise NotReadyError(str(failure), live, [str(failure), *_details(live, neighbours)]) from None
+    except NotReadyError:
+        raise
+    except ProviderError as error:
+        raise NotReadyError(f"it cannot be waited for: {error}", live, []) from None
+    reasons = [*missing, *_details(live, neighbours)]
     raise NotReadyError(
-        f"not ready after {deadline.seconds:.0f} s: {'; '.join(reasons)}. Put right what is missing and run the command "
-        f"again, or allow more time with customTimeouts or the annotation {TIMEOUT_SECONDS}",
+        f"not ready after {deadline.seconds:.0f} s: {'; '.join(reasons)}. Put right what is missing and run the "
+        f"command again, or allow more time with customTimeouts or the annotation {TIMEOUT_SECONDS}",
         live,
         reasons,
     )
+
+
+def _details(live: Manifest, neighbours: readiness.Neighbours) -> list[str]:
+    try:
+        return readiness.details(live, neighbours)
+    except ProviderError:
+        return []  # they only add to a message, which must not be lost for them
 
 
 def problems_on_read(target: Target, inputs: Manifest, live: Manifest, operation: Operation) -> list[str]:
@@ -159,9 +175,9 @@ def problems_on_read(target: Target, inputs: Manifest, live: Manifest, operation
     neighbours = _Neighbours(target, operation)
     try:
         missing = rule(live, neighbours)
-    except readiness.Failure as failure:
+    except readiness.FailedError as failure:
         missing = [str(failure)]
-    return [*missing, *readiness.details(live, neighbours)] if missing else []
+    return [*missing, *_details(live, neighbours)] if missing else []
 
 
 def until_gone(target: Target, inputs: Manifest, custom_timeout: float, operation: Operation) -> None:

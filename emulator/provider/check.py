@@ -19,7 +19,8 @@ class Naming:
     """What is known about a resource's name when its inputs give none.
 
     previous: the name in the old inputs, and autonamed: whether it was made up here. proposed, mode: what the engine's
-    autonaming configuration says (PROPOSE, ENFORCE, DISABLE), None without one. seed: makes the made-up name repeatable.
+    autonaming configuration says (PROPOSE, ENFORCE, DISABLE), None without one. seed: makes the made-up name
+    repeatable.
     """
 
     resource_name: str
@@ -67,7 +68,8 @@ def named(inputs: Manifest, kind: Type, naming: Naming) -> Manifest:
         raise ProviderError(f"{kind.token} needs metadata.name: it patches an existing object")
     if metadata(inputs).get("generateName"):
         raise ProviderError(
-            "metadata.generateName does not go with server-side apply: set metadata.name, or neither for a generated name"
+            "metadata.generateName does not go with server-side apply: set metadata.name, or neither for a "
+            "generated name"
         )
     if naming.exists:
         if not naming.autonamed:

@@ -124,7 +124,8 @@ class Client:
 
     def _unreachable(self, error: Exception) -> UnreachableError:
         return UnreachableError(
-            f"the API server {self.server} does not answer ({_reason(error)}): check that the cluster is running and that "
+            f"the API server {self.server} does not answer ({_reason(error)}): check that the cluster is "
+            "running and that "
             "the provider's kubeconfig names it, then run the command again"
         )
 

@@ -103,14 +103,17 @@ def problems(inputs: Inputs) -> list[tuple[str, str]]:
         value = inputs.get(key)
         if value is not None and value is not UNKNOWN and value not in (True, False, "true", "false", ""):
             found.append((key, f"is {value!r}; true or false is allowed"))
-    for key in _RENDERING:
-        if inputs.get(key) not in (None, "", False, "false", UNKNOWN):
-            found.append(
-                (key, "rendering YAML to a directory is not supported by this stand-in; use the official plugin")
-            )
+    found += [
+        (key, "rendering YAML to a directory is not supported by this stand-in; use the official plugin")
+        for key in _RENDERING
+        if inputs.get(key) not in (None, "", False, "false", UNKNOWN)
+    ]
     if inputs.get("enableServerSideApply") in (False, "false"):
         found.append(
-            ("enableServerSideApply", "client-side apply is not supported by this stand-in; leave it out or set it to true")
+            (
+                "enableServerSideApply",
+                "client-side apply is not supported by this stand-in; leave it out or set it to true",
+            )
         )
     if _boolean(inputs.get("strictMode")):
         found += [(key, "is required in strict mode") for key in ("kubeconfig", "context") if not inputs.get(key)]
@@ -155,7 +158,8 @@ def parse_kubeconfig(value: Any) -> Kubeconfig:
         document: Any = value
     elif not value:
         raise ProviderError(
-            "no kubeconfig is given. Pass its contents or an absolute path as `kubeconfig` of the provider resource: this "
+            "no kubeconfig is given. Pass its contents or an absolute path as `kubeconfig` of the provider "
+            "resource: this "
             "stand-in is a server of its own and does not look at $KUBECONFIG or ~/.kube/config"
         )
     elif isinstance(value, str):
@@ -186,11 +190,13 @@ def _content(value: str) -> tuple[str, str]:
             return path.read_text(), f"the file {path}"
         except OSError as error:
             raise ProviderError(
-                f"the file {path} cannot be read ({error.strerror}): start the cluster that writes it, or correct the path"
+                f"the file {path} cannot be read ({error.strerror}): start the cluster that writes it, or "
+                "correct the path"
             ) from None
     if ":" not in value:
         raise ProviderError(
-            f"{value!r} is neither the contents of a kubeconfig nor an absolute path; a relative path has no meaning here, as "
+            f"{value!r} is neither the contents of a kubeconfig nor an absolute path; a relative path has no "
+            "meaning here, as "
             "the provider runs in a folder of its own"
         )
     return value, "it"
@@ -259,9 +265,9 @@ class ConfigDifference:
 def compare(old: Inputs, new: Inputs) -> ConfigDifference:
     """Decide between update and replacement of the provider resource.
 
-    With the same `clusterIdentifier` as before nothing is replaced; with another one it is. Without one, a change of the
-    active cluster's entry in the kubeconfig means another cluster. An unknown kubeconfig, context or cluster has to count
-    as another one (pulumi-kubernetes, `DiffConfig`).
+    With the same `clusterIdentifier` as before nothing is replaced; with another one it is. Without one, a change of
+    the active cluster's entry in the kubeconfig means another cluster. An unknown kubeconfig, context or cluster has
+    to count as another one (pulumi-kubernetes, `DiffConfig`).
     """
     changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
     if not changed:

@@ -1,8 +1,8 @@
 """The decision between no change, update and replace.
 
 The live object of the state, pruned to the shape of the old inputs, is compared with the new inputs, so that what the
-cluster adds is no difference and what somebody changed by hand is one. The recorded kinds (add, update, delete, each perhaps
-replacing) and paths are those of the official provider, `provider/pkg/provider/provider.go`.
+cluster adds is no difference and what somebody changed by hand is one. The recorded kinds (add, update, delete, each
+perhaps replacing) and paths are those of the official provider, `provider/pkg/provider/provider.go`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def compare(
 ) -> Difference:
     """Compare the new inputs with the pruned live object.
 
-    live: the live object pruned to `old`, the old inputs. live_id: its ID; the API server always fills the namespace in,
-    so the ID also tells whether the kind is namespaced. Both inputs are normalized. ignore: the property paths of
+    live: the live object pruned to `old`, the old inputs. live_id: its ID; the API server always fills the namespace
+    in, so the ID also tells whether the kind is namespaced. Both inputs are normalized. ignore: the property paths of
     `ignoreChanges`.
     """
     live_namespace, live_name = parse_id(live_id)
@@ -116,11 +116,11 @@ def _compare_maps(
 ) -> None:
     for key, wanted in new.items():
         had = live.get(key, _MISSING)
-        if had is not _MISSING and _same(had, wanted):
+        if had == wanted:
             continue
         below = old.get(key, _MISSING) if isinstance(old, dict) else _MISSING
         _compare((*path, key), had, wanted, below, forcing, found)
-    for key, had in live.items():
+    for key in live:
         # Only what the old inputs had can have been taken out of them.
         if key not in new and isinstance(old, dict) and key in old:
             _record((*path, key), DELETE, None, forcing, found)
@@ -133,7 +133,7 @@ def _compare(path: Path, had: Any, wanted: Any, old: Any, forcing: tuple[Path, .
         _compare_maps(path, had, wanted, old, forcing, found)
     elif isinstance(wanted, list) and isinstance(had, list):
         for index, (mine, theirs) in enumerate(zip(had, wanted, strict=False)):
-            if not _same(mine, theirs):
+            if mine != theirs:
                 below = old[index] if isinstance(old, list) and index < len(old) else _MISSING
                 _compare((*path, index), mine, theirs, below, forcing, found)
         for index in range(len(had), len(wanted)):
@@ -142,11 +142,6 @@ def _compare(path: Path, had: Any, wanted: Any, old: Any, forcing: tuple[Path, .
             _record((*path, index), DELETE, None, forcing, found)
     else:
         _record(path, UPDATE, wanted, forcing, found)
-
-
-def _same(mine: Any, theirs: Any) -> bool:
-    # In Python True equals 1, in JSON it does not.
-    return bool(mine == theirs) and isinstance(mine, bool) == isinstance(theirs, bool)
 
 
 def _record(path: Path, kind: str, value: Any, forcing: tuple[Path, ...], found: dict[Path, Change]) -> None:

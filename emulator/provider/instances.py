@@ -1,8 +1,8 @@
 """Provider resources, told apart by the engine's connections.
 
-An engine opens a connection of its own for every provider resource, in every run, and no call says which resource it is for
-(Pulumi SDK, `go/common/resource/plugin/provider_plugin.go`). So the peer's address is the key. A connection begins
-with Handshake, which starts afresh even where an address is used again.
+An engine opens a connection of its own for every provider resource, in every run, and no call says which resource it
+is for (Pulumi SDK, `go/common/resource/plugin/provider_plugin.go`). So the peer's address is the key. A connection
+begins with Handshake, which starts afresh even where an address is used again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from emulator.provider.errors import CancelledError, ProviderError
 from emulator.provider.host import Host
 from emulator.provider.lifecycle import Lifecycle
 from emulator.provider.operation import Operation
+from emulator.provider.unclaimed import Unclaimed
 
 _KEPT = 256
 
@@ -24,8 +25,9 @@ _KEPT = 256
 class Instance:
     """One provider resource in one engine run."""
 
-    def __init__(self, address: str = "") -> None:
+    def __init__(self, unclaimed: Unclaimed, address: str) -> None:
         self.host = Host(address)
+        self._unclaimed = unclaimed
         self._lifecycle: Lifecycle | None = None
         self._lock = threading.Lock()
         self._running: set[Operation] = set()
@@ -36,7 +38,8 @@ class Instance:
         """The configured operations. Raises ProviderError before Configure."""
         if self._lifecycle is None:
             raise ProviderError(
-                "this connection has no configuration: the provider process was restarted during the run, or the connection "
+                "this connection has no configuration: the provider process was restarted during the run, or "
+                "the connection "
                 "was idle for too long; run the command again"
             )
         return self._lifecycle
@@ -48,7 +51,7 @@ class Instance:
 
     def configure(self, settings: Settings) -> None:
         """Connect to the cluster."""
-        self._lifecycle = Lifecycle(settings, Operation("", self.host))
+        self._lifecycle = Lifecycle(settings, self._unclaimed, Operation("", self.host))
 
     @contextlib.contextmanager
     def operation(self, urn: str) -> Iterator[Operation]:
@@ -83,11 +86,12 @@ class Instances:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._unclaimed = Unclaimed()
         self._by_peer: OrderedDict[str, Instance] = OrderedDict()
 
     def begin(self, peer: str, address: str) -> Instance:
         """Start afresh for a new connection."""
-        instance = Instance(address)
+        instance = Instance(self._unclaimed, address)
         with self._lock:
             replaced = self._by_peer.pop(peer, None)
             self._by_peer[peer] = instance

@@ -1,8 +1,8 @@
 """Create, read, update and delete: what reaches the API server, and what the engine keeps of it.
 
-The state of a resource is its live object plus `__inputs`, `__initialApiVersion` and `__fieldManager`, as the official provider
-keeps it, so that either can carry on with the other's stack. Managed fields are left out of the state: nothing
-reads them from there, and they are a third of an object.
+The state of a resource is its live object plus `__inputs`, `__initialApiVersion` and `__fieldManager`, as the
+official provider keeps it, so that either can carry on with the other's stack. Managed fields are left out of the
+state: nothing reads them from there, and they are a third of an object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from emulator.provider.check import Naming, checked, removed_kind, with_namespac
 from emulator.provider.client import APPLY, JSON_PATCH, Client, Query
 from emulator.provider.config import Settings
 from emulator.provider.discovery import Discovery, Resource, scopes
-from emulator.provider.errors import ApiError, NoMatchError, NotReadyError, PartialError, ProviderError, UnreachableError
+from emulator.provider.errors import (
+    ApiError,
+    NoMatchError,
+    NotReadyError,
+    PartialError,
+    ProviderError,
+    UnreachableError,
+)
 from emulator.provider.objects import (
     DELETION_PROPAGATION,
     READ_ONLY_METADATA,
@@ -38,9 +45,12 @@ from emulator.provider.objects import (
 )
 from emulator.provider.operation import Operation
 from emulator.provider.secrecy import annotate, needs_annotation
+from emulator.provider.unclaimed import Unclaimed
 from emulator.provider.wire import Decoded
 
 INPUTS, INITIAL_API_VERSION, FIELD_MANAGER = "__inputs", "__initialApiVersion", "__fieldManager"
+_LEAVES_STATE = "the cluster is unreachable and deleteUnreachable is set: the resource leaves the state"
+_STATE_STAYS = "the cluster is unreachable and skipUpdateUnreachable is set: the state stays as it is"
 _CREATE_RETRIES = 5
 _FIRST_PAUSE_SECONDS = 1.0
 _NOT_INPUTS_OF_IMPORTS = ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
@@ -58,9 +68,10 @@ class ReadResult:
 class Lifecycle:
     """The resource operations of one configured provider resource. Safe for any number of threads."""
 
-    def __init__(self, settings: Settings, probe: Operation) -> None:
+    def __init__(self, settings: Settings, unclaimed: Unclaimed, probe: Operation) -> None:
         """Connect. An API server that does not answer is remembered: previews then work from inputs alone."""
         self._settings = settings
+        self._unclaimed = unclaimed
         self._client = Client(settings)
         self._discovery = Discovery(self._client)
         self._scopes: dict[tuple[str, str], bool] = {}
@@ -72,7 +83,8 @@ class Lifecycle:
             self._unreachable = error
         except ApiError as error:
             self._unreachable = UnreachableError(
-                f"the API server {self._client.server} refuses the kubeconfig's credentials ({error}): put the user of the "
+                f"the API server {self._client.server} refuses the kubeconfig's credentials ({error}): put the "
+                "user of the "
                 "context right"
             )
 
@@ -104,8 +116,11 @@ class Lifecycle:
         """Tell whether the cluster is out of reach and the provider is told to leave everything as it is then."""
         return self._unreachable is not None and self._settings.skip_update_unreachable
 
-    def diff(self, kind: Type, olds: Struct, news: Struct, ignore: list[str], operation: Operation) -> diffing.Difference:
+    def diff(
+        self, kind: Type, olds: Struct, news: Struct, ignore: list[str], operation: Operation
+    ) -> diffing.Difference:
         """Compare the state with the new inputs, without asking the API server."""
+        self._unclaimed.claim(wire.text(olds, "metadata", "uid"))
         recorded = olds.fields[INPUTS].struct_value if INPUTS in olds.fields else Struct()
         old = normalized(wire.decode(recorded).plain)
         if news == recorded:
@@ -149,8 +164,8 @@ class Lifecycle:
     ) -> tuple[str, Struct]:
         """Create the object and wait until it is ready; at preview do a dry run where one is possible.
 
-        Returns ID and state. At preview the inputs stand in for a state that cannot be foreseen: unknown inputs, a kind or a
-        namespace that does not exist yet, a replacement of the same name, missing rights.
+        Returns ID and state. At preview the inputs stand in for a state that cannot be foreseen: unknown inputs, a
+        kind or a namespace that does not exist yet, a replacement of the same name, missing rights.
         """
         if not preview:
             self._require_cluster()
@@ -217,7 +232,14 @@ class Lifecycle:
         query: Query = {"dryRun": "All"} if preview else {}
         if not kind.patch and not self._settings.upsert:
             query["fieldManager"] = ownership.CREATE_MANAGER
-            live = self._client.request("POST", resource.path(namespace), operation, query, body)
+            try:
+                live = self._client.request("POST", resource.path(namespace), operation, query, body)
+            except ApiError as error:
+                if preview or not error.already_exists:
+                    raise
+                live = self._recovered(kind, target, inputs, manager, error, operation)
+            if not preview:
+                self._unclaimed.created(str(metadata(live)["uid"]), operation.urn)
         else:
             force = ownership.forced(inputs, None, always=self._settings.patch_force, preview=preview)
             query |= {"fieldManager": manager, "force": str(force).lower()}
@@ -228,17 +250,28 @@ class Lifecycle:
         operation.clear_status()
         return target, live
 
+    def _recovered(
+        self, kind: Type, target: Target, inputs: Manifest, manager: str, error: ApiError, operation: Operation
+    ) -> Manifest:
+        """Return the object of an interrupted run of the same resource, brought to the inputs; else raise the error."""
+        live = target.read(operation)
+        if live is None or not self._unclaimed.is_for(str(metadata(live)["uid"]), operation.urn):
+            raise error
+        operation.inform(f"{inputs['kind']} {target.name} was created by an interrupted run and is taken over from it")
+        return self._apply(kind, target, inputs, manager, [], False, operation)
+
     def read(self, kind: Type, identifier: str, properties: Struct, inputs: Struct, operation: Operation) -> ReadResult:
         """Return the live state of an object; inputs follow the live object in what they name.
 
         Without recorded inputs (import) the inputs are taken from the live object.
         """
+        self._unclaimed.claim(wire.text(properties, "metadata", "uid"))
         if self._unreachable is not None:
             if self._settings.delete_unreachable:
-                operation.inform("the cluster is unreachable and deleteUnreachable is set: the resource leaves the state")
+                operation.inform(_LEAVES_STATE)
                 return ReadResult("", None, None)
             if self._settings.skip_update_unreachable:
-                operation.inform("the cluster is unreachable and skipUpdateUnreachable is set: the state stays as it is")
+                operation.inform(_STATE_STAYS)
                 return ReadResult(identifier, properties, inputs)
             self._require_cluster(deleting=True)
         decoded = wire.decode(inputs)
@@ -290,7 +323,7 @@ class Lifecycle:
         preview: bool,
         operation: Operation,
     ) -> Struct:
-        """Bring the object to the new inputs and wait until it is ready; at preview do a dry run where one is possible."""
+        """Bring the object to the new inputs and wait until it is ready; at preview do a dry run where possible."""
         if not preview:
             self._require_cluster()
         decoded = wire.decode(news)
@@ -373,9 +406,10 @@ class Lifecycle:
 
     def delete(self, kind: Type, identifier: str, properties: Struct, timeout: float, operation: Operation) -> None:
         """Delete the object and wait until it is gone; one that is gone already, or whose kind is, is a success."""
+        self._unclaimed.claim(wire.text(properties, "metadata", "uid"))
         if self._unreachable is not None:
             if self._settings.delete_unreachable:
-                operation.inform("the cluster is unreachable and deleteUnreachable is set: the resource leaves the state")
+                operation.inform(_LEAVES_STATE)
                 return
             self._require_cluster(deleting=True)
         inputs = wire.decode(properties.fields[INPUTS].struct_value).plain if INPUTS in properties.fields else {}
@@ -427,7 +461,8 @@ class Lifecycle:
             ]
             if required:
                 raise ProviderError(
-                    f"the patch manages required fields ({', '.join(required)}), so it cannot be taken back: set the resource "
+                    f"the patch manages required fields ({', '.join(required)}), so it cannot be taken back: "
+                    "set the resource "
                     "option retainOnDelete, or hand the fields to another manager first"
                 ) from None
             raise
@@ -546,9 +581,12 @@ def _create_failure(error: ApiError, inputs: Manifest) -> ProviderError:
     if not error.already_exists:
         return ProviderError(f"{inputs['kind']} {object_id(inputs)} was not created: {error}")
     return ProviderError(
-        f"{error}. This provider does not take over objects that it did not create. If the resource was renamed in the program, "
-        "give it an alias to its old name; if it is to replace an object of the same name, set deleteBeforeReplace; to manage "
-        "an object made by others, run pulumi import; to set a few of its fields only, use the kind's Patch resource; to "
+        f"{error}. This provider does not take over objects that it did not create. If the resource was renamed "
+        "in the program, "
+        "give it an alias to its old name; if it is to replace an object of the same name, set "
+        "deleteBeforeReplace; to manage "
+        "an object made by others, run pulumi import; to set a few of its fields only, use the kind's Patch "
+        "resource; to "
         "overwrite whatever exists, set upsertExistingObjects on the provider"
     )
 

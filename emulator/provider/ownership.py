@@ -1,7 +1,7 @@
 """Field managers: who owns which field of a live object, and what an apply may send.
 
-An object is created by a plain create under the manager `pulumi-kubernetes`; its first update hands those fields over to
-the object's own manager `pulumi-kubernetes-<8 hex digits>`, which the state keeps, and applies under that one.
+An object is created by a plain create under the manager `pulumi-kubernetes`; its first update hands those fields
+over to the object's own manager `pulumi-kubernetes-<8 hex digits>`, which the state keeps, and applies under that one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def manager_for(inputs: Manifest, recorded: str) -> str:
 
 
 def transfer(live: Manifest, manager: str) -> list[dict[str, Any]]:
-    """Return the JSON patch that hands the fields of earlier managers to `manager`; empty when there is nothing to do."""
+    """Return the JSON patch that hands the fields of earlier managers to `manager`; empty when there are none."""
     entries: list[dict[str, Any]] = metadata(live).get("managedFields") or []
     taken = [entry for entry in entries if _is_taken_over(entry)]
     if not taken:
@@ -80,8 +80,8 @@ def _union(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
 def forced(inputs: Manifest, live: Manifest | None, *, always: bool, preview: bool) -> bool:
     """Decide whether an apply may take fields from other managers.
 
-    At preview it may where the update itself would first take them over (`transfer`), or where a replacement would make a
-    new object. Objects without any managed field are older than server-side apply.
+    At preview it may where the update itself would first take them over (`transfer`), or where a replacement would
+    make a new object. Objects without any managed field are older than server-side apply.
     """
     if always or is_true(inputs, PATCH_FORCE):
         return True
@@ -98,8 +98,9 @@ def forced(inputs: Manifest, live: Manifest | None, *, always: bool, preview: bo
 def honour_ignored(inputs: Manifest, live: Manifest, manager: str, ignore: list[str]) -> Manifest:
     """Adjust the object to apply for `ignoreChanges`.
 
-    A field that only others own is left out, so that it neither conflicts nor becomes ours; any other is sent with its live
-    value, so that it does not change. Paths into lists are left as the engine sends them, with the values of the state.
+    A field that only others own is left out, so that it neither conflicts nor becomes ours; any other is sent with
+    its live value, so that it does not change. Paths into lists are left as the engine sends them, with the values
+    of the state.
     """
     for text in ignore:
         path = paths.parse(text)
@@ -160,7 +161,7 @@ def _replaced(value: dict[str, Any], keys: list[str], new: Any) -> dict[str, Any
 
 
 def explained(error: ApiError, manager: str) -> ProviderError:
-    """Turn a conflict into a message that names the fields and their managers and says what to do; else return it as is."""
+    """Turn a conflict into a message that names fields and managers and says what to do; return others as they are."""
     if not error.conflict:
         return error
     causes = error.details.get("causes") or []
@@ -174,5 +175,6 @@ def explained(error: ApiError, manager: str) -> ProviderError:
         f"server-side apply as field manager {manager!r} conflicts with other managers of the object:\n{listed}\n"
         "Either take the field out of the program, or list it in ignoreChanges, or set the annotation "
         f'{PATCH_FORCE}: "true" on the resource to take the field over. See https://www.pulumi.com/registry/packages/'
+        ""
         "kubernetes/how-to-guides/managing-resources-with-server-side-apply/#handle-field-conflicts-on-existing-resources"
     )

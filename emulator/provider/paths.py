@@ -71,5 +71,5 @@ def _quoted(text: str, rest: str) -> tuple[str, str]:
 def contains(outer: Path, inner: Path) -> bool:
     """Tell whether `inner` is `outer` or lies below it; wildcards of `outer` match any key or index."""
     return len(outer) <= len(inner) and all(
-        mine == WILDCARD or mine == theirs for mine, theirs in zip(outer, inner, strict=False)
+        mine in (WILDCARD, theirs) for mine, theirs in zip(outer, inner, strict=False)
     )

@@ -12,7 +12,7 @@ from emulator.provider.errors import ProviderError
 from emulator.provider.objects import Manifest, group_of, metadata
 
 
-class Failure(ProviderError):
+class FailedError(ProviderError):
     """The object can not become ready any more."""
 
 
@@ -65,7 +65,9 @@ def pod_problems(pod: Manifest) -> list[str]:
         state = container.get("state") or {}
         waiting, ended = state.get("waiting"), state.get("terminated")
         if waiting and waiting.get("reason") not in ("ContainerCreating", "PodInitializing"):
-            problems.append(f"container {container.get('name')} waits: {waiting.get('reason')} {waiting.get('message', '')}")
+            problems.append(
+                f"container {container.get('name')} waits: {waiting.get('reason')} {waiting.get('message', '')}"
+            )
         elif ended and ended.get("exitCode"):
             problems.append(
                 f"container {container.get('name')} ended with exit code {ended['exitCode']} {ended.get('message', '')}"
@@ -142,7 +144,7 @@ def _daemon_set(live: Manifest, neighbours: Neighbours) -> list[str]:
 def _job(live: Manifest, neighbours: Neighbours) -> list[str]:
     failed = _condition(live, "Failed")
     if failed.get("status") == "True":
-        raise Failure(f"the job failed: [{failed.get('reason')}] {failed.get('message')}")
+        raise FailedError(f"the job failed: [{failed.get('reason')}] {failed.get('message')}")
     if _condition(live, "Complete").get("status") == "True":
         return []
     status = _status(live)
@@ -156,7 +158,7 @@ def _pod(live: Manifest, neighbours: Neighbours) -> list[str]:
         return []
     problems = pod_problems(live)
     if status.get("phase") == "Failed":
-        raise Failure(f"the pod failed: {'; '.join(problems) or status.get('message') or status.get('reason')}")
+        raise FailedError(f"the pod failed: {'; '.join(problems) or status.get('message') or status.get('reason')}")
     return problems or [f"the pod is {status.get('phase') or 'not scheduled'}"]
 
 
@@ -218,7 +220,7 @@ def _ingress(live: Manifest, neighbours: Neighbours) -> list[str]:
 def _crd(live: Manifest, neighbours: Neighbours) -> list[str]:
     refused = _condition(live, "NamesAccepted")
     if refused.get("status") == "False":
-        raise Failure(f"the names are not accepted: {refused.get('message')}")
+        raise FailedError(f"the names are not accepted: {refused.get('message')}")
     if _condition(live, "Established").get("status") == "True":
         return []
     return ["the API server has not established the definition yet"]

@@ -12,17 +12,22 @@ from emulator.provider.paths import WILDCARD, Path, parse
 
 _SELECTOR = ("spec.selector",)
 _VOLUME_SOURCES = (
-    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs hostPath "
+    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk "
+    "glusterfs hostPath "
     "iscsi local nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume"
 )
 _POD_FIELDS = (
-    "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork hostPID "
-    "hostname imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName readinessGates "
-    "restartPolicy runtimeClassName schedulerName securityContext serviceAccount serviceAccountName shareProcessNamespace "
+    "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC "
+    "hostNetwork hostPID "
+    "hostname imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName "
+    "readinessGates "
+    "restartPolicy runtimeClassName schedulerName securityContext serviceAccount serviceAccountName "
+    "shareProcessNamespace "
     "subdomain terminationGracePeriodSeconds volumes"
 )
 _CONTAINER_FIELDS = (
-    "args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources securityContext stdin "
+    "args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources "
+    "securityContext stdin "
     "stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
 )
 _STATEFUL_SET = (
@@ -89,7 +94,7 @@ def forcing_paths(
 
 
 def forces(changed: Path, value: Any, forcing: tuple[Path, ...]) -> bool:
-    """Tell whether setting `changed` to `value` touches a forcing path: it lies on, below or above one that `value` has."""
+    """Tell whether setting `changed` to `value` touches a forcing path: on, below or above one that `value` has."""
     return any(_touches(changed, value, path) for path in forcing)
 
 

@@ -1,7 +1,7 @@
 """Which parts of an object the engine has to keep secret.
 
-The rules are those of the official provider: secretness is copied from the inputs to the same paths of the outputs, a list
-with any secret is secret as a whole, and the contents of a Secret object always are.
+The rules are those of the official provider: secretness is copied from the inputs to the same paths of the outputs,
+a list with any secret is secret as a whole, and the contents of a Secret object always are.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def _answering(method: Call) -> Call:
     """Turn errors into gRPC statuses.
 
-    A status other than UNKNOWN tells the engine that nothing happened to the resource (Pulumi SDK, `provider_plugin.go`,
-    `resourceStateAndError`); a server that went away in the middle leaves that open.
+    A status other than UNKNOWN tells the engine that nothing happened to the resource (Pulumi SDK,
+    `provider_plugin.go`, `resourceStateAndError`); a server that went away in the middle leaves that open.
     """
 
     @functools.wraps(method)
@@ -52,7 +52,8 @@ def _answering(method: Call) -> Call:
                 _LOG.exception("%s failed", method.__name__)
                 context.abort(
                     grpc.StatusCode.UNKNOWN,
-                    f"the stand-in for the Kubernetes provider has a defect in {method.__name__}: {error!r}; its log has the "
+                    f"the stand-in for the Kubernetes provider has a defect in {method.__name__}: {error!r}; "
+                    "its log has the "
                     "trace",
                 )
             raise
@@ -259,6 +260,10 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.ParameterizeRequest, context: grpc.ServicerContext
     ) -> NoReturn:
         raise ProviderError(not_supported("parameterizing the package"))
+
+    @_answering
+    def List(self, request: provider_pb2.ListRequest, context: grpc.ServicerContext) -> NoReturn:  # noqa: N802
+        raise ProviderError(not_supported(f"listing {request.token}"))
 
     @_answering
     def GetMapping(  # noqa: N802

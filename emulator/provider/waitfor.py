@@ -47,7 +47,8 @@ def _condition(expression: str) -> Condition:
         name, _, status = expression.removeprefix("condition=").partition("=")
         return lambda live: _missing_condition(live, name, status or "True")
     raise ProviderError(
-        f"the annotation {WAIT_FOR} reads {expression!r}; jsonpath={{.path}}, jsonpath={{.path}}=value and condition=Type "
+        f"the annotation {WAIT_FOR} reads {expression!r}; jsonpath={{.path}}, jsonpath={{.path}}=value and "
+        "condition=Type "
         "are allowed"
     )
 
@@ -59,7 +60,8 @@ def _by_path(text: str) -> Condition:
     match = _BRACES.match(path)
     if match is None or (value and not value.startswith("=")) or value == "=":
         raise ProviderError(
-            f"the annotation {WAIT_FOR} reads jsonpath={text!r}; jsonpath={{.path}} or jsonpath={{.path}}=value is allowed"
+            f"the annotation {WAIT_FOR} reads jsonpath={text!r}; jsonpath={{.path}} or jsonpath={{.path}}=value "
+            "is allowed"
         )
     wanted = value[1:]
     query = match[1] if match[1].startswith("$") else f"${match[1]}"
@@ -80,7 +82,9 @@ def _missing_value(live: Manifest, path: str, compiled: jsonpath.JSONPathQuery, 
     if not wanted:
         return ""
     if isinstance(found, dict | list):
-        raise ProviderError(f"the annotation {WAIT_FOR} compares {path} with {wanted!r}, but there is no plain value there")
+        raise ProviderError(
+            f"the annotation {WAIT_FOR} compares {path} with {wanted!r}, but there is no plain value there"
+        )
     return "" if _as_text(found) == wanted else f"{path} is {_as_text(found)!r}, not {wanted!r}"
 
 

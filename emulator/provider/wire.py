@@ -1,8 +1,8 @@
 """Property values on the wire: protobuf `Struct` messages to Python values and back.
 
 The engine marks secrets, unknowns, assets and references by signatures inside ordinary structs (source: the Pulumi SDK,
-`go/common/resource/plugin/rpc.go`, `go/common/resource/sig`). Most objects have none of them, so decoding yields plain dicts
-and lists and only notes on the side whether a secret or an unknown occurred.
+`go/common/resource/plugin/rpc.go`, `go/common/resource/sig`). Most objects have none of them, so decoding yields
+plain dicts and lists and only notes on the side whether a secret or an unknown occurred.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf.struct_pb2 import Struct, Value
+from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
 
 from emulator.provider.errors import ProviderError
 from emulator.provider.objects import prune
@@ -112,11 +112,10 @@ class _Decoder:
         fields = message.fields
         if SIGNATURE in fields:
             return self.special(message)
-        result = {}
+        result: dict[str, Any] = {}
         value = self.value
-        for key, item in fields.items():
-            if key[:2] == "x_":
-                key = _DASHED.get(key, key)
+        for name, item in fields.items():
+            key = _DASHED.get(name, name) if name[:2] == "x_" else name
             kind = item.WhichOneof("kind")
             if kind == "string_value":
                 text = item.string_value
@@ -207,8 +206,8 @@ def contains_secret(value: Any) -> bool:
 def decode_shape(message: Struct, shape: dict[str, Any]) -> dict[str, Any]:
     """Decode no more of a live object than `objects.prune(object, shape)` would keep.
 
-    `shape` is a plain dict. Managed fields and status are most of a live object; not to build Python values from them is what
-    makes an unchanged resource cheap. Secrets are stripped, unknowns are `UNKNOWN`.
+    `shape` is a plain dict. Managed fields and status are most of a live object; not to build Python values from
+    them is what makes an unchanged resource cheap. Secrets are stripped, unknowns are `UNKNOWN`.
     """
     decoder = _Decoder()
     pruned = _shaped_struct(decoder, message, shape)
@@ -276,9 +275,8 @@ def encode(values: dict[str, Any], underscores: bool = False) -> Struct:
 
 def _fill(message: Struct, values: dict[str, Any], underscores: bool) -> None:
     fields = message.fields
-    for key, item in values.items():
-        if underscores and key[:2] == "x-":
-            key = _UNDERSCORED.get(key, key)
+    for name, item in values.items():
+        key = _UNDERSCORED.get(name, name) if underscores and name[:2] == "x-" else name
         if type(item) is str:
             fields[key].string_value = item
         else:
@@ -304,7 +302,7 @@ def _set(target: Value, item: Any, underscores: bool) -> None:
     elif kind is int or kind is float:
         target.number_value = item
     elif item is None:
-        target.null_value = 0
+        target.null_value = NULL_VALUE
     elif item is UNKNOWN:
         target.string_value = UNKNOWN_STRING
     elif kind is Secret:

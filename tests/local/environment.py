@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -131,17 +130,8 @@ class Project:
     def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
         """Start `pulumi <command>` without waiting for it."""
         self.engine.prepare()
-        line = self.engine._command(command, ["--non-interactive", "--color", "never", *arguments])
-        return subprocess.Popen(
-            line,
-            cwd=self.folder,
-            env={**os.environ, **self.engine.variables()},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return self.engine.start(command, ["--non-interactive", "--color", "never", *arguments], **pipes)
 
     def _succeed(self, command: str, *arguments: str) -> str:
         done = self.run(command, *arguments)

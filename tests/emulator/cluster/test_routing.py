@@ -75,7 +75,8 @@ def ask(tmp_path: Path, request: bytes, *, refuse: bool = False) -> bytes:
 
     path = tmp_path / "egress.sock"
     services, slices = cast(Store, Fixed(SERVICE)), cast(Store, Fixed(endpoints(True)))
-    Proxy(path, services, slices, connect).start()
+    nodes = {"node:10250": lambda client: client.close()}
+    Proxy(path, services, slices, connect, nodes).start()
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5)
         client.connect(str(path))
@@ -87,6 +88,10 @@ def ask(tmp_path: Path, request: bytes, *, refuse: bool = False) -> bytes:
 def test_the_proxy_connects_with_the_pod(tmp_path: Path) -> None:
     answer = ask(tmp_path, b"CONNECT 10.96.7.7:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     assert answer == b"HTTP/1.1 200 OK\r\n\r\n10.244.0.0:9443"
+
+
+def test_a_node_answers_for_itself(tmp_path: Path) -> None:
+    assert ask(tmp_path, b"CONNECT node:10250 HTTP/1.1\r\n\r\n") == b"HTTP/1.1 200 OK\r\n\r\n"
 
 
 @pytest.mark.parametrize(

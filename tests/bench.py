@@ -1,0 +1,203 @@
+"""`make bench`: the engine on this program against kubectl on the same objects, in one run, as ratios.
+
+For each number of teams the dev platform is stood up without teams, then
+- `pulumi up` adds the teams, and later `kubectl apply --server-side` creates the same objects;
+- `pulumi preview` finds nothing to change, and `kubectl diff --server-side` finds the same of all objects.
+Both sides run as whole processes against the same API server. Figures are wall seconds, medians where repeated, and MiB
+of the largest process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from emulator import cluster as local_cluster
+from emulator import mirror
+from emulator.paths import Paths
+from emulator.progress import Progress
+from emulator.toolchain import Toolchain
+from tests.local.environment import ROOT, Project, dev_settings
+
+TEAMS = (10, 100, 300)
+REPEATS = 3
+GPUS_PER_NODE = 8
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was measured with one number of teams. Seconds, MiB."""
+
+    teams: int
+    objects: int
+    team_objects: int
+    up: float
+    apply: float
+    preview: float
+    diff: float
+    memory: float
+    provider_memory: float
+    kubectl_memory: float
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Ratios of the engine against kubectl.")
+    parser.add_argument("--teams", type=int, nargs="+", default=list(TEAMS))
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder:
+        paths = Paths.of(root=ROOT, state=Path(folder) / "state")
+        toolchain = Toolchain(paths)
+        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
+        mirror.fill(paths, toolchain)
+        local_cluster.start(paths, print)
+        try:
+            progress = Progress(len(options.teams))
+            samples = []
+            for teams in options.teams:
+                with progress.step(f"{teams} teams"):
+                    samples.append(measure(paths, Path(folder), teams, options.repeats))
+        finally:
+            local_cluster.stop(paths)
+    print(table(samples))
+
+
+def measure(paths: Paths, folder: Path, teams: int, repeats: int) -> Sample:
+    """Measure one number of teams on a stack of its own, and remove it again."""
+    work = folder / f"teams-{teams}"
+    work.mkdir()
+    project = Project(work, paths, f"bench{teams}", local_cluster.status(paths).provider_port)
+    settings = bench_settings(project.mirror, teams)
+    project.configure({**settings, "teams": []})
+    project.up()
+    base = {resource["urn"] for resource in project.resources()}
+    project.configure(settings)
+    up, memory = timed(project.up)
+    preview = statistics.median(timed(lambda: project.preview("--expect-no-changes"))[0] for _ in range(repeats))
+    provider_memory = peak_of("provider", paths)
+
+    declared = [r for r in project.resources() if r["type"].startswith("kubernetes:")]
+    everything = manifest(work / "everything.json", declared)
+    tenancy = manifest(work / "tenancy.json", [r for r in declared if r["urn"] not in base])
+    kubectl = Kubectl(paths)
+    diff = statistics.median(kubectl.diff(everything)[0] for _ in range(repeats))
+    project.configure({**settings, "teams": []})
+    project.up()
+    apply, kubectl_memory = kubectl.apply(tenancy)
+    kubectl.delete(tenancy)
+    project.destroy()
+    return Sample(
+        teams=teams,
+        objects=len(declared),
+        team_objects=sum(r["urn"] not in base for r in declared),
+        up=up,
+        apply=apply,
+        preview=preview,
+        diff=diff,
+        memory=memory,
+        provider_memory=provider_memory,
+        kubectl_memory=kubectl_memory,
+    )
+
+
+def bench_settings(folder: Path, teams: int) -> dict[str, Any]:
+    """The dev settings with this many teams of one GPU and one user each, and the nodes that they need."""
+    settings = dev_settings(folder)
+    quota = {"cpu": 8, "memory": "64Gi", "nvidia.com/gpu": 1, "pods": 10}
+    settings["nodes"] = {**settings["nodes"], "count": math.ceil(teams / GPUS_PER_NODE) + 1}
+    settings["teams"] = [{"name": f"team-{i:03}", "users": [f"user-{i:03}"], "quota": quota} for i in range(teams)]
+    settings["samples"] = {}
+    return settings
+
+
+class Kubectl:
+    """kubectl on the benchmark's cluster."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._environment = {
+            **os.environ,
+            "KUBECONFIG": str(paths.kubeconfig),
+            "PATH": f"{paths.bin}{os.pathsep}{os.environ['PATH']}",
+        }
+
+    def apply(self, file: Path) -> tuple[float, float]:
+        return self._timed("apply", "--server-side", "-f", str(file))
+
+    def diff(self, file: Path) -> tuple[float, float]:
+        return self._timed("diff", "--server-side", "--force-conflicts", "-f", str(file), allowed=(0, 1))
+
+    def delete(self, file: Path) -> None:
+        self._timed("delete", "--wait", "--timeout=300s", "-f", str(file))
+
+    def _timed(self, *arguments: str, allowed: Sequence[int] = (0,)) -> tuple[float, float]:
+        def run() -> None:
+            done = subprocess.run(["kubectl", *arguments], env=self._environment, capture_output=True, text=True)
+            assert done.returncode in allowed, done.stderr
+
+        return timed(run)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Run the work; return its wall seconds and the MiB of the largest process that it started."""
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status, usage = os.wait4(child, 0)
+    seconds = time.monotonic() - began
+    assert status == 0, "the measured work failed; its message stands above"
+    return seconds, usage.ru_maxrss / 1024
+
+
+def peak_of(process: str, paths: Paths) -> float:
+    """Return the peak MiB of a supervised process of the local cluster."""
+    pid = next(item.pid for item in local_cluster.status(paths).processes if item.name == process)
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def manifest(file: Path, resources: Sequence[Mapping[str, Any]]) -> Path:
+    """Write what the resources declare as one List, in the stack's order."""
+    items = [{key: value for key, value in r["inputs"].items() if not key.startswith("__")} for r in resources]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return file
+
+
+def table(samples: Sequence[Sample]) -> str:
+    """Return the figures as a table, with how the cost of a team grows from the first row to the last."""
+    lines = [
+        "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB engine  provider  kubectl",
+    ]
+    lines += [
+        f"{s.teams:5}  {s.objects:7} "
+        f"| {s.up:5.1f}  {s.apply:7.1f}  {s.up / s.apply:5.1f}  {1000 * s.up / s.teams:7.0f} "
+        f"| {s.preview:9.1f}  {s.diff:6.1f}  {s.preview / s.diff:5.1f} "
+        f"| {s.memory:10.0f}  {s.provider_memory:8.0f}  {s.kubectl_memory:7.0f}"
+        for s in samples
+    ]
+    if len(samples) > 1:
+        first, last = samples[-2], samples[-1]
+        for name in ("up", "preview"):
+            growth = math.log(getattr(last, name) / getattr(first, name)) / math.log(last.teams / first.teams)
+            lines.append(f"{name} grows with teams^{growth:.2f} from {first.teams} to {last.teams} teams (1 is linear)")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
