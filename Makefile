@@ -9,7 +9,7 @@ EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror test lint types unit local bench clean
+.PHONY: help up preview refresh destroy down status env mirror test lint types unit local bench clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -58,6 +58,9 @@ local: $(ENVIRONMENT) ## run the tests against a local cluster of their own
 
 bench: $(ENVIRONMENT) ## print ratios of the engine against kubectl at 10, 100 and 300 teams
 	$(VENV)/bin/python -m tests.bench
+
+lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
+	$(VENV)/bin/python -m components.lock
 
 $(ENVIRONMENT): requirements.lock
 	@echo "installing the Python packages of requirements.lock into $(VENV)"

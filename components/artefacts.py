@@ -34,10 +34,13 @@ class Mirror:
     artefacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
         files; None for upstream.
     images: a registry prefix that takes the place of each image's registry host; None for upstream.
+    verify: whether the files must have the catalogue's digests; a mirror of files that were rendered from upstream's
+        source, rather than copied, cannot have them.
     """
 
     artefacts: str | None = None
     images: str | None = None
+    verify: bool = True
 
     def locate(self, artefact: Artefact) -> str:
         """Return the file or the address that an artefact is read from."""
@@ -57,15 +60,19 @@ class Mirror:
 
         Raises ArtefactError when it is absent, cannot be fetched within bounds, or has another digest than recorded.
         """
-        location = self.locate(artefact)
-        content = _fetch(location, artefact) if location.startswith("https://") else _load(Path(location), artefact)
+        content = self.fetch(artefact)
         digest = hashlib.sha256(content).hexdigest()
-        if artefact.sha256 is not None and digest != artefact.sha256:
+        if self.verify and artefact.sha256 is not None and digest != artefact.sha256:
             raise ArtefactError(
-                f"{location} is not {artefact.name} {artefact.version}: its sha256 is {digest}, the catalogue has "
-                f"{artefact.sha256}. Fetch it again from {artefact.url}."
+                f"{self.locate(artefact)} is not {artefact.name} {artefact.version}: its sha256 is {digest}, "
+                f"the catalogue has {artefact.sha256}. Fetch it again from {artefact.url}."
             )
         return content.decode()
+
+    def fetch(self, artefact: Artefact) -> bytes:
+        """Return an artefact's bytes as they are; raises ArtefactError when they cannot be had."""
+        location = self.locate(artefact)
+        return _fetch(location, artefact) if location.startswith("https://") else _load(Path(location), artefact)
 
     def image(self, reference: str) -> str:
         """Return the reference under which an image is pulled: `<prefix>/<path>` in place of `<host>/<path>`."""

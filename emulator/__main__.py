@@ -29,6 +29,8 @@ from emulator.toolchain import Toolchain, ToolchainError
 
 SETTING_UP = ("render the mirror of upstream manifests", "start the local cluster", "prepare the stack", "pulumi up")
 
+QUIET = ("--suppress-permalink=true", "--suppress-progress")
+
 NEXT = """Next
   make status                          this report again
   make preview                         what `pulumi up` would change (nothing, now)
@@ -88,7 +90,7 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
         with progress.step(SETTING_UP[2]):
             engine.prepare()
         with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
-            code = engine.run("up", ["--yes", "--skip-preview", "--suppress-permalink", *options.pulumi])
+            code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
             if code != 0:
                 raise EngineError(
                     f"`pulumi up` ended with exit code {code}; what it said stands above. "
@@ -99,15 +101,15 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _preview(paths: Paths, options: argparse.Namespace) -> int:
-    return _run(paths, options, "preview", ["--suppress-permalink"])
+    return _run(paths, options, "preview", QUIET)
 
 
 def _refresh(paths: Paths, options: argparse.Namespace) -> int:
-    return _run(paths, options, "refresh", ["--yes", "--skip-preview", "--suppress-permalink"])
+    return _run(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
 
 
 def _destroy(paths: Paths, options: argparse.Namespace) -> int:
-    return _run(paths, options, "destroy", ["--yes", "--skip-preview", "--suppress-permalink"])
+    return _run(paths, options, "destroy", ["--yes", "--skip-preview", *QUIET])
 
 
 def _run(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:

@@ -155,10 +155,12 @@ class MirrorSettings(Section):
     """A site's own copies of upstream's files and images.
 
     artefacts: folder (as for kubeconfig) or https address that holds them; images: registry prefix. Default: upstream.
+    verify: whether files must have the catalogue's digests; off for files that were rendered rather than copied.
     """
 
     artefacts: str | None = None
     images: str | None = None
+    verify: bool = True
 
     def mirror(self, base: Path) -> Mirror:
         """Return the mirror as the layers see it; base is the folder that a relative folder counts from."""
@@ -168,6 +170,7 @@ class MirrorSettings(Section):
         return Mirror(
             artefacts=artefacts.rstrip("/") if artefacts else None,
             images=self.images.rstrip("/") if self.images else None,
+            verify=self.verify,
         )
 
 

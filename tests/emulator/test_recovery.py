@@ -1,0 +1,89 @@
+"""What a killed engine created is added to the state, with what stands above it, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator import recovery
+
+STACK = "urn:pulumi:dev::mlbatch::pulumi:pulumi:Stack::mlbatch-dev"
+PROVIDER = "urn:pulumi:dev::mlbatch::pulumi:providers:kubernetes::cluster"
+TEAM = "urn:pulumi:dev::mlbatch::mlbatch:tenancy:Team::blue"
+OTHER = "urn:pulumi:dev::mlbatch::mlbatch:tenancy:Team::red"
+
+
+class Cluster:
+    """A cluster that holds the named objects, created by the engine."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = set(names)
+        self.deleted: list[str] = []
+
+    def created_by_engine(self, inputs: dict[str, Any]) -> bool:
+        return inputs["metadata"]["name"] in self.names
+
+    def delete(self, inputs: dict[str, Any]) -> None:
+        self.deleted.append(inputs["metadata"]["name"])
+
+
+def component(urn: str) -> dict[str, Any]:
+    return {"urn": urn, "custom": False, "type": urn.split("::")[2], "parent": STACK}
+
+
+def planned_object(kind: str, name: str, parent: str, namespace: str | None = None, **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "urn": f"{parent}${kind}::{name}",
+        "custom": True,
+        "type": f"kubernetes:core/v1:{kind}",
+        "parent": parent,
+        "provider": f"{PROVIDER}::04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "inputs": {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more.pop("inputs", {})},
+        "stackTrace": [{"sourcePosition": "project:///x.py#1"}],
+        **more,
+    }
+
+
+def test_only_creations_of_the_preview_are_looked_at() -> None:
+    steps = [{"op": "same", "newState": component(TEAM)}, {"op": "create", "newState": component(OTHER)}]
+    assert [state["urn"] for state in recovery.creations(steps)] == [OTHER]
+
+
+def test_an_object_on_the_cluster_is_lost_and_an_absent_one_is_not() -> None:
+    there, absent = planned_object("ConfigMap", "there", TEAM), planned_object("ConfigMap", "absent", TEAM)
+    assert recovery.lost([component(TEAM), there, absent], Cluster("there")) == [there]
+
+
+def test_a_secret_is_deleted_because_a_preview_hides_what_it_holds() -> None:
+    secret = planned_object("Secret", "token", TEAM, inputs={"stringData": {"token": "[secret]"}})
+    cluster = Cluster("token")
+    assert recovery.lost([secret], cluster) == []
+    assert cluster.deleted == ["token"]
+
+
+def test_the_state_gets_the_object_its_component_and_its_provider_id() -> None:
+    deployment = {
+        "resources": [
+            {"urn": STACK, "custom": False, "type": "pulumi:pulumi:Stack"},
+            {"urn": PROVIDER, "custom": True, "type": "pulumi:providers:kubernetes", "id": "1234"},
+        ],
+        "pending_operations": [{"type": "creating", "resource": {}}],
+    }
+    namespace = planned_object("Namespace", "blue", TEAM)
+    config = planned_object("ConfigMap", "settings", TEAM, "blue", dependencies=[namespace["urn"], "urn:absent"])
+    absent = planned_object("ConfigMap", "absent", OTHER, "red")
+    planned = [component(TEAM), component(OTHER), namespace, config, absent]
+    result = recovery.adopted(deployment, planned, [namespace, config])
+    assert result["pending_operations"] == []
+    added = {state["urn"]: state for state in result["resources"][2:]}
+    assert set(added) == {TEAM, OTHER, namespace["urn"], config["urn"]}
+    recorded = added[config["urn"]]
+    assert recorded["id"] == "blue/settings"
+    assert added[namespace["urn"]]["id"] == "blue"
+    assert recorded["provider"] == f"{PROVIDER}::1234"
+    assert recorded["dependencies"] == [namespace["urn"]]
+    assert "stackTrace" not in recorded
+
+
+def test_the_providers_of_what_was_found_are_known_by_urn() -> None:
+    assert recovery.providers([planned_object("ConfigMap", "there", TEAM)]) == {PROVIDER}

@@ -1,0 +1,71 @@
+"""Tools that are installed are used when they are recent; what is built is never mistaken for installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emulator import toolchain
+from emulator.paths import Paths
+from emulator.toolchain import Toolchain, ToolchainError, installed_kubectl, installed_pulumi
+
+
+def script(folder: Path, name: str, prints: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\necho '{prints}'\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path / "installed"))
+    return tmp_path / "installed"
+
+
+@pytest.mark.parametrize(("version", "used"), [("v3.230.0", True), ("v3.272.0", True), ("v3.229.9", False)])
+def test_a_recent_pulumi_with_its_language_host_is_used_as_it_is(
+    path: Path, tmp_path: Path, version: str, used: bool
+) -> None:
+    script(path, "pulumi", version)
+    script(path, "pulumi-language-python", "")
+    assert installed_pulumi(tmp_path / "cache") == (path / "pulumi" if used else None)
+
+
+def test_a_pulumi_without_its_language_host_is_not_used(path: Path, tmp_path: Path) -> None:
+    script(path, "pulumi", "v3.272.0")
+    assert installed_pulumi(tmp_path / "cache") is None
+
+
+def test_a_tool_that_was_built_is_not_an_installed_one(path: Path, tmp_path: Path) -> None:
+    script(tmp_path / "cache", "kubectl", "Client Version: v1.34.2")
+    path.mkdir()
+    (path / "kubectl").symlink_to(tmp_path / "cache" / "kubectl")
+    assert installed_kubectl(tmp_path / "cache") is None
+
+
+def test_an_old_kubectl_is_not_used(path: Path, tmp_path: Path) -> None:
+    script(path, "kubectl", "Client Version: v1.26.0")
+    assert installed_kubectl(tmp_path / "cache") is None
+    script(path, "kubectl", "Client Version: v1.27.1")
+    assert installed_kubectl(tmp_path / "cache") == path / "kubectl"
+
+
+def test_without_go_the_message_names_the_version_to_install(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
+    with pytest.raises(ToolchainError, match=r"install Go 1\.25\.8 or later"):
+        tools._check_go([toolchain.PULUMI])
+    script(path, "go", "go version go1.24.1 linux/amd64")
+    with pytest.raises(ToolchainError, match=r"Go 1\.25\.8 or later is needed .* found: go version go1\.24\.1"):
+        tools._check_go([toolchain.PULUMI])
+
+
+def test_a_changed_pin_builds_into_another_folder(tmp_path: Path) -> None:
+    tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
+    folders = {tools._folder(m) for m in (toolchain.PULUMI, toolchain.LANGUAGE_HOST, toolchain.CLUSTER, toolchain.KWOK)}
+    assert len(folders) == 4
+    changed = toolchain.Module("kwok", (toolchain.Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok", ("a=b",)),))
+    assert tools._folder(changed) not in folders
