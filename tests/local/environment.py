@@ -88,7 +88,12 @@ class Project:
         self._paths.state.mkdir()
         self._paths.bin.symlink_to(paths.bin)
         self.mirror = paths.mirror
-        self.engine = Engine(self._paths, stack, paths.kubeconfig, provider_port)
+        self._kubeconfig = paths.kubeconfig
+        self.engine = self.attached_to(provider_port)
+
+    def attached_to(self, provider_port: int | None) -> Engine:
+        """Return an engine on this project's stack that is attached to another provider."""
+        return Engine(self._paths, self.stack, self._kubeconfig, provider_port)
 
     @property
     def state_file(self) -> Path:

@@ -13,6 +13,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from emulator import cluster as local_cluster
+from emulator.engine import stand_in_provider
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
 
@@ -148,7 +149,7 @@ def test_a_reset_gang_gets_the_slack_and_runs_again(cluster: Cluster) -> None:
                 "the gang runs on another node",
                 lambda: [p["spec"].get("nodeName") for p in pods_of(cluster, "red", "red-job")],
                 lambda nodes: len(nodes) == 1 and nodes[0] not in (None, sick),
-                seconds=120,
+                seconds=150,
             )
             assert moved
             eventually(
@@ -296,12 +297,14 @@ def test_a_killed_engine_leaves_neither_orphans_nor_duplicates(project: Project,
     running(cluster, "blue", "sample-gang", pods=2)
 
 
-def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, cluster: Cluster, paths: Paths) -> None:
+def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, paths: Paths) -> None:
     before = {resource["urn"] for resource in project.resources()}
+    server = str(local_cluster.status(paths).server)
     local_cluster.stop(paths)
-    done = project.run("preview")
+    with stand_in_provider(paths) as port:
+        done = project.attached_to(port).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
     assert done.returncode != 0
-    assert "does not answer" in done.stdout + done.stderr
+    assert server in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     local_cluster.start(paths, print)
     project.up()
