@@ -25,7 +25,7 @@ from typing import Any
 from emulator import cluster as local_cluster
 from emulator import mirror
 from emulator.paths import Paths
-from emulator.progress import Progress
+from emulator.progress import Progress, duration
 from emulator.toolchain import Toolchain
 from tests.local.environment import ROOT, Project, dev_settings
 
@@ -67,44 +67,50 @@ def main(arguments: Sequence[str] | None = None) -> None:
             samples = []
             for teams in options.teams:
                 with progress.step(f"{teams} teams"):
-                    samples.append(measure(paths, Path(folder), teams, options.repeats))
+                    samples.append(measure(paths, Path(folder), teams, options.repeats, progress))
         finally:
             local_cluster.stop(paths)
     print(table(samples))
 
 
-def measure(paths: Paths, folder: Path, teams: int, repeats: int) -> Sample:
+def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Progress) -> Sample:
     """Measure one number of teams on a stack of its own, and remove it again."""
     work = folder / f"teams-{teams}"
     work.mkdir()
     project = Project(work, paths, f"bench{teams}", local_cluster.status(paths).provider_port)
     settings = bench_settings(project.mirror, teams)
+
+    def stage(title: str, work: Callable[[], Any]) -> tuple[float, float]:
+        seconds, memory = timed(work)
+        progress.note(f"{title}: {duration(seconds)}")
+        return seconds, memory
+
     project.configure({**settings, "teams": []})
-    project.up()
+    stage("pulumi up without teams", project.up)
     base = {resource["urn"] for resource in project.resources()}
     project.configure(settings)
-    up, memory = timed(project.up)
-    preview = statistics.median(timed(lambda: project.preview("--expect-no-changes"))[0] for _ in range(repeats))
+    up, memory = stage("pulumi up with teams", project.up)
+    previews = [stage("pulumi preview", lambda: project.preview("--expect-no-changes"))[0] for _ in range(repeats)]
     provider_memory = peak_of("provider", paths)
 
     declared = [r for r in project.resources() if r["type"].startswith("kubernetes:")]
     everything = manifest(work / "everything.json", declared)
     tenancy = manifest(work / "tenancy.json", [r for r in declared if r["urn"] not in base])
     kubectl = Kubectl(paths)
-    diff = statistics.median(kubectl.diff(everything)[0] for _ in range(repeats))
+    diffs = [stage("kubectl diff", lambda: kubectl.diff(everything))[0] for _ in range(repeats)]
     project.configure({**settings, "teams": []})
-    project.up()
-    apply, kubectl_memory = kubectl.apply(tenancy)
-    kubectl.delete(tenancy)
-    project.destroy()
+    stage("pulumi up without teams", project.up)
+    apply, kubectl_memory = stage("kubectl apply", lambda: kubectl.apply(tenancy))
+    stage("kubectl delete", lambda: kubectl.delete(tenancy))
+    stage("pulumi destroy", project.destroy)
     return Sample(
         teams=teams,
         objects=len(declared),
         team_objects=sum(r["urn"] not in base for r in declared),
         up=up,
         apply=apply,
-        preview=preview,
-        diff=diff,
+        preview=statistics.median(previews),
+        diff=statistics.median(diffs),
         memory=memory,
         provider_memory=provider_memory,
         kubectl_memory=kubectl_memory,
@@ -131,21 +137,18 @@ class Kubectl:
             "PATH": f"{paths.bin}{os.pathsep}{os.environ['PATH']}",
         }
 
-    def apply(self, file: Path) -> tuple[float, float]:
-        return self._timed("apply", "--server-side", "-f", str(file))
+    def apply(self, file: Path) -> None:
+        self._run("apply", "--server-side", "-f", str(file))
 
-    def diff(self, file: Path) -> tuple[float, float]:
-        return self._timed("diff", "--server-side", "--force-conflicts", "-f", str(file), allowed=(0, 1))
+    def diff(self, file: Path) -> None:
+        self._run("diff", "--server-side", "--force-conflicts", "-f", str(file), allowed=(0, 1))
 
     def delete(self, file: Path) -> None:
-        self._timed("delete", "--wait", "--timeout=300s", "-f", str(file))
+        self._run("delete", "--wait", "--timeout=600s", "-f", str(file))
 
-    def _timed(self, *arguments: str, allowed: Sequence[int] = (0,)) -> tuple[float, float]:
-        def run() -> None:
-            done = subprocess.run(["kubectl", *arguments], env=self._environment, capture_output=True, text=True)
-            assert done.returncode in allowed, done.stderr
-
-        return timed(run)
+    def _run(self, *arguments: str, allowed: Sequence[int] = (0,)) -> None:
+        done = subprocess.run(["kubectl", *arguments], env=self._environment, capture_output=True, text=True)
+        assert done.returncode in allowed, done.stderr
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:

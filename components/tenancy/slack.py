@@ -2,7 +2,8 @@
 
 Healthy, it lends everything. When nodes are cordoned, not ready or reported by Autopilot, it lends less by as much as
 was lost, so that borrowers give way before any team misses its own quota (MLBatch QUOTA_MAINTENANCE.md). AppWrapper did
-this until 1.0; since 1.1 it does not, so the platform brings the controller.
+this until 1.0; since 1.1 it does not, so the platform brings the controller. Kueue never takes back what a lower limit
+no longer covers, so the controller also requeues borrowers until what is in use fits what is left.
 """
 
 from __future__ import annotations
@@ -61,17 +62,27 @@ class SlackQueue(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class SlackControllerArgs:
-    """queue: name of the queue to move the limit of. image: a Python 3.11 or later; the controller needs no package."""
+    """What to watch over, and with what.
+
+    queue: name of the queue to move the limit of.
+    image: a Python 3.11 or later; the controller needs no package.
+    grace_seconds: how long a loss lasts before borrowers have to go for it. The limit follows at once.
+    """
 
     queue: str
     image: str
+    grace_seconds: float = 5
     resources: Resources = RESOURCES
 
 
 class SlackController(pulumi.ComponentResource):
-    """Run the controller of the slack queue's lendingLimit in mlbatch-system, which must exist.
+    """Run the controller of the slack queue in mlbatch-system, which must exist.
 
-    May read nodes, and read and patch that one queue. Runs one replica; a second would write the same values.
+    It moves the queue's lendingLimit with the nodes, and after a lasting loss has Kueue evict and requeue borrowers. It
+    does not stop jobs itself, look at pods, or share out a loss that exceeds the slack quota.
+
+    May read nodes, queues and workloads, patch workloads and that one queue, and create events. Runs one replica; a
+    second would write the same values.
     """
 
     def __init__(self, name: str, args: SlackControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -95,6 +106,7 @@ def _files(args: SlackControllerArgs) -> Mapping[str, str]:
             resource: [taint for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute")]
             for resource, taints in AUTOPILOT_TAINTS.items()
         },
+        "graceSeconds": args.grace_seconds,
         "port": _PORT,
     }
     script = resources.files("components.tenancy").joinpath(_SCRIPT).read_text()
@@ -103,7 +115,8 @@ def _files(args: SlackControllerArgs) -> Mapping[str, str]:
 
 def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
     group = "rbac.authorization.k8s.io"
-    queues = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "resourceNames": [args.queue]}
+    queues = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"]}
+    workloads = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"]}
     metadata = _metadata()
     cluster_metadata = {key: value for key, value in metadata.items() if key != "namespace"}
     return [
@@ -113,8 +126,11 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
             "kind": "ClusterRole",
             "metadata": cluster_metadata,
             "rules": [
-                {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]},
-                {**queues, "verbs": ["get", "list", "watch", "patch"]},
+                {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+                {**queues, "verbs": ["list", "watch"]},
+                {**queues, "resourceNames": [args.queue], "verbs": ["patch"]},
+                {**workloads, "verbs": ["list", "watch", "patch"]},
+                {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
             ],
         },
         {

@@ -267,16 +267,19 @@ class TestSlack:
         args = SlackControllerArgs(queue="slack-cluster-queue", image="registry.example.org/library/python:3")
         return record(lambda opts: SlackController("slack-controller", args, opts))
 
-    def test_the_controller_may_read_nodes_and_move_that_queue_alone(self) -> None:
+    def test_the_controller_may_requeue_workloads_and_move_that_queue_alone(self) -> None:
         rules = self.controller().one("ClusterRole", "slack-controller").inputs["rules"]
         assert rules == [
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]},
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+            {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "verbs": ["list", "watch"]},
             {
                 "apiGroups": ["kueue.x-k8s.io"],
                 "resources": ["clusterqueues"],
                 "resourceNames": ["slack-cluster-queue"],
-                "verbs": ["get", "list", "watch", "patch"],
+                "verbs": ["patch"],
             },
+            {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["list", "watch", "patch"]},
+            {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
         ]
 
     def test_the_controller_runs_its_program_from_a_config_map(self) -> None:
