@@ -24,7 +24,7 @@ from emulator.cluster import ClusterError
 from emulator.engine import Engine, EngineError, official_provider_installed, stack_kubeconfig, stand_in_provider
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.report import platform_report
+from emulator.report import cluster_report, platform_report
 from emulator.toolchain import Toolchain, ToolchainError
 
 SETTING_UP = ("render the mirror of upstream manifests", "start the local cluster", "prepare the stack", "pulumi up")
@@ -123,9 +123,9 @@ def _status(paths: Paths, options: argparse.Namespace) -> int:
     brought = _brought_kubeconfig(paths, options)
     if brought is None:
         state = cluster.status(paths)
-        print(state)
+        print(cluster_report(state))
         if not state.ready:
-            print("\nThe local cluster is not ready; `make up` starts it.")
+            print("\n`make up` starts it.")
             return 1
     try:
         print(f"\n{platform_report(brought or paths.kubeconfig)}")

@@ -1,4 +1,4 @@
-"""The short report at the end of `make up` and in `make status`: nodes, queues, teams, workloads, next commands."""
+"""The reports of `make up` and `make status`: the local cluster, nodes, queues, teams and workloads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from typing import Any
 import kubernetes
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
+from emulator.cluster import ClusterStatus
+
 GPU = "nvidia.com/gpu"
 TEAM_LABEL = "mlbatch-team-namespace=true"
 KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
+
+
+def cluster_report(status: ClusterStatus) -> str:
+    """Describe the local cluster: its processes as they are now, with their logs."""
+    rows = [(p.name, p.state, p.pid or "-", p.restarts, p.log) for p in status.processes]
+    answers = "ready" if status.ready else "not ready"
+    title = f"Local cluster: {answers}{f', {status.server}' if status.server else ''}"
+    left = [f"  left over from an earlier run: {pid} {command}" for pid, command in status.leftovers.items()]
+    return "\n".join([_section(title, ["PROCESS", "STATE", "PID", "RESTARTS", "LOG"], rows), *left])
 
 
 def platform_report(kubeconfig: Path) -> str:
