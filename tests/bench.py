@@ -3,8 +3,8 @@
 For each number of teams the dev platform is stood up without teams, then
 - `pulumi up` adds the teams, and later `kubectl apply --server-side` creates the same objects;
 - `pulumi preview` finds nothing to change, and `kubectl diff --server-side` finds the same of all objects.
-Both sides run as whole processes against the same API server. Figures are wall seconds, medians where repeated, and MiB
-of the largest process.
+Both sides run as whole processes against the same API server; pulumi without checkpoints, as the make targets run it.
+Figures are wall seconds, medians where repeated, and MiB of the largest process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,29 +80,35 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
     project = Project(work, paths, f"bench{teams}", local_cluster.status(paths).provider_port)
     settings = bench_settings(project.mirror, teams)
 
-    def stage(title: str, work: Callable[[], Any]) -> tuple[float, float]:
-        seconds, memory = timed(work)
+    def stage(title: str, *command: str, allowed: Sequence[int] = (0,)) -> tuple[float, float]:
+        project.engine.prepare()
+        began = time.monotonic()
+        process = start(project, paths, command)
+        memory = peak(process, allowed)
+        seconds = time.monotonic() - began
+        project.engine.finish(process)
         progress.note(f"{title}: {duration(seconds)}")
         return seconds, memory
 
     project.configure({**settings, "teams": []})
-    stage("pulumi up without teams", project.up)
+    up_command = ("pulumi", "up", "--yes", "--skip-preview")
+    stage("pulumi up without teams", *up_command)
     base = {resource["urn"] for resource in project.resources()}
     project.configure(settings)
-    up, memory = stage("pulumi up with teams", project.up)
-    previews = [stage("pulumi preview", lambda: project.preview("--expect-no-changes"))[0] for _ in range(repeats)]
+    up, memory = stage("pulumi up with teams", *up_command)
+    previews = [stage("pulumi preview", "pulumi", "preview", "--expect-no-changes")[0] for _ in range(repeats)]
     provider_memory = peak_of("provider", paths)
 
     declared = [r for r in project.resources() if r["type"].startswith("kubernetes:")]
     everything = manifest(work / "everything.json", declared)
     tenancy = manifest(work / "tenancy.json", [r for r in declared if r["urn"] not in base])
-    kubectl = Kubectl(paths)
-    diffs = [stage("kubectl diff", lambda: kubectl.diff(everything))[0] for _ in range(repeats)]
+    diff_command = ("kubectl", "diff", "--server-side", "--force-conflicts", "-f", everything)
+    diffs = [stage("kubectl diff", *diff_command, allowed=(0, 1))[0] for _ in range(repeats)]
     project.configure({**settings, "teams": []})
-    stage("pulumi up without teams", project.up)
-    apply, kubectl_memory = stage("kubectl apply", lambda: kubectl.apply(tenancy))
-    stage("kubectl delete", lambda: kubectl.delete(tenancy))
-    stage("pulumi destroy", project.destroy)
+    stage("pulumi up without teams", *up_command)
+    apply, kubectl_memory = stage("kubectl apply", "kubectl", "apply", "--server-side", "-f", tenancy)
+    stage("kubectl delete", "kubectl", "delete", "--wait", "--timeout=600s", "-f", tenancy)
+    stage("pulumi destroy", "pulumi", "destroy", "--yes", "--skip-preview")
     return Sample(
         teams=teams,
         objects=len(declared),
@@ -127,45 +133,28 @@ def bench_settings(folder: Path, teams: int) -> dict[str, Any]:
     return settings
 
 
-class Kubectl:
-    """kubectl on the benchmark's cluster."""
-
-    def __init__(self, paths: Paths) -> None:
-        self._environment = {
-            **os.environ,
-            "KUBECONFIG": str(paths.kubeconfig),
-            "PATH": f"{paths.bin}{os.pathsep}{os.environ['PATH']}",
-        }
-
-    def apply(self, file: Path) -> None:
-        self._run("apply", "--server-side", "-f", str(file))
-
-    def diff(self, file: Path) -> None:
-        self._run("diff", "--server-side", "--force-conflicts", "-f", str(file), allowed=(0, 1))
-
-    def delete(self, file: Path) -> None:
-        self._run("delete", "--wait", "--timeout=600s", "-f", str(file))
-
-    def _run(self, *arguments: str, allowed: Sequence[int] = (0,)) -> None:
-        done = subprocess.run(["kubectl", *arguments], env=self._environment, capture_output=True, text=True)
-        assert done.returncode in allowed, done.stderr
+def start(project: Project, paths: Paths, command: Sequence[str]) -> subprocess.Popen[str]:
+    """Start pulumi on the project's stack, or kubectl on the benchmark's cluster."""
+    if command[0] == "pulumi":
+        return project.start(*command[1:])
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(paths.kubeconfig),
+        "PATH": f"{paths.bin}{os.pathsep}{os.environ['PATH']}",
+    }
+    return subprocess.Popen(
+        command, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, float]:
-    """Run the work; return its wall seconds and the MiB of the largest process that it started."""
-    began = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    _, status, usage = os.wait4(child, 0)
-    seconds = time.monotonic() - began
-    assert status == 0, "the measured work failed; its message stands above"
-    return seconds, usage.ru_maxrss / 1024
+def peak(process: subprocess.Popen[str], allowed: Sequence[int]) -> float:
+    """Wait for a command; return the peak MiB of it, or of a process that it started."""
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in allowed, printed
+    return usage.ru_maxrss / 1024
 
 
 def peak_of(process: str, paths: Paths) -> float:
@@ -175,11 +164,11 @@ def peak_of(process: str, paths: Paths) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def manifest(file: Path, resources: Sequence[Mapping[str, Any]]) -> Path:
+def manifest(file: Path, resources: Sequence[Mapping[str, Any]]) -> str:
     """Write what the resources declare as one List, in the stack's order."""
     items = [{key: value for key, value in r["inputs"].items() if not key.startswith("__")} for r in resources]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return file
+    return str(file)
 
 
 def table(samples: Sequence[Sample]) -> str:

@@ -133,8 +133,7 @@ class Project:
         return list(self.engine.export().get("resources") or ())
 
     def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
-        """Start `pulumi <command>` without waiting for it."""
-        self.engine.prepare()
+        """Start `pulumi <command>` on the prepared stack without waiting for it; `engine.finish` has to be told."""
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         return self.engine.start(command, ["--non-interactive", "--color", "never", *arguments], **pipes)
 

@@ -5,6 +5,7 @@ The tests of this module run in order on one stack that is stood up once.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -283,6 +284,7 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
 def test_a_killed_engine_leaves_neither_orphans_nor_duplicates(project: Project, cluster: Cluster) -> None:
     """The engine is killed while it creates; the next update takes over what it had created."""
     project.destroy()
+    project.engine.prepare()
     process = project.start("up", "--yes", "--skip-preview")
     eventually(
         "a part of the platform is created",
@@ -292,6 +294,7 @@ def test_a_killed_engine_leaves_neither_orphans_nor_duplicates(project: Project,
     )
     process.kill()
     process.communicate()
+    assert project.engine.finish(process) == -signal.SIGKILL
     project.up()
     project.unchanged()
     running(cluster, "blue", "sample-gang", pods=2)
