@@ -65,6 +65,6 @@ lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue
 $(ENVIRONMENT): requirements.lock
 	@echo "installing the Python packages of requirements.lock into $(VENV)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=<interpreter>")'
-	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@

@@ -21,7 +21,14 @@ from urllib3.exceptions import HTTPError
 
 from emulator import cluster, mirror
 from emulator.cluster import ClusterError
-from emulator.engine import Engine, EngineError, official_provider_installed, stack_kubeconfig, stand_in_provider
+from emulator.engine import (
+    Engine,
+    EngineError,
+    official_provider_installed,
+    require_stack,
+    stack_kubeconfig,
+    stand_in_provider,
+)
 from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.report import cluster_report, platform_report
@@ -77,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _up(paths: Paths, options: argparse.Namespace) -> int:
+    require_stack(paths, options.stack)
     brought = _brought_kubeconfig(paths, options)
     toolchain = Toolchain(paths)
     progress = Progress(len(toolchain.missing(cluster=brought is None)) + len(SETTING_UP) - (brought is not None))

@@ -76,7 +76,7 @@ class Engine:
 
         Raises EngineError when the stack has no Pulumi.<stack>.yaml, or another engine is at work on it.
         """
-        self._require_configuration()
+        require_stack(self._paths, self._stack)
         for folder in (self._paths.pulumi_state, self._paths.pulumi_home, self._configuration_file().parent):
             folder.mkdir(parents=True, exist_ok=True)
         self._link_installed_plugins()
@@ -165,14 +165,6 @@ class Engine:
         if done.returncode != 0:
             raise EngineError(f"`pulumi {' '.join(arguments)}` failed:\n{(done.stderr or done.stdout).strip()}")
         return done
-
-    def _require_configuration(self) -> None:
-        if not self._tracked_configuration().exists():
-            known = sorted(file.name.split(".")[1] for file in self._paths.root.glob("Pulumi.*.yaml"))
-            raise EngineError(
-                f"there is no stack {self._stack!r}: {self._tracked_configuration().name} does not exist. "
-                f"Stacks of this checkout: {', '.join(known)}. Choose one with STACK=<name>, or write that file."
-            )
 
     def _tracked_configuration(self) -> Path:
         return self._paths.root / f"Pulumi.{self._stack}.yaml"
@@ -285,6 +277,16 @@ def official_provider_installed() -> bool:
     """Return whether the engine can find the official Kubernetes provider plugin by itself."""
     cached = any(_user_plugins().glob("resource-kubernetes-v*"))
     return cached or shutil.which(PROVIDER_PLUGIN) is not None
+
+
+def require_stack(paths: Paths, stack: str) -> None:
+    """Raise EngineError when the checkout has no Pulumi.<stack>.yaml; the message names the stacks it has."""
+    if not (paths.root / f"Pulumi.{stack}.yaml").exists():
+        known = sorted(file.name.split(".")[1] for file in paths.root.glob("Pulumi.*.yaml"))
+        raise EngineError(
+            f"there is no stack {stack!r}: Pulumi.{stack}.yaml does not exist. "
+            f"Stacks of this checkout: {', '.join(known)}. Choose one with STACK=<name>, or write that file."
+        )
 
 
 def stack_kubeconfig(paths: Paths, stack: str) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -124,11 +125,12 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
 
 
 def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
-    """Return the file and where its name comes from."""
+    """Return the file and where its name comes from; of several in $KUBECONFIG, the first that exists."""
     if settings.kubeconfig is not None:
         return located(settings.kubeconfig, base), "the setting"
     if variable := environment.get("KUBECONFIG"):
-        return located(variable, base), "$KUBECONFIG"
+        files = [located(name, base) for name in variable.split(os.pathsep) if name]
+        return next((file for file in files if file.exists()), files[0]), "$KUBECONFIG"
     return located("~/.kube/config", base), "the default ~/.kube/config"
 
 

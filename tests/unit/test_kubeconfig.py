@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -63,6 +64,11 @@ def test_without_setting_and_environment_the_home_folder_holds_it(
     kubeconfig.rename(tmp_path / ".kube" / "config")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert kubeconfigs.read(settings(), base=Path("/"), environment={}).cluster == "lab-cluster"
+
+
+def test_of_several_files_in_the_environment_the_first_that_exists_is_taken(kubeconfig: Path) -> None:
+    variable = os.pathsep.join(["/nowhere/config", str(kubeconfig)])
+    assert kubeconfigs.read(settings(), base=Path("/"), environment={"KUBECONFIG": variable}).cluster == "lab-cluster"
 
 
 def test_files_that_it_names_are_put_inside(kubeconfig: Path) -> None:

@@ -167,6 +167,13 @@ def test_no_custom_resource_comes_before_its_definition_and_its_webhooks(record:
                     assert configuration.urn in before, f"{item.name} before {configuration.object_name}"
 
 
+def test_kueue_starts_after_the_kind_that_it_is_to_watch_exists(record: Record) -> None:
+    """Started before, Kueue notices AppWrappers only when it looks again, and the first job waits for that."""
+    kueue = record.one("Deployment", "kueue-controller-manager")
+    definition = record.one("CustomResourceDefinition", "appwrappers.workload.codeflare.dev")
+    assert definition.urn in record.closure(kueue)
+
+
 def test_whatever_is_in_a_namespace_comes_after_it(record: Record) -> None:
     namespaces = {item.object_name: item.urn for item in record.of("Namespace")}
     for item in record.objects():
