@@ -61,6 +61,8 @@ class Engine:
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
             "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            # Four for each processor by default; most operations here wait for a controller, not for a processor.
+            "PULUMI_PARALLEL": "32",
         }
         if self._provider_port is not None:
             variables["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{self._provider_port}"
