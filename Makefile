@@ -9,7 +9,7 @@ EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror test lint types unit local bench clean lock
+.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local bench clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -41,6 +41,9 @@ env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$
 mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests
 	@$(EMULATOR) mirror
 
+build: $(ENVIRONMENT) ## build every tool of the local environment, without starting anything
+	@$(EMULATOR) build
+
 test: lint types unit local ## run everything: lint, types, unit tests, tests against a local cluster
 
 lint: $(ENVIRONMENT) ## check format and style
@@ -53,10 +56,10 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
-local: $(ENVIRONMENT) ## run the tests against a local cluster of their own
+local: $(ENVIRONMENT) build ## run the tests against a local cluster of their own
 	$(VENV)/bin/python -m pytest tests/local
 
-bench: $(ENVIRONMENT) ## print ratios of the engine against kubectl at 10, 100 and 300 teams
+bench: $(ENVIRONMENT) build ## print ratios of the engine against kubectl at 10, 100 and 300 teams
 	$(VENV)/bin/python -m tests.bench
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)

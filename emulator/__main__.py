@@ -76,7 +76,10 @@ def _parser() -> argparse.ArgumentParser:
         ("env", _env, "print shell exports"),
     ):
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
-    commands.add_parser("mirror", help="fill the mirror of upstream manifests").set_defaults(command=_mirror)
+    commands.add_parser("mirror", help="fill the mirror of upstream manifests").set_defaults(
+        command=_build, cluster=False
+    )
+    commands.add_parser("build", help="build every tool, fill the mirror").set_defaults(command=_build, cluster=True)
     down = commands.add_parser("down", help="stop the local cluster")
     down.add_argument("--purge", action="store_true", help="also forget its data and the stacks' local state")
     down.set_defaults(command=_down)
@@ -149,9 +152,9 @@ def _env(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
-def _mirror(paths: Paths, options: argparse.Namespace) -> int:
+def _build(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
-    toolchain.install(cluster=False, progress=Progress(len(toolchain.missing(cluster=False))))
+    toolchain.install(options.cluster, Progress(len(toolchain.missing(options.cluster))))
     mirror.fill(paths, toolchain)
     return 0
 
