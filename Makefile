@@ -35,7 +35,7 @@ clean: $(ENVIRONMENT) ## stop the local cluster and forget its data and the loca
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds
 	@$(EMULATOR) status $(OPTIONS)
 
-env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$$(make -s env)"
+env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$(make -s env)"
 	@$(EMULATOR) env $(OPTIONS)
 
 mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests
