@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from emulator import recovery
 from emulator.paths import Paths
 
 PROVIDER_PLUGIN = "pulumi-resource-kubernetes"
-
 
 UPDATES = ("up", "destroy", "refresh")
 WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
@@ -87,10 +87,6 @@ class Engine:
         self._write_configuration()
         self._free_stale_lock()
         self._recover()
-
-    def exists(self) -> bool:
-        """Return whether the stack has been created in the local state."""
-        return self._paths.pulumi_state.is_dir() and self._stack in self._stacks()
 
     def run(self, command: str, arguments: Sequence[str] = ()) -> int:
         """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
@@ -177,10 +173,11 @@ class Engine:
     def _write_configuration(self) -> None:
         """Copy the stack's settings beside the state, with the salt that would else be written into the checkout."""
         text = self._tracked_configuration().read_text()
-        salt = _encryption_salt(text) or _encryption_salt(self._configuration_file().read_text())
+        copy = self._configuration_file()
+        salt = _encryption_salt(copy.read_text()) if copy.exists() else None
         if salt is not None and _encryption_salt(text) is None:
             text = f"{text.rstrip()}\nencryptionsalt: {salt}\n"
-        self._configuration_file().write_text(text)
+        copy.write_text(text)
 
     def _stacks(self) -> set[str]:
         listed = json.loads(self._pulumi(["stack", "ls", "--json"]).stdout)
@@ -198,9 +195,10 @@ class Engine:
         file = self._paths.state / "passphrase"
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as stream:
+            # Made whole under another name first; NamedTemporaryFile gives it mode 0600.
+            with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as stream:
                 stream.write(secrets.token_urlsafe(32))
+            os.replace(stream.name, file)
         return file
 
     def _link_installed_plugins(self) -> None:
@@ -224,22 +222,27 @@ class Engine:
     def _recover(self) -> None:
         """Take over what a killed engine had created; see `emulator.recovery`."""
         deployment = self.export()
-        if not self._marker().exists() and not deployment.get("pending_operations"):
+        pending = {operation["resource"]["urn"] for operation in deployment.get("pending_operations") or ()}
+        if not self._marker().exists() and not pending:
             return
         shown = self.capture("preview", ["--json", "--refresh=false", "--non-interactive"])
         if shown.returncode != 0:
             raise EngineError(f"cannot preview the stack to recover it:\n{_diagnostics(shown)}")
         planned = recovery.creations(json.loads(shown.stdout)["steps"])
-        found = recovery.lost(planned, recovery.Objects(self._client()))
+        found = recovery.lost(planned, recovery.Objects(self._client()), since=self._update_began(), pending=pending)
         targets = recovery.providers(found) & {state["urn"] for state in planned}
         if targets:
             arguments = ["--yes", "--skip-preview", "--non-interactive", "--refresh=false"]
-            done = self.capture("up", [*arguments, *(part for urn in sorted(targets) for part in ("--target", urn))])
-            if done.returncode != 0:
-                raise EngineError(f"cannot create the stack's providers to recover it:\n{_diagnostics(done)}")
-        self._marker().touch()
+            arguments += [part for urn in sorted(targets) for part in ("--target", urn)]
+            self._pulumi(self._command("up", arguments)[1:])
         self._import(recovery.adopted(self.export(), planned, found))
         self._marker().unlink(missing_ok=True)
+
+    def _update_began(self) -> datetime | None:
+        """Return when the update began whose marker stands, None where none does."""
+        if not self._marker().exists():
+            return None
+        return datetime.fromtimestamp(self._marker().stat().st_mtime, UTC)
 
     def _import(self, deployment: Mapping[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", dir=self._paths.state, suffix=".json") as file:

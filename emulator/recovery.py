@@ -3,12 +3,14 @@
 The engine writes its state at the end of an update (see `Engine.run`), and a killed one does not get there. The objects
 that it created are then on the cluster, carry its field manager and stand in the program, but not in the state: the
 next update would fail, because they exist already. This module finds them by a preview and adds them to the state,
-so that the next update, which refreshes first, reads them and carries on.
+so that the next update, which refreshes first, reads them and carries on. What was there before the killed update
+began is somebody else's, whoever manages it, and is left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import kubernetes
@@ -20,6 +22,9 @@ FIELD_MANAGER = "pulumi-kubernetes"
 MASKED = "[secret]"
 """What a preview shows in place of a secret."""
 
+CLOCK_SKEW = timedelta(seconds=30)
+"""How far the cluster's clock may be behind this machine's."""
+
 State = dict[str, Any]
 """A resource as the engine writes it."""
 
@@ -30,16 +35,21 @@ class Objects:
     def __init__(self, client: kubernetes.dynamic.DynamicClient) -> None:
         self._client = client
 
-    def created_by_engine(self, inputs: Mapping[str, Any]) -> bool:
-        """Return whether the object that these inputs declare exists and was created by the Kubernetes provider."""
+    def created_by_engine(self, inputs: Mapping[str, Any]) -> datetime | None:
+        """Return when the Kubernetes provider created the object that these inputs declare.
+
+        None when there is no such object, or somebody else created it.
+        """
         metadata = inputs["metadata"]
         try:
             kind = self._kind(inputs)
             found = self._client.get(kind, name=metadata["name"], namespace=metadata.get("namespace")).to_dict()
         except (NotFoundError, ResourceNotFoundError):
-            return False
+            return None
         managers = [entry["manager"] for entry in found["metadata"].get("managedFields") or ()]
-        return any(manager.startswith(FIELD_MANAGER) for manager in managers)
+        if not any(manager.startswith(FIELD_MANAGER) for manager in managers):
+            return None
+        return datetime.fromisoformat(found["metadata"]["creationTimestamp"])
 
     def delete(self, inputs: Mapping[str, Any]) -> None:
         """Delete the object that these inputs declare."""
@@ -55,20 +65,28 @@ def creations(steps: Iterable[Mapping[str, Any]]) -> list[State]:
     return [dict(step["newState"]) for step in steps if step["op"] == "create"]
 
 
-def lost(planned: Sequence[State], objects: Objects) -> list[State]:
+def lost(
+    planned: Sequence[State], objects: Objects, *, since: datetime | None, pending: Collection[str]
+) -> list[State]:
     """Return those of the planned creations that a killed engine has already carried out.
+
+    since:   when the killed update began; None where only `pending` is known.
+    pending: URNs whose creation the engine had written down as begun.
 
     A Secret among them is deleted, to be created anew: a preview does not show its content, and the state must.
     """
     found = []
     for state in planned:
         inputs = state.get("inputs") or {}
-        declared = state["type"].startswith("kubernetes:") and "name" in (inputs.get("metadata") or {})
-        if declared and objects.created_by_engine(inputs):
-            if _masked(inputs):
-                objects.delete(inputs)
-            else:
-                found.append(state)
+        if not state["type"].startswith("kubernetes:") or "name" not in (inputs.get("metadata") or {}):
+            continue
+        created = objects.created_by_engine(inputs)
+        if created is None or not (state["urn"] in pending or (since is not None and created >= since - CLOCK_SKEW)):
+            continue
+        if _masked(inputs):
+            objects.delete(inputs)
+        else:
+            found.append(state)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from emulator import recovery
@@ -12,15 +13,20 @@ TEAM = "urn:pulumi:dev::mlbatch::mlbatch:tenancy:Team::blue"
 OTHER = "urn:pulumi:dev::mlbatch::mlbatch:tenancy:Team::red"
 
 
-class Cluster:
-    """A cluster that holds the named objects, created by the engine."""
+BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+"""When the killed update began."""
 
-    def __init__(self, *names: str) -> None:
+
+class Cluster:
+    """A cluster that holds the named objects, created by the engine at a time."""
+
+    def __init__(self, *names: str, created: datetime = BEGAN + timedelta(seconds=1)) -> None:
         self.names = set(names)
+        self.created = created
         self.deleted: list[str] = []
 
-    def created_by_engine(self, inputs: dict[str, Any]) -> bool:
-        return inputs["metadata"]["name"] in self.names
+    def created_by_engine(self, inputs: dict[str, Any]) -> datetime | None:
+        return self.created if inputs["metadata"]["name"] in self.names else None
 
     def delete(self, inputs: dict[str, Any]) -> None:
         self.deleted.append(inputs["metadata"]["name"])
@@ -51,14 +57,29 @@ def test_only_creations_of_the_preview_are_looked_at() -> None:
 
 def test_an_object_on_the_cluster_is_lost_and_an_absent_one_is_not() -> None:
     there, absent = planned_object("ConfigMap", "there", TEAM), planned_object("ConfigMap", "absent", TEAM)
-    assert recovery.lost([component(TEAM), there, absent], Cluster("there")) == [there]
+    assert recovery.lost([component(TEAM), there, absent], Cluster("there"), since=BEGAN, pending=()) == [there]
+
+
+def test_an_object_from_before_the_update_belongs_to_somebody_else() -> None:
+    there = planned_object("ConfigMap", "there", TEAM)
+    old = Cluster("there", created=BEGAN - timedelta(minutes=5))
+    assert recovery.lost([there], old, since=BEGAN, pending=()) == []
+    assert recovery.lost([there], old, since=None, pending=()) == []
+
+
+def test_a_creation_that_the_engine_had_begun_is_taken_over_without_a_time() -> None:
+    there = planned_object("ConfigMap", "there", TEAM)
+    assert recovery.lost([there], Cluster("there"), since=None, pending={there["urn"]}) == [there]
 
 
 def test_a_secret_is_deleted_because_a_preview_hides_what_it_holds() -> None:
     secret = planned_object("Secret", "token", TEAM, inputs={"stringData": {"token": "[secret]"}})
     cluster = Cluster("token")
-    assert recovery.lost([secret], cluster) == []
+    assert recovery.lost([secret], cluster, since=BEGAN, pending=()) == []
     assert cluster.deleted == ["token"]
+    old = Cluster("token", created=BEGAN - timedelta(minutes=5))
+    assert recovery.lost([secret], old, since=BEGAN, pending=()) == []
+    assert old.deleted == []
 
 
 def test_the_state_gets_the_object_its_component_and_its_provider_id() -> None:
