@@ -1,0 +1,34 @@
+"""The mirror holds what the catalogue names, with the released images and nothing else changed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from components import catalogue
+from emulator import mirror
+
+GO_MOD = Path(mirror.__file__).parent / "tools" / "cluster" / "go.mod"
+
+
+@pytest.mark.parametrize("source", mirror.SOURCES, ids=lambda source: source.name)
+def test_the_built_controller_is_of_the_version_that_the_program_installs(source: mirror.Source) -> None:
+    pinned = re.search(rf"^\s*{re.escape(source.module)} (\S+)", GO_MOD.read_text(), re.MULTILINE)
+    assert pinned is not None
+    artefact = catalogue.find(source.name, pinned[1])
+    assert f"{source.image}:{pinned[1]}" in artefact.images.values()
+
+
+def test_the_deployment_gets_the_released_image_and_the_rest_stays_byte_for_byte() -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\ndata:\n  text: |-\n    kind: Deployment\n    image: left:alone"
+    deployment = (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: manager\nspec:\n  template:\n    spec:\n"
+        "      containers:\n      - name: manager\n        image: staging:main"
+    )
+    changed = mirror._released(f"{config}\n---\n{deployment}\n", "registry.example.org/manager:v1")
+    first, second = changed.split("\n---\n")
+    assert first == config
+    assert "image: registry.example.org/manager:v1" in second
+    assert "staging" not in changed
