@@ -140,7 +140,7 @@ class Engine:
 
     def _command(self, command: str, arguments: Sequence[str]) -> list[str]:
         configuration = ["--config-file", str(self._configuration_file())]
-        return [self._executable(), *command.split(), "--stack", self._stack, *configuration, *arguments]
+        return [self._executable(), command, "--stack", self._stack, *configuration, *arguments]
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, **self.variables()}

@@ -34,12 +34,6 @@ SOURCES = (
 )
 
 
-def missing(paths: Paths, toolchain: Toolchain) -> list[Path]:
-    """Return the files of the mirror that are still to be rendered."""
-    files = [_file(paths, source, toolchain.module_version(CLUSTER, source.module)) for source in SOURCES]
-    return [file for file in files if not file.exists()]
-
-
 def fill(paths: Paths, toolchain: Toolchain) -> None:
     """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`.
 

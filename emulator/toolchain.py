@@ -195,16 +195,18 @@ class Toolchain:
 
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
         """Put the Python language host and its script beside the command, where a release has them too."""
-        script = self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
-        bundled = {}
-        for source in (language_host, script):
-            bundled[source.name] = target = folder / source.name
+        bundled = {name: folder / name for name in (language_host.name, EXEC_SCRIPT)}
+        for name, target in bundled.items():
             if not target.exists():
+                source = language_host if name == language_host.name else self._exec_script()
                 unfinished = target.with_suffix(".unfinished")
                 shutil.copyfile(source, unfinished)
                 unfinished.chmod(0o755)
                 os.replace(unfinished, target)
         return bundled
+
+    def _exec_script(self) -> Path:
+        return self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
 
     def _check_go(self, modules: Iterable[Module]) -> None:
         wanted = max(_go_directive(self._modules / module.folder / "go.mod") for module in modules)

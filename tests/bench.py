@@ -40,7 +40,6 @@ class Sample:
 
     teams: int
     objects: int
-    team_objects: int
     up: float
     apply: float
     preview: float
@@ -112,7 +111,6 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
     return Sample(
         teams=teams,
         objects=len(declared),
-        team_objects=sum(r["urn"] not in base for r in declared),
         up=up,
         apply=apply,
         preview=statistics.median(previews),
