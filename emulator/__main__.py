@@ -31,7 +31,7 @@ from emulator.engine import (
 )
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.report import cluster_report, platform_report
+from emulator.report import await_settled, cluster_report, platform_report
 from emulator.toolchain import Toolchain, ToolchainError
 
 SETTING_UP = ("render the mirror of upstream manifests", "start the local cluster", "prepare the stack", "pulumi up")
@@ -107,6 +107,7 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
                     f"`pulumi up` ended with exit code {code}; what it said stands above. "
                     "Put it right and run `make up` again: what is done stays done."
                 )
+    await_settled(brought or paths.kubeconfig)
     print(f"\n{platform_report(brought or paths.kubeconfig)}\n\n{NEXT}")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -43,6 +44,25 @@ def platform_report(kubeconfig: Path) -> str:
             _section("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
         ]
     )
+
+
+def await_settled(kubeconfig: Path, seconds: float = 15.0) -> None:
+    """Wait until the queues' own figures, which follow the pods with a delay, have caught up; at most these seconds."""
+    client = kubernetes.dynamic.DynamicClient(kubernetes.config.new_client_from_config(str(kubeconfig)))
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and _reserved_gpus(client) < _running_gpus(client):
+        time.sleep(0.5)
+
+
+def _reserved_gpus(client: kubernetes.dynamic.DynamicClient) -> int:
+    return sum(int(row[3]) for row in _queues(client))
+
+
+def _running_gpus(client: kubernetes.dynamic.DynamicClient) -> int:
+    pods = _list(client, "v1", "Pod", label_selector="workload.codeflare.dev/appwrapper")
+    running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
+    containers = [container for pod in running for container in pod["spec"]["containers"]]
+    return sum(int(((item.get("resources") or {}).get("limits") or {}).get(GPU, 0)) for item in containers)
 
 
 def _nodes(client: kubernetes.dynamic.DynamicClient) -> Iterable[Sequence[Any]]:
