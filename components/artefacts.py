@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from components.catalogue import Artefact
+from components.catalogue import Artefact, Chart
 
 _TIMEOUT = 30.0
 """Seconds for each answer of a server that holds artefacts."""
@@ -23,6 +23,20 @@ class Release:
     images: Mapping[str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class LocatedChart:
+    """A chart and where it is read from.
+
+    chart: the chart's name in its repository, or the archive's file or address where there is a mirror.
+    repository: None where `chart` says it all.
+    """
+
+    name: str
+    chart: str
+    version: str
+    repository: str | None
+
+
 class ArtefactError(RuntimeError):
     """An artefact cannot be had or is not what the catalogue says; the message names it and what to do."""
 
@@ -33,12 +47,14 @@ class Mirror:
 
     artefacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
         files; None for upstream.
+    charts: the same for `<name>-<version>.tgz` files, which the Kubernetes provider reads.
     images: a registry prefix that takes the place of each image's registry host; None for upstream.
     verify: whether the files must have the catalogue's digests; a mirror of files that were rendered from upstream's
         source, rather than copied, cannot have them.
     """
 
     artefacts: str | None = None
+    charts: str | None = None
     images: str | None = None
     verify: bool = True
 
@@ -54,6 +70,15 @@ class Mirror:
         """Return an artefact with its images as they are pulled; raises ArtefactError as `read` does."""
         images = {container: self.image(reference) for container, reference in artefact.images.items()}
         return Release(manifest=self.read(artefact), images=images)
+
+    def chart(self, chart: Chart) -> LocatedChart:
+        """Return where a chart is read from: the mirror's archive, else upstream's repository."""
+        name, version = chart.name, chart.version
+        if self.charts is None and chart.repository.startswith("oci://"):
+            return LocatedChart(name=name, chart=f"{chart.repository}/{name}", version=version, repository=None)
+        if self.charts is None:
+            return LocatedChart(name=name, chart=name, version=version, repository=chart.repository)
+        return LocatedChart(name=name, chart=f"{self.charts}/{chart.file}", version=version, repository=None)
 
     def read(self, artefact: Artefact) -> str:
         """Return an artefact's text.

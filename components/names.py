@@ -21,6 +21,8 @@ EDITOR_ROLE: Final = "mlbatch-edit"
 SYSTEM_PRIORITY: Final = "system-node-critical"
 """Built into Kubernetes; all MLBatch controllers run with it."""
 
+HOST: Final = "kubernetes.io/hostname"
+
 LOW_PRIORITY: Final = "low-priority"
 DEFAULT_PRIORITY: Final = "default-priority"
 HIGH_PRIORITY: Final = "high-priority"
@@ -29,8 +31,10 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 GPU: Final = "nvidia.com/gpu"
 RDMA: Final = "nvidia.com/roce_gdr"
+INFINIBAND: Final = "nvidia.com/mlnxnics"
+"""An InfiniBand port, as the SR-IOV device plugin of NVIDIA's network operator offers it (edwardsp/ai-on-aks)."""
 PODS: Final = "pods"
-RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, PODS)
+RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
 """What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted."""
 
 KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"

@@ -56,6 +56,7 @@ class Engine:
         variables = {
             "PATH": os.pathsep.join(self._search_path()),
             "KUBECONFIG": str(self._kubeconfig),
+            "MLBATCH_MIRROR": str(self._paths.mirror),
             "PULUMI_BACKEND_URL": f"file://{self._paths.pulumi_state}",
             "PULUMI_HOME": str(self._paths.pulumi_home),
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),

@@ -28,5 +28,9 @@ def deploy(stack: Stack) -> Mapping[str, Any]:
                 from stacks import simulated
 
                 return simulated.deploy(stack)
+            case Target.AKS:
+                from stacks import aks
+
+                return aks.deploy(stack)
     except ArtefactError as error:
         raise pulumi.RunError(str(error)) from None

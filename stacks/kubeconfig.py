@@ -17,7 +17,8 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
 import yaml
 
 from stacks.problems import MISSING, Problem
-from stacks.settings import KubernetesSettings, located
+from stacks.settings.cluster import KubernetesSettings
+from stacks.settings.mirror import located
 
 ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to answer before it counts as one that does not."""

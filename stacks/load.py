@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
@@ -21,34 +23,59 @@ from components.artefacts import Mirror
 from stacks import kubeconfig as kubeconfigs
 from stacks import reading, rules
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
-from stacks.problems import NAMESPACE, Problem, SettingsError
-from stacks.settings import KubernetesSettings, MirrorSettings, QueueingSettings, Settings
+from stacks.problems import NAMESPACE, Problem, SettingsError, key
+from stacks.settings import Settings, Target
+from stacks.settings.cluster import KubernetesSettings
+from stacks.settings.mirror import MirrorSettings
+from stacks.settings.tenancy import QueueingSettings
+
+MIRROR_VARIABLE: Final = "MLBATCH_MIRROR"
+"""Names a folder of upstream's manifest files for stacks whose settings name no mirror; the files are taken as they
+are."""
+
+SECRETS: Final = ("blobSasToken", "jupyterToken", "grafanaPassword")
+"""Keys whose values are secrets of the stack. Each is a key of its own, because a secret inside of a section would make
+a secret of the whole section."""
 
 _HIDDEN = "[secret]"
+_SAS = re.compile(r"(?:^|[?&])sig=[^&\s]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """What a deployment starts from: checked settings, and what they name outside of the configuration."""
+    """What a deployment starts from: checked settings, and what they name outside of the configuration.
+
+    kubeconfig: of the cluster to install on, None where the target makes one. secrets: those of SECRETS that are set.
+    """
 
     settings: Settings
-    kubeconfig: Kubeconfig
     mirror: Mirror
+    kubeconfig: Kubeconfig | None = None
+    secrets: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+
+    @property
+    def existing_cluster(self) -> Kubeconfig:
+        """The cluster that the kubeconfig names; targets that make their own have none."""
+        assert self.kubeconfig is not None
+        return self.kubeconfig
 
 
 def load() -> Stack:
     """Return the running stack's inputs; raises pulumi.RunError, which ends the program with its message alone."""
     try:
-        return interpret(configuration(), base=Path.cwd(), environment=os.environ)
+        stack = interpret(configuration(), base=Path.cwd(), environment=os.environ)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
+    config = pulumi.Config(NAMESPACE)
+    given = {name: config.get_secret(name) for name in SECRETS}
+    return replace(stack, secrets={name: value for name, value in given.items() if value is not None})
 
 
 def configuration() -> dict[str, object]:
     """Return every key of the project's namespace in the running stack's configuration, without the namespace.
 
-    The engine hands lists and mappings over as JSON. Secrets are hidden: no key of the namespace takes one, and a
-    message that shows a value must not show theirs.
+    The engine hands lists and mappings over as JSON. The values of secrets are hidden, because a message that shows a
+    value must not show theirs.
     """
     config = pulumi.Config(NAMESPACE)
     keys = sorted(name for name in {**get_config_env(), **CONFIG.get()} if name.startswith(f"{NAMESPACE}:"))
@@ -70,10 +97,11 @@ def interpret(
     base: the folder that relative paths count from. environment: for $KUBECONFIG. Raises SettingsError with every
     problem that was found.
     """
-    parts, problems = reading.read(raw)
-    problems += rules.check(parts)
+    problems = list(_exposed(raw))
+    parts, found = reading.read({name: value for name, value in raw.items() if name not in SECRETS})
+    problems += [*found, *rules.check(parts)]
     kubeconfig = None
-    if parts.kubernetes is not None:
+    if parts.kubernetes is not None and parts.target is not Target.AKS:
         try:
             kubeconfig = kubeconfigs.read(parts.kubernetes, base=base, environment=environment)
             check_answers(kubeconfig, parts.kubernetes)
@@ -81,9 +109,10 @@ def interpret(
             problems.append(error.problem)
     if parts.mirror is not None:
         problems += _mirror(parts.mirror, parts.queueing, base)
-    if problems or kubeconfig is None or parts.mirror is None:
+    if problems or parts.mirror is None:
         raise SettingsError(problems)
-    return Stack(settings=parts.settings(), kubeconfig=kubeconfig, mirror=parts.mirror.mirror(base))
+    mirror = parts.mirror.mirror(base, fallback=environment.get(MIRROR_VARIABLE))
+    return Stack(settings=parts.settings(), kubeconfig=kubeconfig, mirror=mirror)
 
 
 def _value(text: str | None) -> object:
@@ -93,6 +122,39 @@ def _value(text: str | None) -> object:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _exposed(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """Yield secrets that stand in the configuration for everybody to read. Their values are not shown."""
+    for name in SECRETS:
+        if raw.get(name, _HIDDEN) != _HIDDEN:
+            yield Problem(
+                path=(name,),
+                wrong="this is a secret, and it stands in plain text in the stack's configuration",
+                allowed="a secret of the stack",
+                fix=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, and replace the old "
+                "one where it was issued: it has been readable",
+            )
+    for name, value in raw.items():
+        for path in _signed(value, (name,)) if name not in SECRETS else ():
+            yield Problem(
+                path=path,
+                wrong="this holds a shared access signature (sig=...), which is a secret, in plain text",
+                allowed="no signature here",
+                fix=f"take it out, revoke it, and set a new one with `pulumi config set --secret {key(SECRETS[:1])}`",
+            )
+
+
+def _signed(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Yield where in a value a shared access signature of Azure stands."""
+    if isinstance(value, str) and _SAS.search(value):
+        yield path
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _signed(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _signed(item, (*path, index))
 
 
 def _mirror(settings: MirrorSettings, queueing: QueueingSettings | None, base: Path) -> Iterator[Problem]:

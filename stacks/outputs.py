@@ -7,7 +7,8 @@ from typing import Any
 
 from components import names
 from components.kubernetes.quantity import Quantity
-from stacks.settings import Settings, slack_quota
+from stacks.quotas import slack_quota, team_quotas
+from stacks.settings import Settings
 
 
 def outputs(settings: Settings) -> Mapping[str, Any]:
@@ -16,9 +17,11 @@ def outputs(settings: Settings) -> Mapping[str, Any]:
     nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
     teams: namespace, queues and users by team. sample: namespace and name of the sample job, or None.
     """
-    pool = settings.nodes.pool()
+    pool = settings.pool
     quotas = {names.SLACK_QUEUE: slack_quota(settings.queueing, pool)}
-    quotas |= {names.cluster_queue(team.name): team.quota.amounts() for team in settings.teams}
+    quotas |= {
+        names.cluster_queue(name): quota for name, quota in team_quotas(settings.teams, settings.queueing, pool).items()
+    }
     gang = settings.samples.gang
     return {
         "target": settings.target.value,

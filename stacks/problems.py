@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,6 +19,7 @@ MISSING: Final = object()
 """Stands for the value of a key that is not there."""
 
 _LONGEST_VALUE = 80
+_SIGNATURE = re.compile(r'(\bsig=)[^&\s"\\]+', re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,11 @@ def key(path: Path) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as a configuration has it, cut where it is long."""
+    """Return a value as a configuration has it, cut where it is long, without what must not be shown to others."""
     text = json.dumps(value, ensure_ascii=False, default=str)
+    if "PRIVATE KEY" in text:
+        return '"[a private key]"'
+    text = _SIGNATURE.sub(r"\1[secret]", text)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 

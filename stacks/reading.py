@@ -6,28 +6,35 @@ Each section, and each team, is read by itself, so that a mistake in one hides n
 from __future__ import annotations
 
 import json
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from components.kubernetes.quantity import Quantity
+from components.nodes.shapes import NodePool
 from stacks.problems import MISSING, Path, Problem, key, listed, nearest, unknown_key
-from stacks.settings import (
-    KubernetesSettings,
-    MirrorSettings,
-    NodesSettings,
-    QueueingSettings,
-    SamplesSettings,
-    Settings,
-    Target,
-    TeamSettings,
-)
+from stacks.settings import Settings, Target
+from stacks.settings.cluster import KubernetesSettings, NodesSettings
+from stacks.settings.mirror import MirrorSettings
+from stacks.settings.samples import SamplesSettings
+from stacks.settings.tenancy import QueueingSettings, TeamSettings
+
+if TYPE_CHECKING:
+    from stacks.settings.azure import AzureSettings
+    from stacks.settings.gpu import GpuSettings
+    from stacks.settings.health import HealthSettings
+    from stacks.settings.monitoring import MonitoringSettings
+    from stacks.settings.storage import StorageSettings
+    from stacks.settings.volcano import VolcanoSettings
+    from stacks.settings.workloads import WorkloadsSettings
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
 _WANTED = {
@@ -49,6 +56,17 @@ _KINDS: dict[type, str] = {
 }
 
 
+_OWNERS: dict[str, Target] = {
+    "kubernetes": Target.SIMULATED,
+    "nodes": Target.SIMULATED,
+    **dict.fromkeys(("azure", "gpu", "storage", "monitoring", "volcano", "health", "workloads"), Target.AKS),
+}
+"""The sections that mean something on one target only."""
+
+_REQUIRED = frozenset({"azure"})
+"""The sections that have no default where they mean something."""
+
+
 @dataclass
 class Parts:
     """The sections that could be read; None stands for one that could not.
@@ -64,6 +82,20 @@ class Parts:
     team_names: list[object] = field(default_factory=list)
     mirror: MirrorSettings | None = None
     samples: SamplesSettings | None = None
+    azure: AzureSettings | None = None
+    gpu: GpuSettings | None = None
+    storage: StorageSettings | None = None
+    monitoring: MonitoringSettings | None = None
+    volcano: VolcanoSettings | None = None
+    health: HealthSettings | None = None
+    workloads: WorkloadsSettings | None = None
+
+    @property
+    def pool(self) -> NodePool | None:
+        """The GPU nodes, None when the section that describes them could not be read."""
+        if self.target is Target.AKS:
+            return self.azure.pool() if self.azure else None
+        return self.nodes.pool() if self.nodes else None
 
     def settings(self) -> Settings:
         """Return the whole tree; every section must have been read."""
@@ -77,11 +109,17 @@ def read(raw: Mapping[str, object]) -> tuple[Parts, list[Problem]]:
         unknown_key((name,), raw[name], Settings.model_fields) for name in raw if name not in Settings.model_fields
     ]
     parts = Parts()
+    target = raw.get("target")
     for name, info in Settings.model_fields.items():
         value = raw.get(name)
-        if name == "teams":
+        owner = _OWNERS.get(name)
+        if owner is not None and target in list(Target) and target != owner:
+            # The engine hands sections that are not set over as empty ones.
+            problems += [] if not value else [_foreign(name, value, owner)]
+            setattr(parts, name, info.get_default(call_default_factory=True))
+        elif name == "teams":
             problems += _read_teams(parts, [] if value is None else value)
-        elif value is None and not info.is_required():
+        elif value is None and name not in _REQUIRED and not info.is_required():
             setattr(parts, name, info.get_default(call_default_factory=True))
         elif value is None:
             problems.append(_missing((name,), info))
@@ -126,10 +164,18 @@ def _problem(root: Any, path: Path, error: ErrorDetails) -> Problem:
         return _wrong_type(
             where, value, "a mapping", f"a mapping with the keys {listed(_keys(_type_at(root, location)))}"
         )
-    if kind in ("choice", "enum"):
-        known = list(context["known"]) if kind == "choice" else list(Target)
+    if kind == "refused":
+        return Problem(
+            path=where,
+            value=MISSING if context["secret"] else value,
+            wrong=context["wrong"],
+            allowed=context["allowed"],
+            fix=context["fix"],
+        )
+    if kind in ("choice", "enum", "literal_error"):
+        known = list(context["known"]) if kind == "choice" else _members(_type_at(root, location))
         meant = nearest(value, known)
-        what = context["what"] if kind == "choice" else "target"
+        what = context["what"] if kind == "choice" else " ".join(_words(where[-1]))
         return Problem(
             path=where,
             value=value,
@@ -148,7 +194,10 @@ def _problem(root: Any, path: Path, error: ErrorDetails) -> Problem:
             allowed=f"a whole number from {low} to {high}",
             fix=f"set {key(where)} to a number in that range",
         )
-    wanted = _WANTED.get(kind, "another value")
+    wanted = _WANTED.get(kind)
+    if wanted is None:
+        said = error["msg"][:1].lower() + error["msg"][1:]
+        return Problem(path=where, value=value, wrong=said, allowed="another value", fix=f"correct {key(where)}")
     return _wrong_type(where, value, wanted, wanted)
 
 
@@ -165,10 +214,23 @@ def _missing(path: Path, info: FieldInfo) -> Problem:
         )
     elif path[-1] == "name":
         allowed, example = "a text", "add name"
-    else:
+    elif _plain(annotation) is Quantity:
         allowed, example = _QUANTITIES, f"add {path[-1]}, 0 for none"
+    else:
+        allowed = _KINDS.get(_plain(annotation), "a value")
+        example = f"add {path[-1]}"
     return Problem(
         path=path, value=MISSING, wrong="this key is required and is not there", allowed=allowed, fix=example
+    )
+
+
+def _foreign(name: str, value: object, owner: Target) -> Problem:
+    return Problem(
+        path=(name,),
+        value=value,
+        wrong=f"this section is for target {owner} only",
+        allowed=f"nothing on other targets than {owner}",
+        fix=f"remove mlbatch:{name}, or set mlbatch:target to {owner}",
     )
 
 
@@ -199,9 +261,22 @@ def _type_at(root: Any, location: tuple[str | int, ...]) -> Any:
     """Return the type of what stands at a location below a type, without `| None`, annotations and lists."""
     current = _plain(root)
     for part in location:
+        fields = getattr(current, "model_fields", {})
         if isinstance(part, str):
-            current = _plain(next(info.annotation for info in current.model_fields.values() if info.alias == part))
+            current = _plain(next((info.annotation for info in fields.values() if info.alias == part), str))
     return current
+
+
+def _members(annotation: Any) -> list[str]:
+    """Return what an enumeration or a literal type allows."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return [str(member) for member in typing.get_args(annotation)]
+    return [str(member) for member in annotation]
+
+
+def _words(name: str | int) -> list[str]:
+    """Return the words of a key in camelCase."""
+    return re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", str(name).replace("_", " ")) or [str(name)]
 
 
 def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]:
@@ -212,8 +287,8 @@ def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]
     for argument in typing.get_args(info.annotation):
         marks += getattr(argument, "__metadata__", ())
     flat = [mark for entry in marks for mark in (getattr(entry, "metadata", None) or [entry])]
-    low = next(mark.ge for mark in flat if isinstance(mark, Ge))
-    high = next(mark.le for mark in flat if isinstance(mark, Le))
+    low = next((mark.ge for mark in flat if isinstance(mark, Ge)), "any")
+    high = next((mark.le for mark in flat if isinstance(mark, Le)), "any")
     return low, high
 
 

@@ -89,6 +89,7 @@ def node_shape(
     cpu: Quantity | None = None,
     memory: Quantity | None = None,
     rdma_devices: int = 0,
+    infiniband_ports: int = 0,
 ) -> NodeShape:
     """Return the shape of a machine type, with what is given in place of the type's own numbers."""
     resources = {
@@ -96,6 +97,7 @@ def node_shape(
         names.MEMORY: memory or Quantity.parse(machine.memory),
         names.GPU: Quantity.parse(machine.gpus if gpus is None else gpus),
         names.RDMA: Quantity.parse(rdma_devices),
+        names.INFINIBAND: Quantity.parse(infiniband_ports),
         names.PODS: Quantity.parse(machine.pods),
     }
     return NodeShape(instance_type=machine.name, gpu_product=machine.gpu_product, resources=resources)

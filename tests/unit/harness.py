@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import pulumi
 from pulumi.runtime import rpc
@@ -31,6 +32,9 @@ class Registered:
     delete_before_replace: bool
     secrets: frozenset[str]
     is_custom: bool
+    protect: bool = False
+    retain_on_delete: bool = False
+    deleted_with: str = ""
 
     @property
     def kind(self) -> str:
@@ -83,17 +87,34 @@ class Record:
         return seen
 
 
-class _Mocks(pulumi.runtime.Mocks):
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return f"{args.name}-id", args.inputs
+Outputs: TypeAlias = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
+"""From a resource's type, name and inputs to the properties that its provider adds; an `id` among them is its id."""
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
-        raise AssertionError(f"the program calls the provider's function {args.token}")
+Calls: TypeAlias = Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]
+"""What a provider's functions answer, by token."""
+
+
+def _nothing_more(type_token: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {}
+
+
+class _Mocks(pulumi.runtime.Mocks):
+    def __init__(self, calls: Calls, outputs: Outputs) -> None:
+        self._calls, self._outputs = calls, outputs
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        added = dict(self._outputs(args.typ, args.name, args.inputs))
+        return added.pop("id", f"{args.name}-id"), {**args.inputs, **added}
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[Any, Any]:
+        if args.token not in self._calls:
+            raise AssertionError(f"the program calls the provider's function {args.token}")
+        return dict(self._calls[args.token](args.args))
 
 
 class _Monitor(MockMonitor):
-    def __init__(self, record: Record) -> None:
-        super().__init__(_Mocks())
+    def __init__(self, record: Record, mocks: _Mocks) -> None:
+        super().__init__(mocks)
         self._record = record
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the name the SDK calls
@@ -114,15 +135,25 @@ class _Monitor(MockMonitor):
                 delete_before_replace=request.deleteBeforeReplace,
                 secrets=secrets,
                 is_custom=request.custom,
+                protect=request.protect,
+                retain_on_delete=request.retainOnDelete,
+                deleted_with=request.deletedWith,
             )
         )
         return answer
 
 
-def build(program: Callable[[], object]) -> Record:
+def build(
+    program: Callable[[], object],
+    calls: Calls = MappingProxyType({}),
+    outputs: Outputs = _nothing_more,
+    preview: bool = False,
+) -> Record:
     """Run a program to its end and return what it registered; raises what the program raises."""
     record = Record()
-    pulumi.runtime.set_mocks(_Mocks(), project="mlbatch", stack="test", preview=False, monitor=_Monitor(record))
+    mocks = _Mocks(calls, outputs)
+    monitor = _Monitor(record, mocks)
+    pulumi.runtime.set_mocks(mocks, project="mlbatch", stack="test", preview=preview, monitor=monitor)
 
     @pulumi.runtime.test
     def run() -> None:

@@ -26,6 +26,7 @@ QUOTA = {
     names.MEMORY: Quantity.parse("2000G"),
     names.GPU: Quantity.parse(8),
     names.RDMA: Quantity.parse(0),
+    names.INFINIBAND: Quantity.parse(0),
     names.PODS: Quantity.parse(100),
 }
 PREEMPTION = {
@@ -43,7 +44,8 @@ def record(component: Callable[[pulumi.ResourceOptions], Any]) -> Record:
 
 
 def resource_groups(**limits: dict[str, str]) -> list[dict[str, Any]]:
-    nominal = {"cpu": "224", "memory": "2T", "nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "0", "pods": "100"}
+    nominal = {"cpu": "224", "memory": "2T", "nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "0"}
+    nominal |= {"nvidia.com/mlnxnics": "0", "pods": "100"}
     resources = [{"name": name, "nominalQuota": amount, **limits.get(name, {})} for name, amount in nominal.items()]
     return [
         {"coveredResources": list(nominal), "flavors": [{"name": "default-flavor", "resources": resources}]},

@@ -79,3 +79,48 @@ def test_the_cluster_is_asked_before_anything_else_happens(kubeconfig: Path) -> 
     )
     assert asked == ["https://127.0.0.1:6443"]
     assert stack.kubeconfig.cluster == "lab-cluster"
+
+
+def problems_of(raw: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secrets: list[str]) -> str:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    configure(raw, secrets=secrets)
+    with pytest.raises(pulumi.RunError) as error:
+        load.load()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", load.SECRETS)
+def test_a_secret_in_plain_text_is_refused_and_not_shown(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = problems_of({"target": "simulated", name: "correct-horse-battery"}, tmp_path, monkeypatch, [])
+    assert f"mlbatch:{name}\n" in said
+    assert f"pulumi config set --secret mlbatch:{name}" in said
+    assert "correct-horse-battery" not in said
+
+
+@pytest.mark.parametrize("name", load.SECRETS)
+def test_a_secret_that_is_one_is_no_mistake(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw: dict[str, object] = {"target": "simulated", name: "correct-horse-battery"}
+    assert f"mlbatch:{name}" not in problems_of(raw, tmp_path, monkeypatch, [name])
+
+
+def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "?sv=2024-11-04&sp=rl&sig=c2VjcmV0"
+    raw: dict[str, object] = {"target": "simulated", "mirror": {"artefacts": f"http://a.example/{token}"}}
+    said = problems_of(raw, tmp_path, monkeypatch, [])
+    assert "mlbatch:mirror.artefacts\n" in said
+    assert "c2VjcmV0" not in said
+    assert "pulumi config set --secret mlbatch:blobSasToken" in said
+
+
+def test_a_mirror_of_the_environment_serves_settings_that_name_none(kubeconfig: Path) -> None:
+    environment = {"KUBECONFIG": str(kubeconfig), "MLBATCH_MIRROR": "/srv/mirror"}
+    stack = load.interpret(
+        {"target": "simulated"}, base=kubeconfig.parent, environment=environment, check_answers=lambda *_: None
+    )
+    assert stack.mirror.artefacts == "/srv/mirror"
+    assert stack.mirror.charts is None
+    assert not stack.mirror.verify

@@ -14,7 +14,9 @@ from components import catalogue, names
 from stacks import load, reading, rules
 from stacks.kubeconfig import Kubeconfig
 from stacks.problems import Problem, SettingsError, key
-from stacks.settings import KubernetesSettings, Settings, slack_quota
+from stacks.quotas import slack_quota
+from stacks.settings import Settings
+from stacks.settings.cluster import KubernetesSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU = '["nvidia.com/gpu"]'
@@ -69,6 +71,7 @@ def test_a_configuration_without_a_mistake_is_read() -> None:
         "memory": "2T",
         "nvidia.com/gpu": "8",
         "nvidia.com/roce_gdr": "0",
+        "nvidia.com/mlnxnics": "0",
         "pods": "100",
     }
 
@@ -81,6 +84,7 @@ def test_the_target_alone_is_enough() -> None:
         "memory": "6340233864Ki",
         "nvidia.com/gpu": "24",
         "nvidia.com/roce_gdr": "0",
+        "nvidia.com/mlnxnics": "0",
         "pods": "750",
     }
     assert settings.teams == ()
@@ -107,6 +111,7 @@ def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> Non
         "memory": "1900Gi",
         "nvidia.com/gpu": "8",
         "nvidia.com/roce_gdr": "0",
+        "nvidia.com/mlnxnics": "0",
         "pods": "250",
     }
     own = read(
@@ -117,6 +122,7 @@ def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> Non
         "memory": "1Ti",
         "nvidia.com/gpu": "4",
         "nvidia.com/roce_gdr": "2",
+        "nvidia.com/mlnxnics": "0",
         "pods": "250",
     }
 
@@ -148,7 +154,10 @@ MISTAKES = [
     (("target",), None, "mlbatch:target\n", "required", "pulumi config set mlbatch:target simulated"),
     (("teams", 0, "name"), None, "mlbatch:teams[0].name", "required", "add name"),
     (("teams", 0, "users"), None, "mlbatch:teams[0].users", "required", "[] for nobody yet"),
-    (("teams", 1, "quota"), None, "mlbatch:teams[1].quota", "required", "cpu, memory, nvidia.com/gpu"),
+    (("teams", 1, "quota"), None, "mlbatch:teams[1]", "neither", "add share: 1, or a quota"),
+    (("teams", 1, "share"), 1, "mlbatch:teams[1]", "this one has both", "remove one of the two"),
+    (("teams", 1, "share"), 0, "mlbatch:teams[1].share = 0", "out of range", "from 1 to 1000"),
+    (("queueing", "enabled"), False, "mlbatch:queueing.enabled = false", "through queues", "true, or no teams"),
     (("teams", 1, "quota", "cpu"), None, "mlbatch:teams[1].quota.cpu", "required", "add cpu, 0 for none"),
     (("teams", 1, "quota", "nvidia.com/gpu"), None, f"mlbatch:teams[1].quota{GPU}", "required", "0 for none"),
     # types

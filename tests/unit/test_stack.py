@@ -88,6 +88,7 @@ def test_outputs_say_what_stands(stack: Stack) -> None:
         "memory": "2T",
         "nvidia.com/gpu": "8",
         "nvidia.com/roce_gdr": "0",
+        "nvidia.com/mlnxnics": "0",
         "pods": "100",
     }
     assert set(result["queues"]) == {"slack-cluster-queue", "blue-cluster-queue", "red-cluster-queue"}

@@ -1,20 +1,19 @@
-"""What no single value of the settings shows: sums, names that clash, jobs that could never run.
-
-A rule works on the sections that could be read, and says nothing about those that could not.
-"""
+"""Rules for teams, their quotas, and the sample job."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from components import names
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.problems import Path, Problem, key, listed, nearest
+from stacks.problems import Path, Problem, key, listed
+from stacks.quotas import slack_quota
 from stacks.reading import Parts
-from stacks.settings import GangSettings, TeamSettings, slack_quota
+from stacks.rules import admission
+from stacks.settings.tenancy import TeamSettings
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -29,17 +28,19 @@ _ALWAYS_NEEDED: Final = (names.CPU, names.MEMORY, names.PODS)
 """What every pod uses: a queue that has none of it and may borrow none admits nothing."""
 
 
-def check(parts: Parts) -> list[Problem]:
-    """Return what is wrong with the settings as a whole."""
+def check(parts: Parts) -> Iterator[Problem]:
+    """Yield what is wrong with teams, quotas and the sample job."""
     rules: tuple[Callable[[Parts], Iterator[Problem]], ...] = (
         _team_names,
         _team_users,
+        _team_amounts,
         _cohort,
         _limits,
         _capacity,
         _gang,
     )
-    return [problem for rule in rules for problem in rule(parts)]
+    for rule in rules:
+        yield from rule(parts)
 
 
 def _teams(parts: Parts) -> Iterator[tuple[int, TeamSettings]]:
@@ -138,9 +139,33 @@ def _cohort(parts: Parts) -> Iterator[Problem]:
         )
 
 
-def _limits(parts: Parts) -> Iterator[Problem]:
+def _team_amounts(parts: Parts) -> Iterator[Problem]:
     for index, team in _teams(parts):
-        quota = team.quota.amounts()
+        if (team.quota is None) == (team.share is None):
+            yield Problem(
+                path=("teams", index),
+                wrong="a team has either a quota of its own or a share of the nodes"
+                + (", and this one has both" if team.quota else ", and this one has neither"),
+                allowed="one of the keys quota and share",
+                fix="remove one of the two" if team.quota else "add share: 1, or a quota",
+            )
+    queueing = parts.queueing
+    if queueing is not None and not queueing.enabled and parts.team_names:
+        yield Problem(
+            path=("queueing", "enabled"),
+            value=False,
+            wrong="there are teams, and teams share the cluster through queues",
+            allowed="true, or no teams",
+            fix="remove the key, or the teams",
+        )
+
+
+def _limits(parts: Parts) -> Iterator[Problem]:
+    quotas = admission.quotas(parts)
+    for index, team in _teams(parts):
+        if team.name not in quotas:
+            continue
+        quota = quotas[team.name]
         borrowing = team.borrowing_limit.amounts()
         lending = team.lending_limit.amounts()
         for resource, limit in lending.items():
@@ -152,7 +177,7 @@ def _limits(parts: Parts) -> Iterator[Problem]:
                     allowed=f"a quantity from 0 to {quota[resource]}",
                     fix="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
                 )
-        for resource in _ALWAYS_NEEDED:
+        for resource in _ALWAYS_NEEDED if team.quota else ():
             if not quota[resource].nano and borrowing.get(resource) == ZERO:
                 yield Problem(
                     path=("teams", index, "quota", resource),
@@ -165,11 +190,12 @@ def _limits(parts: Parts) -> Iterator[Problem]:
 
 def _capacity(parts: Parts) -> Iterator[Problem]:
     """Hold MLBatch's rule that nominal quotas add up to no more than the cluster has (QUOTA_MAINTENANCE.md)."""
-    if parts.nodes is None or parts.queueing is None:
+    pool = parts.pool
+    if pool is None or parts.queueing is None:
         return
-    pool = parts.nodes.pool()
+    amounts = admission.quotas(parts)
     quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, slack_quota(parts.queueing, pool))]
-    quotas += [(team.name, team.quota.amounts()) for _, team in _teams(parts)]
+    quotas += [(team.name, amounts[team.name]) for _, team in _teams(parts) if team.name in amounts]
     default = "" if parts.queueing.slack else " (slack is one node's worth unless mlbatch:queueing.slack is set)"
     for resource in names.RESOURCES:
         total = _sum(quota[resource] for _, quota in quotas)
@@ -183,7 +209,7 @@ def _capacity(parts: Parts) -> Iterator[Problem]:
             wrong=f"the quotas of {resource} add up to {total}, which is {total - available} more than the nodes have: "
             f"{parted}{default}",
             allowed=f"at most {available} together ({pool.count} nodes with {pool.shape.resources[resource]} each)",
-            fix=f"lower quotas by {total - available}, or raise mlbatch:nodes",
+            fix=f"lower quotas by {total - available}, or raise {admission.nodes_key(parts)}",
         )
 
 
@@ -192,25 +218,10 @@ def _gang(parts: Parts) -> Iterator[Problem]:
     if gang is None or not gang.enabled:
         return
     yield from _label(("samples", "gang", "name"), gang.name)
-    yield from _submitter(parts, gang)
-    if parts.nodes is not None:
-        yield from _gang_on_nodes(parts, gang)
-    if parts.nodes is not None and parts.queueing is not None:
-        yield from _gang_in_queue(parts, gang)
-
-
-def _submitter(parts: Parts, gang: GangSettings) -> Iterator[Problem]:
-    known = [name for name in parts.team_names if isinstance(name, str)]
-    if gang.team is None or gang.team not in known:
-        meant = nearest(gang.team, known) if gang.team else None
-        first = f"set it to {known[0]}" if known else "add a team to mlbatch:teams"
-        yield Problem(
-            path=("samples", "gang", "team"),
-            **({} if gang.team is None else {"value": gang.team}),
-            wrong="a team has to submit the job" if gang.team is None else "there is no such team",
-            allowed=listed(known),
-            fix=f"did you mean {meant}?" if meant else first,
-        )
+    job = admission.Job(
+        what="the gang", path=("samples", "gang"), size="pods", team=gang.team, pods=gang.pods, requests=gang.requests()
+    )
+    yield from admission.check(parts, job)
     members = {user: team.name for _, team in _teams(parts) for user in team.users}
     own = next((team.users for _, team in _teams(parts) if team.name == gang.team), None)
     if gang.user is not None and own is not None and gang.user not in own:
@@ -222,54 +233,6 @@ def _submitter(parts: Parts, gang: GangSettings) -> Iterator[Problem]:
             allowed=listed(own),
             fix=f"add {gang.user} to the users of {gang.team}, or name one of those",
         )
-
-
-def _gang_on_nodes(parts: Parts, gang: GangSettings) -> Iterator[Problem]:
-    assert parts.nodes is not None
-    pool = parts.nodes.pool()
-    available = pool.shape.resources
-    per_node = {resource: available[resource] // amount for resource, amount in gang.requests().items() if amount.nano}
-    fitting = min(per_node.values()) * pool.count
-    if fitting >= gang.pods:
-        return
-    scarce = min(per_node, key=lambda resource: per_node[resource])
-    yield Problem(
-        path=("samples", "gang", "pods"),
-        value=gang.pods,
-        wrong=f"{pool.count} nodes hold {fitting} such pods at once: a node has {available[scarce]} {scarce}, a pod "
-        f"asks for {gang.requests()[scarce]}",
-        allowed=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
-        fix="ask for fewer pods or less for each, or raise mlbatch:nodes",
-    )
-
-
-def _gang_in_queue(parts: Parts, gang: GangSettings) -> Iterator[Problem]:
-    assert parts.nodes is not None
-    assert parts.queueing is not None
-    team = next((team for _, team in _teams(parts) if team.name == gang.team), None)
-    if team is None or None in parts.teams:
-        return
-    others: list[tuple[Quota, Quota]] = [(slack_quota(parts.queueing, parts.nodes.pool()), {})]
-    others += [
-        (other.quota.amounts(), other.lending_limit.amounts()) for _, other in _teams(parts) if other is not team
-    ]
-    own, borrowing = team.quota.amounts(), team.borrowing_limit.amounts()
-    needs: Mapping[str, Quantity] = {
-        **{resource: amount * gang.pods for resource, amount in gang.requests().items()},
-        names.PODS: Quantity.parse(gang.pods),
-    }
-    for resource, need in needs.items():
-        lent = _sum(lending.get(resource, quota[resource]) for quota, lending in others)
-        borrowed = min(lent, borrowing.get(resource, lent))
-        if own[resource] + borrowed < need:
-            yield Problem(
-                path=("samples", "gang", "pods"),
-                value=gang.pods,
-                wrong=f"the gang needs {need} {resource}, and team {team.name} can never have more than "
-                f"{own[resource] + borrowed}: {own[resource]} of its own and {borrowed} that it may borrow",
-                allowed=f"a gang that asks for at most {own[resource] + borrowed} {resource} in all",
-                fix="ask for less, raise the team's quota, or raise the limits on borrowing and lending",
-            )
 
 
 def _sum(amounts: Iterator[Quantity]) -> Quantity:

@@ -1,0 +1,47 @@
+"""Jobs that show the platform at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from components import names
+from components.kubernetes.quantity import Quantity
+from stacks.settings.cluster import MOST_GPUS
+from stacks.settings.section import Section, choice
+
+
+class GangSettings(Section):
+    """The sample job: pods that run together, submitted by a team.
+
+    user: on whose behalf, one of the team's; recorded on the job. Resources are per pod.
+    """
+
+    enabled: bool = True
+    name: str = "sample-gang"
+    team: str | None = None
+    user: str | None = None
+    pods: Annotated[int, Field(ge=1, le=1000)] = 2
+    gpus_per_pod: Annotated[int, Field(ge=1, le=MOST_GPUS)] = 8
+    cpu_per_pod: Quantity = Quantity.parse(8)
+    memory_per_pod: Quantity = Quantity.parse("64Gi")
+    seconds: Annotated[int, Field(ge=1, le=7 * 24 * 3600)] = 3600
+    priority_class: Annotated[
+        str, choice("priority class", (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY))
+    ] = names.DEFAULT_PRIORITY
+
+    def requests(self) -> Mapping[str, Quantity]:
+        """Return what one pod asks for, by resource name."""
+        return {
+            names.CPU: self.cpu_per_pod,
+            names.MEMORY: self.memory_per_pod,
+            names.GPU: Quantity.parse(self.gpus_per_pod),
+        }
+
+
+class SamplesSettings(Section):
+    """Jobs that show the platform at work; none unless asked for."""
+
+    gang: GangSettings | None = None
