@@ -1,6 +1,8 @@
 # `make help` lists the targets. STACK chooses the stack (default dev); KUBECONFIG=<file> on the command line
 # chooses a cluster of your own instead of the local one.
 STACK ?= dev
+BASE ?= main
+ARGS ?= show
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
@@ -9,7 +11,7 @@ EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local bench clean lock
+.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local bench clean lock review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -34,6 +36,12 @@ clean: $(ENVIRONMENT) ## stop the local cluster and forget its data and the loca
 
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds
 	@$(EMULATOR) status $(OPTIONS)
+
+review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (default main), as Markdown
+	@$(VENV)/bin/python -m review --base $(BASE)
+
+azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
+	@$(VENV)/bin/python -m emulator.azure $(ARGS)
 
 env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$(make -s env)"
 	@$(EMULATOR) env $(OPTIONS)

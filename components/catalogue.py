@@ -36,10 +36,47 @@ class Artefact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Chart:
+    """One version of an upstream's Helm chart.
+
+    name, version: as the repository has them; `<name>-<version>.tgz` is the file's name in a mirror.
+    repository: address of the repository's index, or oci://.
+    sha256: digest of the archive, hexadecimal; None while nobody has verified one.
+    source: the document that names repository and version.
+    """
+
+    name: str
+    version: str
+    repository: str
+    sha256: str | None = None
+    source: str
+
+    @property
+    def file(self) -> str:
+        """The archive's name in a mirror."""
+        return f"{self.name}-{self.version}.tgz"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Image:
     """A container image that the platform runs by itself, outside of any upstream manifest."""
 
     reference: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NicSoftware:
+    """What one version of NVIDIA's network operator is released with; a NicClusterPolicy has to name each image.
+
+    operator: version of the chart. driver: the DOCA-OFED driver, whose tag gets the node's system appended by the
+    operator. sriov_plugin, shared_plugin: the two device plugins.
+    """
+
+    operator: str
+    driver: str
+    sriov_plugin: str
+    shared_plugin: str
     source: str
 
 
@@ -63,6 +100,107 @@ ARTEFACTS: Final = (
     ),
 )
 
+CHARTS: Final[tuple[Chart, ...]] = (
+    Chart(
+        name="node-feature-discovery",
+        version="0.18.3",
+        repository="oci://registry.k8s.io/nfd/charts",
+        source="https://github.com/kubernetes-sigs/node-feature-discovery/blob/v0.18.3/docs/deployment/helm.md; the "
+        "version that NVIDIA/gpu-operator v26.3.3 depends on, deployments/gpu-operator/Chart.yaml",
+    ),
+    Chart(
+        name="network-operator",
+        version="26.1.0",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        source="https://github.com/Mellanox/network-operator/blob/v26.1.0/deployment/network-operator/Chart.yaml",
+    ),
+    Chart(
+        name="network-operator",
+        version="26.1.2",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        source="https://github.com/Mellanox/network-operator/blob/v26.1.2/deployment/network-operator/Chart.yaml",
+    ),
+    Chart(
+        name="network-operator",
+        version="26.4.0",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        source="https://github.com/Mellanox/network-operator/blob/v26.4.0/deployment/network-operator/Chart.yaml",
+    ),
+    Chart(
+        name="gpu-operator",
+        version="v26.3.3",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        source="https://github.com/NVIDIA/gpu-operator/tree/v26.3.3/deployments/gpu-operator",
+    ),
+    Chart(
+        name="gpu-operator",
+        version="v26.7.0",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        source="https://github.com/NVIDIA/gpu-operator/tree/v26.7.0/deployments/gpu-operator",
+    ),
+    Chart(
+        name="gpu-operator",
+        version="v26.3.2",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        source="https://github.com/NVIDIA/gpu-operator/tree/v26.3.2/deployments/gpu-operator",
+    ),
+    Chart(
+        name="blob-csi-driver",
+        version="1.27.7",
+        repository="https://raw.githubusercontent.com/kubernetes-sigs/blob-csi-driver/master/charts",
+        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.7/charts/README.md",
+    ),
+    Chart(
+        name="blob-csi-driver",
+        version="v1.24.1",
+        repository="https://raw.githubusercontent.com/kubernetes-sigs/blob-csi-driver/master/charts",
+        source="https://github.com/edwardsp/ai-on-aks/blob/main/README.md",
+    ),
+    Chart(
+        name="kube-prometheus-stack",
+        version="88.6.1",
+        repository="https://prometheus-community.github.io/helm-charts",
+        source="https://github.com/prometheus-community/helm-charts/tree/main/charts/kube-prometheus-stack",
+    ),
+    Chart(
+        name="volcano",
+        version="1.15.0",
+        repository="https://volcano-sh.github.io/helm-charts",
+        source="https://github.com/volcano-sh/helm-charts/blob/main/index.yaml",
+    ),
+    Chart(
+        name="volcano",
+        version="1.14.2",
+        repository="https://volcano-sh.github.io/helm-charts",
+        source="https://github.com/volcano-sh/helm-charts/blob/main/index.yaml",
+    ),
+)
+
+
+def _nic_software(version: str, driver: str) -> NicSoftware:
+    registry = "nvcr.io/nvidia/mellanox"
+    return NicSoftware(
+        operator=version,
+        driver=f"{registry}/doca-driver:{driver}",
+        sriov_plugin=f"{registry}/sriov-network-device-plugin:network-operator-v{version}",
+        shared_plugin=f"{registry}/k8s-rdma-shared-dev-plugin:network-operator-v{version}",
+        source=f"https://github.com/Mellanox/network-operator/blob/v{version}/hack/release.yaml",
+    )
+
+
+NIC_SOFTWARE: Final = (
+    _nic_software("26.1.0", "doca3.3.0-26.01-1.0.0.0-0"),
+    _nic_software("26.1.2", "doca3.3.0-26.01-1.0.0.0-0"),
+    _nic_software("26.4.0", "doca3.4.0-26.04-0.8.6.0-0"),
+)
+
+GPU_DRIVERS: Final[Mapping[str, str]] = {"v26.3.3": "580.126.20", "v26.7.0": "595.91.07", "v26.3.2": "580.126.20"}
+"""The NVIDIA driver that each version of the GPU operator installs unless told otherwise (NVIDIA/gpu-operator,
+deployments/gpu-operator/values.yaml)."""
+
+BLOBFUSE: Final = "2.5.3"
+"""The blobfuse2 that blob-csi-driver 1.27.7 installs on Ubuntu nodes (charts/v1.27.7/blob-csi-driver/values.yaml)."""
+
 PYTHON: Final = Image(
     reference="docker.io/library/python:3.12.8-slim-bookworm",
     source="https://hub.docker.com/_/python",
@@ -70,6 +208,14 @@ PYTHON: Final = Image(
 BUSYBOX: Final = Image(
     reference="docker.io/library/busybox:1.36.1",
     source="https://hub.docker.com/_/busybox",
+)
+PYTORCH: Final = Image(
+    reference="nvcr.io/nvidia/pytorch:23.10-py3",
+    source="https://github.com/edwardsp/ai-on-aks/blob/main/examples/jupyterlab/values.yaml",
+)
+NODE_HEALTH_CHECKS: Final = Image(
+    reference="mcr.microsoft.com/aznhc/aznhc-nv:1.2.0",
+    source="https://github.com/Azure/ai-infrastructure-on-azure/blob/main/utilities/aks/torset_labeler/helm/values.yaml",
 )
 
 
@@ -84,3 +230,24 @@ def find(name: str, version: str) -> Artefact:
         if (artefact.name, artefact.version) == (name, version):
             return artefact
     raise KeyError(f"{name} {version} is not in the catalogue")
+
+
+def chart_versions(name: str) -> tuple[str, ...]:
+    """Return the versions of a chart that the platform knows, the default one first."""
+    return tuple(chart.version for chart in CHARTS if chart.name == name)
+
+
+def find_chart(name: str, version: str | None = None) -> Chart:
+    """Return the entry of a chart, the default version's unless one is named; raises KeyError when there is none."""
+    for chart in CHARTS:
+        if chart.name == name and version in (None, chart.version):
+            return chart
+    raise KeyError(f"the chart {name} {version or ''} is not in the catalogue")
+
+
+def find_nic_software(operator: str) -> NicSoftware:
+    """Return what a version of the network operator is released with; raises KeyError when it is not known."""
+    for software in NIC_SOFTWARE:
+        if software.operator == operator:
+            return software
+    raise KeyError(f"the images of network operator {operator} are not in the catalogue")

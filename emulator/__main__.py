@@ -22,6 +22,7 @@ from urllib3.exceptions import HTTPError
 from emulator import cluster, mirror
 from emulator.cluster import ClusterError
 from emulator.engine import (
+    KUBERNETES,
     Engine,
     EngineError,
     official_provider_installed,
@@ -179,13 +180,15 @@ def _engine(paths: Paths, options: argparse.Namespace) -> Iterator[Engine]:
     """Yield the engine for the stack, with the provider that this machine can have."""
     brought = _brought_kubeconfig(paths, options)
     kubeconfig = brought or paths.kubeconfig
-    if official_provider_installed():
-        yield Engine(paths, options.stack, kubeconfig, provider_port=None)
-    elif brought is None:
-        yield Engine(paths, options.stack, kubeconfig, provider_port=cluster.status(paths).provider_port)
+    if brought is None:
+        providers = cluster.status(paths).providers
+        official = {KUBERNETES} if official_provider_installed() else set()
+        yield Engine(paths, options.stack, kubeconfig, {k: port for k, port in providers.items() if k not in official})
+    elif official_provider_installed():
+        yield Engine(paths, options.stack, kubeconfig, {})
     else:
-        with stand_in_provider(paths) as port:
-            yield Engine(paths, options.stack, kubeconfig, provider_port=port)
+        with stand_in_provider(paths) as served:
+            yield Engine(paths, options.stack, kubeconfig, served)
 
 
 def _brought_kubeconfig(paths: Paths, options: argparse.Namespace) -> Path | None:

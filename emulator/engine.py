@@ -27,7 +27,9 @@ import yaml
 from emulator import recovery
 from emulator.paths import Paths
 
-PROVIDER_PLUGIN = "pulumi-resource-kubernetes"
+KUBERNETES = "kubernetes"
+"""The name under which the engine looks for the Kubernetes provider's plugin."""
+PROVIDER_PLUGIN = f"pulumi-resource-{KUBERNETES}"
 
 UPDATES = ("up", "destroy", "refresh")
 WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
@@ -41,14 +43,14 @@ class Engine:
     """One stack of this checkout under the real Pulumi command.
 
     kubeconfig:    the file that the program's Kubernetes provider is to read.
-    provider_port: loopback port of the stand-in Kubernetes provider, or None to let the engine find a plugin itself.
+    providers:     loopback ports of the stand-in providers, by plugin; the engine finds other plugins itself.
     """
 
-    def __init__(self, paths: Paths, stack: str, kubeconfig: Path, provider_port: int | None) -> None:
+    def __init__(self, paths: Paths, stack: str, kubeconfig: Path, providers: Mapping[str, int]) -> None:
         self._paths = paths
         self._stack = stack
         self._kubeconfig = kubeconfig
-        self._provider_port = provider_port
+        self._providers = dict(providers)
         self._updates: set[int] = set()
 
     def variables(self) -> dict[str, str]:
@@ -65,8 +67,9 @@ class Engine:
             # Four for each processor by default; most operations here wait for a controller, not for a processor.
             "PULUMI_PARALLEL": "32",
         }
-        if self._provider_port is not None:
-            variables["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{self._provider_port}"
+        if self._providers:
+            attached = [f"{plugin}:{port}" for plugin, port in self._providers.items()]
+            variables["PULUMI_DEBUG_PROVIDERS"] = ",".join(attached)
             variables["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
         return variables
 
@@ -261,8 +264,8 @@ class Engine:
 
 
 @contextmanager
-def stand_in_provider(paths: Paths) -> Iterator[int]:
-    """Serve the stand-in Kubernetes provider for as long as the context lasts; yields its port.
+def stand_in_provider(paths: Paths) -> Iterator[Mapping[str, int]]:
+    """Serve the stand-in Kubernetes provider for as long as the context lasts; yields its port by plugin.
 
     For a cluster that the user brings; beside the local cluster the supervisor serves the provider.
     """
@@ -273,7 +276,7 @@ def stand_in_provider(paths: Paths) -> Iterator[int]:
         process = subprocess.Popen(command, cwd=paths.root, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
         _await_port(port, process)
-        yield port
+        yield {KUBERNETES: port}
     finally:
         process.terminate()
         process.wait()

@@ -1,6 +1,6 @@
-"""Fills the mirror of upstream manifests from the modules whose controllers are built.
+"""Fills the mirror of upstream manifests and charts from Go modules, and from records where there is no module.
 
-The files hold what upstream publishes with a release: the module's default kustomization with the released image. A
+The manifests hold what upstream publishes with a release: the module's default kustomization with the released image. A
 site with internet access needs none of this; the catalogue of the program names the published files.
 """
 
@@ -14,8 +14,9 @@ from pathlib import Path
 
 import yaml
 
+from emulator.charts import sources
 from emulator.paths import Paths
-from emulator.toolchain import CLUSTER, Toolchain, ToolchainError
+from emulator.toolchain import CHARTS, CLUSTER, Toolchain, ToolchainError
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ SOURCES = (
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
-    """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`.
+    """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`, and pack charts, as `.tgz`.
 
     Raises ToolchainError when kubectl cannot render a kustomization.
     """
@@ -48,6 +49,11 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
             unfinished = file.with_suffix(".unfinished")
             unfinished.write_text(_released(_kustomize(paths, folder), f"{source.image}:{version}"))
             os.replace(unfinished, file)
+    sources.fill(
+        paths.mirror,
+        lambda module: toolchain.module_version(CHARTS, module),
+        lambda module: toolchain.module_folder(CHARTS, module),
+    )
 
 
 def _file(paths: Paths, source: Source, version: str) -> Path:

@@ -93,6 +93,11 @@ CLUSTER = Module(
     ),
 )
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
+HELM = Module(
+    "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
+)
+CHARTS = Module("charts", ())
+"""Modules that hold Helm charts; nothing is built from them."""
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
 """Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""
@@ -151,7 +156,7 @@ class Toolchain:
             needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
-            needs += [Need(KWOK, tool) for tool in KWOK.tools]
+            needs += [Need(module, tool) for module in (KWOK, HELM) for tool in module.tools]
         return needs
 
     def _folder(self, module: Module) -> Path:

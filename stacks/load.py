@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from stacks import kubeconfig as kubeconfigs
 from stacks import reading, rules
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.problems import NAMESPACE, Problem, SettingsError, key
+from stacks.rules.storage import TOKEN_KEY, plain_tokens
 from stacks.settings import Settings, Target
 from stacks.settings.cluster import KubernetesSettings
 from stacks.settings.mirror import MirrorSettings
@@ -33,12 +33,14 @@ MIRROR_VARIABLE: Final = "MLBATCH_MIRROR"
 """Names a folder of upstream's manifest files for stacks whose settings name no mirror; the files are taken as they
 are."""
 
-SECRETS: Final = ("blobSasToken", "jupyterToken", "grafanaPassword")
+BLOB_SAS_TOKEN: Final = TOKEN_KEY
+JUPYTER_TOKEN: Final = "jupyterToken"
+GRAFANA_PASSWORD: Final = "grafanaPassword"
+SECRETS: Final = (BLOB_SAS_TOKEN, JUPYTER_TOKEN, GRAFANA_PASSWORD)
 """Keys whose values are secrets of the stack. Each is a key of its own, because a secret inside of a section would make
 a secret of the whole section."""
 
 _HIDDEN = "[secret]"
-_SAS = re.compile(r"(?:^|[?&])sig=[^&\s]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +48,14 @@ class Stack:
     """What a deployment starts from: checked settings, and what they name outside of the configuration.
 
     kubeconfig: of the cluster to install on, None where the target makes one. secrets: those of SECRETS that are set.
+    warnings: what is allowed, and nobody knows to work.
     """
 
     settings: Settings
     mirror: Mirror
     kubeconfig: Kubeconfig | None = None
     secrets: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def existing_cluster(self) -> Kubeconfig:
@@ -66,6 +70,8 @@ def load() -> Stack:
         stack = interpret(configuration(), base=Path.cwd(), environment=os.environ)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
+    for warning in stack.warnings:
+        pulumi.log.warn(warning)
     config = pulumi.Config(NAMESPACE)
     given = {name: config.get_secret(name) for name in SECRETS}
     return replace(stack, secrets={name: value for name, value in given.items() if value is not None})
@@ -98,7 +104,8 @@ def interpret(
     problem that was found.
     """
     problems = list(_exposed(raw))
-    parts, found = reading.read({name: value for name, value in raw.items() if name not in SECRETS})
+    given = frozenset(raw).intersection(SECRETS)
+    parts, found = reading.read({name: value for name, value in raw.items() if name not in SECRETS}, given)
     problems += [*found, *rules.check(parts)]
     kubeconfig = None
     if parts.kubernetes is not None and parts.target is not Target.AKS:
@@ -112,7 +119,7 @@ def interpret(
     if problems or parts.mirror is None:
         raise SettingsError(problems)
     mirror = parts.mirror.mirror(base, fallback=environment.get(MIRROR_VARIABLE))
-    return Stack(settings=parts.settings(), kubeconfig=kubeconfig, mirror=mirror)
+    return Stack(settings=parts.settings(), kubeconfig=kubeconfig, mirror=mirror, warnings=tuple(rules.warnings(parts)))
 
 
 def _value(text: str | None) -> object:
@@ -135,26 +142,7 @@ def _exposed(raw: Mapping[str, object]) -> Iterator[Problem]:
                 fix=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, and replace the old "
                 "one where it was issued: it has been readable",
             )
-    for name, value in raw.items():
-        for path in _signed(value, (name,)) if name not in SECRETS else ():
-            yield Problem(
-                path=path,
-                wrong="this holds a shared access signature (sig=...), which is a secret, in plain text",
-                allowed="no signature here",
-                fix=f"take it out, revoke it, and set a new one with `pulumi config set --secret {key(SECRETS[:1])}`",
-            )
-
-
-def _signed(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """Yield where in a value a shared access signature of Azure stands."""
-    if isinstance(value, str) and _SAS.search(value):
-        yield path
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _signed(item, (*path, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _signed(item, (*path, index))
+    yield from plain_tokens({name: value for name, value in raw.items() if name not in SECRETS})
 
 
 def _mirror(settings: MirrorSettings, queueing: QueueingSettings | None, base: Path) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -21,20 +21,18 @@ from pydantic_core import ErrorDetails
 from components.kubernetes.quantity import Quantity
 from components.nodes.shapes import NodePool
 from stacks.problems import MISSING, Path, Problem, key, listed, nearest, unknown_key
-from stacks.settings import Settings, Target
+from stacks.settings import Settings, Target, gpu_pool
+from stacks.settings.azure import AzureSettings
 from stacks.settings.cluster import KubernetesSettings, NodesSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import HealthSettings
 from stacks.settings.mirror import MirrorSettings
+from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.samples import SamplesSettings
+from stacks.settings.storage import StorageSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
-
-if TYPE_CHECKING:
-    from stacks.settings.azure import AzureSettings
-    from stacks.settings.gpu import GpuSettings
-    from stacks.settings.health import HealthSettings
-    from stacks.settings.monitoring import MonitoringSettings
-    from stacks.settings.storage import StorageSettings
-    from stacks.settings.volcano import VolcanoSettings
-    from stacks.settings.workloads import WorkloadsSettings
+from stacks.settings.volcano import VolcanoSettings
+from stacks.settings.workloads import WorkloadsSettings
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
 _WANTED = {
@@ -72,6 +70,7 @@ class Parts:
     """The sections that could be read; None stands for one that could not.
 
     team_names: the name of each team as it was written, also of teams that could not be read otherwise.
+    secrets: the keys of the secrets that are set.
     """
 
     target: Target | None = None
@@ -89,12 +88,13 @@ class Parts:
     volcano: VolcanoSettings | None = None
     health: HealthSettings | None = None
     workloads: WorkloadsSettings | None = None
+    secrets: frozenset[str] = frozenset()
 
     @property
     def pool(self) -> NodePool | None:
         """The GPU nodes, None when the section that describes them could not be read."""
         if self.target is Target.AKS:
-            return self.azure.pool() if self.azure else None
+            return gpu_pool(self.azure, self.gpu) if self.azure and self.gpu else None
         return self.nodes.pool() if self.nodes else None
 
     def settings(self) -> Settings:
@@ -103,12 +103,15 @@ class Parts:
         return Settings.model_construct(**{**sections, "teams": tuple(self.teams)})
 
 
-def read(raw: Mapping[str, object]) -> tuple[Parts, list[Problem]]:
-    """Return the sections of a configuration, by key without the project's name, and what is wrong with them."""
+def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tuple[Parts, list[Problem]]:
+    """Return the sections of a configuration, by key without the project's name, and what is wrong with them.
+
+    secrets: the keys of the secrets that are set, which are not in `raw`.
+    """
     problems = [
         unknown_key((name,), raw[name], Settings.model_fields) for name in raw if name not in Settings.model_fields
     ]
-    parts = Parts()
+    parts = Parts(secrets=secrets)
     target = raw.get("target")
     for name, info in Settings.model_fields.items():
         value = raw.get(name)
@@ -124,7 +127,7 @@ def read(raw: Mapping[str, object]) -> tuple[Parts, list[Problem]]:
         elif value is None:
             problems.append(_missing((name,), info))
         else:
-            section, found = _parse(info.annotation, (name,), value)
+            section, found = _parse(_plain(info.annotation), (name,), value)
             setattr(parts, name, section)
             problems += found
     return parts, problems

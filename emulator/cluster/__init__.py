@@ -1,9 +1,9 @@
 """A Kubernetes cluster on this machine: a real control plane, simulated nodes, and a kubelet for known controllers.
 
-Everything listens on loopback or on Unix sockets of the user. `start`, `stop`, `reset` and `status` are the whole
-interface; the pieces run beneath the daemon in `emulator.cluster.supervisor`.
+Everything listens on loopback or on Unix sockets of the user. `start`, `stop`, `reset`, `wipe` and `status` are
+the whole interface; the pieces run beneath the daemon in `emulator.cluster.supervisor`.
 """
 
-from emulator.cluster.lifecycle import ClusterError, ClusterStatus, ProcessStatus, reset, start, status, stop
+from emulator.cluster.lifecycle import ClusterError, ClusterStatus, ProcessStatus, reset, start, status, stop, wipe
 
-__all__ = ["ClusterError", "ClusterStatus", "ProcessStatus", "reset", "start", "status", "stop"]
+__all__ = ["ClusterError", "ClusterStatus", "ProcessStatus", "reset", "start", "status", "stop", "wipe"]

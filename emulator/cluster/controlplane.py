@@ -27,6 +27,10 @@ SUPERVISOR = "emulator.cluster.supervisor"
 LOCK_HELD = 3
 """Exit status of a supervisor when another one runs."""
 
+PROVIDER, AZURE = "provider", "azure"
+OUTLIVING = (PROVIDER, AZURE)
+"""What serves the engine, and goes on when the cluster's content is thrown away."""
+
 STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 _BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
@@ -58,6 +62,7 @@ def environment(layout: Layout) -> dict[str, str]:
     """
     inherited = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "TMPDIR")
     kept = {name: os.environ[name] for name in inherited if name in os.environ}
+    kept["PATH"] = os.pathsep.join([str(layout.azure_bin), kept.get("PATH", os.defpath)])
     return {**kept, MARKER: str(layout.paths.state), "PYTHONPATH": str(_PACKAGE_ROOT), "PYTHONUNBUFFERED": "1"}
 
 
@@ -117,10 +122,18 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
             after=("kube-apiserver",),
             stop_seconds=8.0,
         ),
+        ProcessSpec(
+            "devices",
+            (sys.executable, "-m", "emulator.cluster.device_player", "--state", str(layout.paths.state)),
+            lambda: accepts(layout.devices_socket),
+            after=("kube-apiserver",),
+        ),
     ]
     if provider:
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
-        found.append(ProcessSpec("provider", command, lambda: accepts(ports.provider)))
+        found.append(ProcessSpec(PROVIDER, command, lambda: accepts(ports.provider)))
+        serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
+        found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
     return tuple(found)
 
 
@@ -130,8 +143,9 @@ def fingerprint(layout: Layout, *, provider: bool) -> str:
     A running cluster whose fingerprint differs was started by other code and has to be started again.
     """
     package = _PACKAGE_ROOT / "emulator"
-    parts = ("cluster", "provider") if provider else ("cluster",)
+    parts = ("azure", "cluster", "charts", "provider") if provider else ("cluster",)
     files = [STAGES, *sorted(file for part in parts for file in (package / part).rglob("*.py"))]
+    files.append(package / "azure" / "world.yaml")
     files += [(layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, *images.binaries()})]
     digest = hashlib.sha256(repr((sys.executable, provider)).encode())
     for file in files:

@@ -53,20 +53,27 @@ def repository(reference: str) -> str:
     return name if "/" in name else f"library/{name}"
 
 
+def known(reference: str) -> bool:
+    """Tell whether a program stands for an image."""
+    name = _name(reference)
+    return name == _PYTHON or name in _MANAGERS
+
+
+def _name(reference: str) -> str:
+    """Return the last two parts of the repository: a mirror's prefix does not matter."""
+    return "/".join(repository(reference).split("/")[-2:])
+
+
 def resolve(reference: str, binaries_folder: Path) -> Image:
-    """Return what plays an image. Repositories match by their last two parts, so a mirror's prefix does not matter.
+    """Return the program that stands for an image.
 
     Raises UnknownImageError when the image is not known, or its binary is not in `binaries_folder`.
     """
-    name = "/".join(repository(reference).split("/")[-2:])
+    name = _name(reference)
     if name == _PYTHON:
         return _python()
     if name not in _MANAGERS:
-        known = ", ".join([*_MANAGERS, _PYTHON])
-        raise UnknownImageError(
-            f"the local kubelet cannot pull {reference}: it runs {known} (any registry and tag) from programs of this "
-            "machine; schedule other pods on simulated nodes"
-        )
+        raise UnknownImageError(f"no program of this machine stands for the image {reference}")
     binary = binaries_folder / _MANAGERS[name]
     if not os.access(binary, os.X_OK):
         raise UnknownImageError(f"the local kubelet has no {binary} to run {reference} with: build the tools again")

@@ -2,6 +2,8 @@
 
 Pods of images that `images` knows run unchanged: own command, arguments, ports, paths, volumes and service account, in
 namespaces of their own, without root's rights on the machine. The API server reaches their Services through `routing`.
+A pod with any other image is played: Running and Ready without a process, or Succeeded after a moment when its restart
+policy lets it end. Its status says so (reason `Played`), and nobody looks at its volumes, environment and probes.
 
 What it does not do: pull images, limit CPU and memory, give pods a network beyond the API server and what the API
 server calls, run them as other users, init containers, lifecycle hooks, exec and gRPC probes, volumes other than
@@ -34,6 +36,7 @@ from emulator.cluster.layout import NODE_NAME, POD_RANGE, Layout
 from emulator.cluster.node_api import NodeApi
 from emulator.cluster.pod import PodWorker
 from emulator.cluster.pod_sandbox import SandboxError, isolation
+from emulator.cluster.ready import announce
 from emulator.cluster.routing import Proxy
 from emulator.paths import Paths
 
@@ -93,7 +96,7 @@ class Kubelet:
         local_node.register(self._api)
         local_node.start_heartbeat(self._api)
         self._wait_for_adopted(stop)
-        _announce(self._ready_socket)
+        announce(self._ready_socket)
         _log.info("node %s is Ready", NODE_NAME)
         stop.wait()
         self._stop_pods()
@@ -213,20 +216,6 @@ class Kubelet:
         deadline = time.monotonic() + _STOP_SECONDS
         for worker in workers:
             worker.thread.join(max(0.0, deadline - time.monotonic()))
-
-
-def _announce(path: Path) -> None:
-    """Accept, and close, connections on a Unix socket: the node's Ready condition alone may be of an earlier life."""
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(path))
-    listener.listen(16)
-
-    def accept() -> None:
-        while True:
-            listener.accept()[0].close()
-
-    threading.Thread(target=accept, name="ready", daemon=True).start()
 
 
 def _path(pod: Object) -> str:

@@ -46,6 +46,16 @@ class Layout:
         return self.paths.state / "pods"
 
     @property
+    def azure(self) -> Path:
+        """The emulated Azure's subscription; `world.yaml` in it changes what that subscription can use."""
+        return self.paths.state / "azure"
+
+    @property
+    def azure_bin(self) -> Path:
+        """Programs that only the supervised processes find: what signs in to the emulated managed cluster."""
+        return self.azure / "bin"
+
+    @property
     def ports_file(self) -> Path:
         """The ports chosen at the first start."""
         return self.paths.run / "ports.json"
@@ -79,6 +89,11 @@ class Layout:
     def kubelet_socket(self) -> Path:
         """Socket that accepts connections while the kubelet is up and has its pods running again."""
         return self.sockets / "kubelet.sock"
+
+    @property
+    def devices_socket(self) -> Path:
+        """Socket that accepts connections while the player of hardware operators runs."""
+        return self.sockets / "devices.sock"
 
     @property
     def supervisor_socket(self) -> Path:

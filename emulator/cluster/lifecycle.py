@@ -25,6 +25,7 @@ from emulator.paths import Paths
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 45.0
+_WIPE_SECONDS = 90.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 15
 
@@ -54,7 +55,8 @@ class ClusterStatus:
 
     supervisor_pid: None when no supervisor answers.
     server:         URL of the API server while a supervisor runs.
-    provider_port:  port of the stand-in provider while the supervisor runs one.
+    provider_port:  port of the stand-in Kubernetes provider while the supervisor runs one.
+    azure_port:     port of the emulated Azure, which stands in for azure-native and random, likewise.
     leftovers:      processes of the cluster that live without a supervisor, process id -> command line.
     """
 
@@ -65,6 +67,13 @@ class ClusterStatus:
     server: str | None
     provider_port: int | None
     leftovers: dict[int, str]
+    azure_port: int | None = None
+
+    @property
+    def providers(self) -> dict[str, int]:
+        """Ports of the stand-in providers that run, by the plugin that each stands for."""
+        ports = {"kubernetes": self.provider_port, "azure-native": self.azure_port, "random": self.azure_port}
+        return {plugin: port for plugin, port in ports.items() if port is not None}
 
     @property
     def ready(self) -> bool:
@@ -128,12 +137,36 @@ def stop(paths: Paths) -> None:
 
 
 def reset(paths: Paths) -> None:
-    """Stop the cluster and remove its data: everything in etcd, certificates, tokens and the kubeconfig."""
+    """Stop the cluster and remove its data: everything in etcd and in the emulated Azure, certificates, tokens and
+    the kubeconfig.
+    """
     stop(paths)
     layout = Layout(paths)
     for folder in (layout.etcd_data, layout.secrets):
         shutil.rmtree(folder, ignore_errors=True)
     paths.kubeconfig.unlink(missing_ok=True)
+    (layout.azure / "subscription.json").unlink(missing_ok=True)
+
+
+def wipe(paths: Paths) -> None:
+    """Throw away everything in etcd; a running cluster starts anew, with the same addresses and credentials.
+
+    What serves the engine goes on running. Raises ClusterError when the cluster is not ready again in time.
+    """
+    layout = Layout(paths)
+    before = _ask(layout)
+    if before is None:
+        shutil.rmtree(layout.etcd_data, ignore_errors=True)
+        return
+    processes.send(layout, before["pid"], signal.SIGUSR1)
+    deadline = time.monotonic() + _WIPE_SECONDS
+    while time.monotonic() < deadline:
+        found = _ask(layout)
+        if found is not None and found["wipes"] > before["wipes"] and status(paths).ready:
+            return
+        time.sleep(_POLL_SECONDS)
+    late = ", ".join(each.name for each in status(paths).processes if each.state != "running") or "the node"
+    raise ClusterError(f"the emptied cluster is not ready after {_WIPE_SECONDS:.0f} s: {late}; see {paths.logs}")
 
 
 def status(paths: Paths) -> ClusterStatus:
@@ -158,6 +191,7 @@ def status(paths: Paths) -> ClusterStatus:
         server=f"https://127.0.0.1:{found['api_port']}",
         provider_port=found["provider_port"],
         leftovers={},
+        azure_port=found["azure_port"],
     )
 
 

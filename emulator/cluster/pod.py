@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +28,7 @@ _TICK = 5.0
 _RETRY = 1.0
 # A kubelet waits 10 s, doubled up to 5 min, and forgets after 10 min; a local start-up should not take that long.
 _FIRST_BACKOFF, _LONGEST_BACKOFF, _FORGET_AFTER = 1.0, 30.0, 60.0
+_PLAYED_JOB = timedelta(seconds=1)
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 _DEFAULT_GRACE = 30
 _STOP_GRACE = 4.0
@@ -92,6 +93,7 @@ class PodWorker:
         self._sandbox: PodSandbox | None = None
         self._written: Object = {}
         self._problem: tuple[str, str] | None = None
+        self._played = _played(pod)
         before = pod.get("status") or {}
         started = before.get("startTime")
         start_time = datetime.fromisoformat(started) if started else datetime.now(UTC)
@@ -101,7 +103,7 @@ class PodWorker:
         conditions = {found["type"]: found["status"] for found in before.get("conditions") or []}
         self.was_ready = conditions.get("Ready") == "True"
         self._finished = before.get("phase") in ("Succeeded", "Failed")
-        if not self._finished and before.get("podIP"):
+        if not self._finished and before.get("podIP") and not self._played:
             self._account_for_the_past()
         self.thread = threading.Thread(target=self._run, name=f"pod {'/'.join(self._key)}", daemon=True)
 
@@ -133,7 +135,8 @@ class PodWorker:
         """Return a socket connected to a port of the pod. Raises SandboxError when that is refused."""
         current = self._sandbox
         if current is None:
-            raise SandboxError(f"pod {'/'.join(self._key)} is not running")
+            what = "is only played" if self._played else "is not running"
+            raise SandboxError(f"pod {'/'.join(self._key)} {what}")
         return current.connect(port)
 
     def _run(self) -> None:
@@ -168,6 +171,8 @@ class PodWorker:
             return None
         if self._finished:
             return _TICK
+        if self._played:
+            return self._play()
         if self._sandbox is None:
             self._set_up()
         pause = _RETRY if self._problem else _TICK
@@ -181,6 +186,24 @@ class PodWorker:
             self._finished = True
             self._close()
         return pause
+
+    def _play(self) -> float:
+        """Let containers that nothing stands for run and be ready; those of a Job's pod complete after a moment."""
+        now = datetime.now(UTC)
+        ends = self._pod["spec"].get("restartPolicy", "Always") != "Always"
+        for container in self._containers:
+            state = container.state
+            if state.ended is not None:
+                continue
+            state.started = state.started or now
+            state.ready = state.startup_passed = True
+            if ends and now >= state.started + _PLAYED_JOB:
+                state.ended = Termination(0, state.started, now)
+                state.started, state.ready = None, False
+        self._report()
+        if phase([item.state for item in self._containers]) == "Succeeded":
+            self._finished = True
+        return _RETRY if ends else _TICK
 
     def _set_up(self) -> None:
         """Make volumes and sandbox, once everything the pod needs is there."""
@@ -339,6 +362,7 @@ class PodWorker:
         for container in self._containers:
             if container.state.ended is None:
                 container.state.ended = container.state.previous or Termination(0, now, now)
+                container.state.started = None
         with contextlib.suppress(ApiError):
             self._report()
         self._node.remove(self._pod)
@@ -376,7 +400,9 @@ class PodWorker:
     def _report(self) -> None:
         states = [container.state for container in self._containers]
         sandboxed = self._sandbox is not None
-        status = self._status.compute(self._pod, states, sandboxed=sandboxed, now=datetime.now(UTC))
+        status = self._status.compute(
+            self._pod, states, sandboxed=sandboxed, now=datetime.now(UTC), played=self._played
+        )
         if status != self._written:
             self._node.write_status(self._pod, status)
             self._written = status
@@ -469,6 +495,13 @@ class PodWorker:
                 folder.mkdir(parents=True, exist_ok=True)
             else:
                 volumes.write(folder, files)
+
+
+def _played(pod: Object) -> str:
+    """Say why a pod is only played, nothing for one whose every image a program of this machine stands for."""
+    containers = [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]
+    unknown = dict.fromkeys(item["image"] for item in containers if not images.known(item["image"]))
+    return f"no program of this machine stands for {', '.join(unknown)}" if unknown else ""
 
 
 def _adopt(spec: Object, before: Object) -> _Container:

@@ -9,6 +9,9 @@ from typing import Any
 
 from emulator.cluster.api import Object
 
+PLAYED = "Played"
+"""Reason in the status of a pod that is Running or Succeeded without a process; kubectl shows it as the status."""
+
 
 def timestamp(moment: datetime) -> str:
     """Return a moment as metav1.Time: UTC, whole seconds."""
@@ -115,8 +118,13 @@ class StatusWriter:
         for condition in conditions:
             self._since[condition["type"]] = (condition["status"], condition.get("lastTransitionTime") or "")
 
-    def compute(self, pod: Object, containers: Sequence[ContainerState], *, sandboxed: bool, now: datetime) -> Object:
-        """Return the PodStatus fields that a kubelet owns. `sandboxed`: whether the pod's namespaces exist."""
+    def compute(
+        self, pod: Object, containers: Sequence[ContainerState], *, sandboxed: bool, now: datetime, played: str = ""
+    ) -> Object:
+        """Return the PodStatus fields that a kubelet owns.
+
+        sandboxed: whether the pod's namespaces exist. played: why the pod is only played, empty for one that runs.
+        """
         current = phase(containers)
         done = current in ("Succeeded", "Failed")
         unready = [container.name for container in containers if not container.describe()["ready"]]
@@ -131,7 +139,7 @@ class StatusWriter:
         if containers_ready[0] and gates:
             ready = (False, "ReadinessGatesNotReady", f"the conditions {gates} are not True")
         conditions = [
-            self._condition("PodReadyToStartContainers", sandboxed and not done, "", "", now),
+            self._condition("PodReadyToStartContainers", (sandboxed or bool(played)) and not done, "", "", now),
             self._condition("Initialized", True, "PodCompleted" if current == "Succeeded" else "", "", now),
             self._condition("ContainersReady", *containers_ready, now),
             self._condition("Ready", *ready, now),
@@ -144,7 +152,9 @@ class StatusWriter:
             "hostIPs": [{"ip": self.node_ip}],
             "startTime": timestamp(self.start_time),
         }
-        if sandboxed or done:
+        if played:
+            found |= {"reason": PLAYED, "message": played}
+        if sandboxed or played or done:
             found |= {"podIP": self.pod_ip, "podIPs": [{"ip": self.pod_ip}]}
         return found
 

@@ -25,6 +25,7 @@ class Ports:
     scheduler: int
     kwok: int
     provider: int
+    azure: int
 
 
 NAMES = tuple(field.name for field in fields(Ports))

@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -116,13 +117,19 @@ class Child:
 
 @dataclass
 class Supervisor:
-    """Starts the children in order, restarts those that end and stops all of them."""
+    """Starts the children in order, restarts those that end and stops all of them.
+
+    data: the folders that hold the cluster's content. wipes: how often they were emptied.
+    """
 
     children: list[Child]
     environment: dict[str, str]
     folder: Path
     facts: dict[str, Any]
+    data: Sequence[Path] = ()
     stopping: bool = field(default=False, init=False)
+    wiping: bool = field(default=False, init=False)
+    wipes: int = field(default=0, init=False)
 
     def run(self, listener: socket.socket, wakeup: socket.socket) -> None:
         """Supervise until told to stop, then stop everything."""
@@ -131,6 +138,8 @@ class Supervisor:
             selector.register(listener, selectors.EVENT_READ)
             selector.register(wakeup, selectors.EVENT_READ)
             while not self.stopping:
+                if self.wiping:
+                    self._wipe()
                 now = time.monotonic()
                 for child in self.children:
                     child.look(now)
@@ -156,11 +165,23 @@ class Supervisor:
             }
             for child in self.children
         ]
-        return {"pid": os.getpid(), "processes": described, **self.facts}
+        return {"pid": os.getpid(), "processes": described, "wipes": self.wipes, **self.facts}
 
-    def stop(self) -> None:
-        """End the children in reverse order of dependence, each with a bounded wait before it is killed."""
-        left = [child for child in self.children if child.process is not None]
+    def _wipe(self) -> None:
+        """Stop what works on the cluster's content, throw that away, and let everything start anew."""
+        self.wiping = False
+        concerned = [child for child in self.children if child.spec.name not in controlplane.OUTLIVING]
+        self.stop(concerned)
+        for folder in self.data:
+            shutil.rmtree(folder, ignore_errors=True)
+        for child in concerned:
+            child.process, child.ready, child.failures, child.start_at = None, False, 0, 0.0
+        self.wipes += 1
+        _log.info("the cluster's content is gone; starting anew")
+
+    def stop(self, children: Sequence[Child] | None = None) -> None:
+        """End children (default: all) in reverse order of dependence, each with a bounded wait before it is killed."""
+        left = [child for child in children or self.children if child.process is not None]
         while left:
             needed = {name for child in left for name in child.spec.after}
             ending = [child for child in left if child.spec.name not in needed]
@@ -243,7 +264,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "fingerprint": controlplane.fingerprint(layout, provider=provider),
             "api_port": chosen.api,
             "provider_port": chosen.provider if provider else None,
+            "azure_port": chosen.azure if provider else None,
         },
+        data=(layout.etcd_data,),
     )
     wakeup_read, wakeup_write = socket.socketpair()
     wakeup_write.setblocking(False)
@@ -254,6 +277,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+
+    def wipe(number: int, frame: object) -> None:
+        supervisor.wiping = True
+
+    signal.signal(signal.SIGUSR1, wipe)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     with _listen(layout.supervisor_socket) as listener:
         supervisor.run(listener, wakeup_read)

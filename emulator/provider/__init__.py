@@ -8,8 +8,10 @@ update, dry runs at preview, waiting for readiness, foreground deletion, refresh
 
 What it does not do. Each of these is an error that names what was asked for, never a silent success:
 
-- Helm (`helm.sh/v3:Release`, `helm.sh/v4:Chart`), Kustomize and YAML components (`yaml/v2`, `kustomize/v2`), and every
+- Helm as a component (`helm.sh/v4:Chart`), Kustomize and YAML components (`yaml/v2`, `kustomize/v2`), and every
   function (`invoke`), method (`call`), `list` and package parameterization.
+- `helm.sh/v3:Release` on another cluster than the local one (see `emulator.charts`), with a chart that cannot be had
+  locally, or with `valueYamlFiles`, `postrender`, `verify` and other inputs that `release` lists.
 - Client-side apply (`enableServerSideApply: false`) and rendering YAML to a directory (`renderYamlToDirectory`).
 - A kubeconfig that is not given: a server cannot know the environment of the engine. Relative paths, for the same
   reason.
@@ -22,6 +24,9 @@ Known differences, by design:
 - `kubeClientSettings` limits nothing but the timeout: there is no client-side throttling.
 - Environment variables such as `PULUMI_K8S_*` are those of this process, hence ignored; use the provider's inputs.
 - A created CustomResourceDefinition is waited for until it is established.
+- A release's chart hooks do not run, and webhooks and aggregated APIs of charts are left out; the engine is told which.
+- Values that a chart does not know are warnings; Helm ignores them. What its templates or its schema refuse is an error
+  at preview already.
 - The state has no `metadata.managedFields`; nothing reads them there.
 - An object whose engine was killed before it recorded the create goes to the same URN in the next run, as long as this
   process lives; the official provider reports that the name is taken.

@@ -75,12 +75,17 @@ def named(inputs: Manifest, kind: Type, naming: Naming) -> Manifest:
         if not naming.autonamed:
             return inputs
         return _with_generated(inputs, naming.previous)
+    return _with_generated(inputs, generated_name(naming))
+
+
+def generated_name(naming: Naming) -> str:
+    """Return a new name. Raises ProviderError when the project's configuration allows none."""
     if naming.mode == DISABLE:
         raise ProviderError("metadata.name is required, as autonaming is disabled in the project's configuration")
     if naming.mode is not None and naming.proposed:
-        return _with_generated(inputs, naming.proposed)
+        return naming.proposed
     digits = hashlib.sha256(naming.seed).hexdigest()[:8] if naming.seed else os.urandom(4).hex()
-    return _with_generated(inputs, f"{naming.resource_name}-{digits}")
+    return f"{naming.resource_name}-{digits}"
 
 
 def _with_generated(inputs: Manifest, name: str) -> Manifest:

@@ -6,6 +6,7 @@ import json
 import ssl
 import urllib.parse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import urllib3
@@ -40,6 +41,31 @@ class Client:
         self.server: str = self._configuration.host.rstrip("/")
         self._pool = _pool(self._configuration)
         self._timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=settings.timeout or _READ_SECONDS)
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """Return a kubeconfig with these credentials, for a program that makes requests of its own."""
+        found = self._configuration
+        cluster: dict[str, Any] = {"server": self.server}
+        if found.ssl_ca_cert:
+            cluster["certificate-authority"] = str(Path(found.ssl_ca_cert).resolve())
+        if not found.verify_ssl:
+            cluster = {"server": self.server, "insecure-skip-tls-verify": True}
+        if found.tls_server_name:
+            cluster["tls-server-name"] = found.tls_server_name
+        user: dict[str, Any] = {}
+        bearer = self._headers("").get("Authorization", "")
+        if bearer:
+            user["token"] = bearer.removeprefix("Bearer ")
+        if found.cert_file:
+            user |= {"client-certificate": found.cert_file, "client-key": found.key_file}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "used",
+            "clusters": [{"name": "used", "cluster": cluster}],
+            "users": [{"name": "used", "user": user}],
+            "contexts": [{"name": "used", "context": {"cluster": "used", "user": "used"}}],
+        }
 
     def request(
         self,

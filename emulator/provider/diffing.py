@@ -71,24 +71,32 @@ def compare(
     for key in ("apiVersion", "kind"):
         if key not in live and key in new:
             live = {**live, key: new[key]}
-    difference = Difference()
     if live == new:
-        return difference
+        return Difference()
     forcing = replacement.forcing_paths(
         new, patch=patch, config_map_mutable=rules.config_map_mutable, secret_mutable=rules.secret_mutable
     )
-    found: dict[Path, Change] = {}
-    _compare_maps((), live, new, old, forcing, found)
-    ignored = [paths.parse(path) for path in ignore]
-    for path, change in found.items():
-        if not any(paths.contains(outer, path) for outer in ignored):
-            difference.changes[paths.render(path)] = change
+    difference = compare_maps(live, new, old, forcing, ignore)
     difference.delete_before_replace = (
         bool(difference.replaces)
         and not is_true(new, AUTONAMED)
         and metadata(new).get("name") == metadata(live).get("name")
         and _namespace(new) == live_namespace
     )
+    return difference
+
+
+def compare_maps(
+    live: dict[str, Any], new: dict[str, Any], old: dict[str, Any], forcing: tuple[Path, ...], ignore: list[str]
+) -> Difference:
+    """Compare property maps: `new` with `live`, which is pruned to `old`. forcing: the paths that replace."""
+    found: dict[Path, Change] = {}
+    _compare_maps((), live, new, old, forcing, found)
+    ignored = [paths.parse(path) for path in ignore]
+    difference = Difference()
+    for path, change in found.items():
+        if not any(paths.contains(outer, path) for outer in ignored):
+            difference.changes[paths.render(path)] = change
     return difference
 
 

@@ -16,7 +16,9 @@ from emulator.provider.config import Settings
 from emulator.provider.errors import CancelledError, ProviderError
 from emulator.provider.host import Host
 from emulator.provider.lifecycle import Lifecycle
+from emulator.provider.objects import RELEASE, Type
 from emulator.provider.operation import Operation
+from emulator.provider.release import Charts, Releases
 from emulator.provider.unclaimed import Unclaimed
 
 _KEPT = 256
@@ -29,6 +31,7 @@ class Instance:
         self.host = Host(address)
         self._unclaimed = unclaimed
         self._lifecycle: Lifecycle | None = None
+        self._releases: Releases | None = None
         self._lock = threading.Lock()
         self._running: set[Operation] = set()
         self._cancelled = False
@@ -44,6 +47,15 @@ class Instance:
             )
         return self._lifecycle
 
+    def operations(self, kind: Type) -> Lifecycle | Releases:
+        """The operations on resources of a type."""
+        lifecycle = self.lifecycle
+        if kind.token != RELEASE:
+            return lifecycle
+        if self._releases is None:
+            self._releases = Releases(lifecycle, Charts.local(), self._unclaimed)
+        return self._releases
+
     def attach(self, address: str) -> None:
         """Send messages to another engine address."""
         self.host.close()
@@ -51,6 +63,7 @@ class Instance:
 
     def configure(self, settings: Settings) -> None:
         """Connect to the cluster."""
+        self._releases = None
         self._lifecycle = Lifecycle(settings, self._unclaimed, Operation("", self.host))
 
     @contextlib.contextmanager

@@ -51,6 +51,7 @@ from emulator.provider.wire import Decoded
 INPUTS, INITIAL_API_VERSION, FIELD_MANAGER = "__inputs", "__initialApiVersion", "__fieldManager"
 _LEAVES_STATE = "the cluster is unreachable and deleteUnreachable is set: the resource leaves the state"
 _STATE_STAYS = "the cluster is unreachable and skipUpdateUnreachable is set: the state stays as it is"
+_ASSUMED_VERSION = "v1.34.0"  # of an API server that is out of reach
 _CREATE_RETRIES = 5
 _FIRST_PAUSE_SECONDS = 1.0
 _NOT_INPUTS_OF_IMPORTS = ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
@@ -77,8 +78,9 @@ class Lifecycle:
         self._scopes: dict[tuple[str, str], bool] = {}
         self._rules = diffing.Rules(settings.config_map_mutable, settings.secret_mutable)
         self._unreachable: UnreachableError | None = None
+        self.version = _ASSUMED_VERSION
         try:
-            self._client.request("GET", "/version", probe)
+            self.version = str(self._client.request("GET", "/version", probe)["gitVersion"])
         except UnreachableError as error:
             self._unreachable = error
         except ApiError as error:
@@ -168,7 +170,7 @@ class Lifecycle:
         kind or a namespace that does not exist yet, a replacement of the same name, missing rights.
         """
         if not preview:
-            self._require_cluster()
+            self.require_cluster()
         decoded = wire.decode(properties)
         inputs = decoded.plain
         if preview and (
@@ -273,7 +275,7 @@ class Lifecycle:
             if self._settings.skip_update_unreachable:
                 operation.inform(_STATE_STAYS)
                 return ReadResult(identifier, properties, inputs)
-            self._require_cluster(deleting=True)
+            self.require_cluster(deleting=True)
         decoded = wire.decode(inputs)
         old = normalized(decoded.plain)
         recorded = bool(old.get("apiVersion") and old.get("kind"))
@@ -325,7 +327,7 @@ class Lifecycle:
     ) -> Struct:
         """Bring the object to the new inputs and wait until it is ready; at preview do a dry run where possible."""
         if not preview:
-            self._require_cluster()
+            self.require_cluster()
         decoded = wire.decode(news)
         inputs = decoded.plain
         if preview and (
@@ -411,7 +413,7 @@ class Lifecycle:
             if self._settings.delete_unreachable:
                 operation.inform(_LEAVES_STATE)
                 return
-            self._require_cluster(deleting=True)
+            self.require_cluster(deleting=True)
         inputs = wire.decode(properties.fields[INPUTS].struct_value).plain if INPUTS in properties.fields else {}
         live = {
             "apiVersion": wire.text(properties, "apiVersion") or kind.api_version,
@@ -504,7 +506,30 @@ class Lifecycle:
         message = f"{what} {error}"
         raise PartialError(message, object_id(error.live), state, None, [message]) from None
 
-    def _require_cluster(self, deleting: bool = False) -> None:
+    @property
+    def client(self) -> Client:
+        """Requests under the provider resource's credentials."""
+        return self._client
+
+    @property
+    def namespace(self) -> str:
+        """Where namespaced objects go that name none."""
+        return self._settings.namespace
+
+    def gone_with_cluster(self, operation: Operation) -> bool:
+        """Tell whether a resource leaves the state since its cluster is out of reach and the provider says so.
+
+        Raises UnreachableError when it is out of reach and the provider says nothing.
+        """
+        if self._unreachable is not None and self._settings.delete_unreachable:
+            operation.inform(_LEAVES_STATE)
+            return True
+        if not self.skips_updates():
+            self.require_cluster(deleting=True)
+        return False
+
+    def require_cluster(self, deleting: bool = False) -> None:
+        """Raise UnreachableError when the API server did not answer at the start."""
         if self._unreachable is None:
             return
         hint = ". If the cluster is gone for good, set deleteUnreachable on the provider" if deleting else ""

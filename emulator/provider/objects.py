@@ -14,6 +14,8 @@ from emulator.provider.errors import ProviderError
 
 Manifest = dict[str, Any]
 
+RELEASE = "kubernetes:helm.sh/v3:Release"
+
 AUTONAMED = "pulumi.com/autonamed"
 SKIP_AWAIT = "pulumi.com/skipAwait"
 WAIT_FOR = "pulumi.com/waitFor"
@@ -102,7 +104,7 @@ class Type:
                 f"{token!r} is not a resource type of this provider: it must read kubernetes:<group>/<version>:<Kind>, "
                 "with core/v1 for the core group"
             )
-        if group in ("helm.sh", "yaml", "kustomize"):
+        if group in ("helm.sh", "yaml", "kustomize") and token != RELEASE:
             raise ProviderError(not_supported(token))
         group = "" if group == "core" else group
         is_patch = kind.endswith("Patch") and len(kind) > 5 and group in _BUILT_IN_GROUPS

@@ -23,7 +23,7 @@ class Operation:
 
     def __init__(self, urn: str, reporter: Reporter) -> None:
         self.urn = urn
-        self._reporter = reporter
+        self.reporter = reporter
         self._cancelled = threading.Event()
         self._closers: list[Callable[[], object]] = []
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class Operation:
         """Show what the operation waits for, in place of the previous status."""
         if message != self._status:
             self._status = message
-            self._reporter.log("INFO", self.urn, message, ephemeral=True)
+            self.reporter.log("INFO", self.urn, message, ephemeral=True)
 
     def clear_status(self) -> None:
         """Take the status off the screen, if there is one."""
@@ -73,11 +73,11 @@ class Operation:
 
     def inform(self, message: str) -> None:
         """Show a message that stays."""
-        self._reporter.log("INFO", self.urn, message, ephemeral=False)
+        self.reporter.log("INFO", self.urn, message, ephemeral=False)
 
     def warn(self, message: str) -> None:
         """Show a warning that stays."""
-        self._reporter.log("WARNING", self.urn, message, ephemeral=False)
+        self.reporter.log("WARNING", self.urn, message, ephemeral=False)
 
 
 class Deadline:

@@ -19,7 +19,7 @@ from emulator.provider.config import Settings
 from emulator.provider.diffing import Difference
 from emulator.provider.errors import PartialError, ProviderError, UnreachableError
 from emulator.provider.instances import Instances
-from emulator.provider.objects import AUTONAMED, Type, not_supported
+from emulator.provider.objects import AUTONAMED, RELEASE, Type, not_supported
 from emulator.provider.secrecy import annotate, needs_annotation
 
 _LOG = logging.getLogger(__name__)
@@ -151,8 +151,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         kind = Type.of_urn(request.urn)
         instance = self._instances.of(context.peer())
         with instance.operation(request.urn) as operation:
-            lifecycle = instance.lifecycle
-            if lifecycle.skips_updates():
+            operations = instance.operations(kind)
+            if operations.skips_updates():
                 operation.warn("the cluster is unreachable and skipUpdateUnreachable is set: nothing is changed")
                 return provider_pb2.CheckResponse(inputs=request.olds)
             decoded = wire.decode(request.news)
@@ -160,13 +160,13 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             naming = Naming(
                 resource_name=request.urn.split("::", 3)[3],
                 exists=bool(olds.fields),
-                previous=wire.text(olds, "metadata", "name"),
+                previous=wire.text(olds, "name") if kind.token == RELEASE else wire.text(olds, "metadata", "name"),
                 autonamed=wire.text(olds, "metadata", "annotations", AUTONAMED) == "true",
                 seed=request.randomSeed,
                 proposed=request.autonaming.proposed_name,
                 mode=request.autonaming.mode if request.HasField("autonaming") else None,
             )
-            inputs = lifecycle.check(decoded, kind, naming, operation)
+            inputs = operations.check(decoded, kind, naming, operation)
         if needs_annotation(inputs, decoded.has_secrets):
             return provider_pb2.CheckResponse(inputs=wire.encode(annotate(inputs, decoded.marked)))
         if inputs is decoded.plain:
@@ -180,7 +180,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         kind = Type.of_urn(request.urn)
         instance = self._instances.of(context.peer())
         with instance.operation(request.urn) as operation:
-            difference = instance.lifecycle.diff(
+            difference = instance.operations(kind).diff(
                 kind, request.olds, request.news, list(request.ignoreChanges), operation
             )
         return _diff_response(difference)
@@ -193,7 +193,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         instance = self._instances.of(context.peer())
         with instance.operation(request.urn) as operation:
             context.add_callback(operation.cancel)
-            identifier, properties = instance.lifecycle.create(
+            identifier, properties = instance.operations(kind).create(
                 kind, request.properties, request.timeout, request.preview, operation
             )
         return provider_pb2.CreateResponse(id=identifier, properties=properties)
@@ -204,7 +204,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         instance = self._instances.of(context.peer())
         with instance.operation(request.urn) as operation:
             context.add_callback(operation.cancel)
-            result = instance.lifecycle.read(kind, request.id, request.properties, request.inputs, operation)
+            result = instance.operations(kind).read(kind, request.id, request.properties, request.inputs, operation)
         return provider_pb2.ReadResponse(id=result.identifier, properties=result.properties, inputs=result.inputs)
 
     @_answering
@@ -215,7 +215,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         instance = self._instances.of(context.peer())
         with instance.operation(request.urn) as operation:
             context.add_callback(operation.cancel)
-            properties = instance.lifecycle.update(
+            properties = instance.operations(kind).update(
                 kind,
                 request.id,
                 request.olds,
@@ -233,7 +233,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         instance = self._instances.of(context.peer())
         with instance.operation(request.urn) as operation:
             context.add_callback(operation.cancel)
-            instance.lifecycle.delete(kind, request.id, request.properties, request.timeout, operation)
+            instance.operations(kind).delete(kind, request.id, request.properties, request.timeout, operation)
         return empty_pb2.Empty()
 
     @_answering

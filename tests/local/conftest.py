@@ -41,7 +41,6 @@ def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Call
     """Return a function that makes a project folder with a stack of the given name, on the tests' cluster."""
 
     def make(stack: str) -> Project:
-        port = local_cluster.status(paths).provider_port
-        return Project(tmp_path_factory.mktemp(stack), paths, stack, port)
+        return Project(tmp_path_factory.mktemp(stack), paths, stack, local_cluster.status(paths).providers)
 
     return make

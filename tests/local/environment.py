@@ -79,7 +79,7 @@ class Cluster:
 class Project:
     """A folder with the program by link and a stack file of its own, and the engine on that stack."""
 
-    def __init__(self, folder: Path, paths: Paths, stack: str, provider_port: int | None) -> None:
+    def __init__(self, folder: Path, paths: Paths, stack: str, providers: Mapping[str, int]) -> None:
         self.folder = folder
         self.stack = stack
         for name in PROGRAM:
@@ -89,11 +89,11 @@ class Project:
         self._paths.bin.symlink_to(paths.bin)
         self.mirror = paths.mirror
         self._kubeconfig = paths.kubeconfig
-        self.engine = self.attached_to(provider_port)
+        self.engine = self.attached_to(providers)
 
-    def attached_to(self, provider_port: int | None) -> Engine:
-        """Return an engine on this project's stack that is attached to another provider."""
-        return Engine(self._paths, self.stack, self._kubeconfig, provider_port)
+    def attached_to(self, providers: Mapping[str, int]) -> Engine:
+        """Return an engine on this project's stack that is attached to other providers."""
+        return Engine(self._paths, self.stack, self._kubeconfig, providers)
 
     @property
     def state_file(self) -> Path:
@@ -143,11 +143,16 @@ class Project:
         return done.stdout
 
 
+def stack_settings(stack: str) -> dict[str, Any]:
+    """Return the settings of one of the checkout's stacks, without the project's name."""
+    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return {key.removeprefix("mlbatch:"): value for key, value in config.items() if key.startswith("mlbatch:")}
+
+
 def dev_settings(mirror: Path) -> dict[str, Any]:
     """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled."""
-    config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())["config"]
-    settings = {key.removeprefix("mlbatch:"): value for key, value in config.items()}
-    settings["mirror"] = {**(settings.get("mirror") or {}), "artefacts": str(mirror)}
+    settings = stack_settings("dev")
+    settings["mirror"] = {"artefacts": str(mirror), "verify": False}
     return json.loads(json.dumps(settings))
 
 

@@ -304,8 +304,8 @@ def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, 
     before = {resource["urn"] for resource in project.resources()}
     server = str(local_cluster.status(paths).server)
     local_cluster.stop(paths)
-    with stand_in_provider(paths) as port:
-        done = project.attached_to(port).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
+    with stand_in_provider(paths) as providers:
+        done = project.attached_to(providers).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
     assert done.returncode != 0
     assert server in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.cluster.errors import UnknownImageError
-from emulator.cluster.images import repository, resolve
+from emulator.cluster.images import known, repository, resolve
 
 
 @pytest.fixture
@@ -49,11 +49,17 @@ def test_python_is_this_interpreter(binaries: Path, reference: str) -> None:
 
 
 @pytest.mark.parametrize("reference", ["nginx", "evil/kueue", "registry.k8s.io/pause:3.10"])
-def test_unknown_images_list_what_can_run(binaries: Path, reference: str) -> None:
-    with pytest.raises(
-        UnknownImageError, match=f"cannot pull {reference}: it runs kueue/kueue, ibm/appwrapper, library/"
-    ):
+def test_nothing_stands_for_an_unknown_image(binaries: Path, reference: str) -> None:
+    assert not known(reference)
+    with pytest.raises(UnknownImageError, match=f"no program of this machine stands for the image {reference}"):
         resolve(reference, binaries)
+
+
+@pytest.mark.parametrize(
+    "reference", ["quay.io/ibm/appwrapper:v1.1.2", "mirror.example.org/x/kueue/kueue:v1", "python"]
+)
+def test_an_image_is_known_whether_or_not_its_binary_is_built(reference: str) -> None:
+    assert known(reference)
 
 
 def test_a_binary_that_is_not_built_is_named(binaries: Path) -> None:

@@ -110,7 +110,6 @@ def test_types(token: str, api_version: str, kind: str, patch: bool) -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        "kubernetes:helm.sh/v3:Release",
         "kubernetes:helm.sh/v4:Chart",
         "kubernetes:yaml/v2:ConfigFile",
         "kubernetes:kustomize/v2:Directory",

@@ -293,7 +293,7 @@ def test_what_is_not_done_is_refused_by_name(engine: Engine) -> None:
         engine.stub.Invoke(provider_pb2.InvokeRequest(tok="kubernetes:helm:template"))
     with refused("kubernetes:x:call"):
         engine.stub.Call(provider_pb2.CallRequest(tok="kubernetes:x:call"))
-    with refused("helm.sh/v3:Release"):
+    with refused("a Helm release on a cluster that is not the local one", "is not supported by this stand-in"):
         engine.create({}, "urn:pulumi:dev::p::kubernetes:helm.sh/v3:Release::r")
     with refused("parameterizing"):
         engine.stub.Parameterize(provider_pb2.ParameterizeRequest())

@@ -1,4 +1,4 @@
-"""`make bench`: the engine on this program against kubectl on the same objects, in one run, as ratios.
+"""The engine on this program against kubectl on the same objects.
 
 For each number of teams the dev platform is stood up without teams, then
 - `pulumi up` adds the teams, and later `kubectl apply --server-side` creates the same objects;
@@ -9,13 +9,11 @@ Figures are wall seconds, medians where repeated, and MiB of the largest process
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
 import statistics
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,14 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from emulator import cluster as local_cluster
-from emulator import mirror
 from emulator.paths import Paths
 from emulator.progress import Progress, duration
-from emulator.toolchain import Toolchain
-from tests.local.environment import ROOT, Project, dev_settings
+from tests.local.environment import Project, dev_settings
 
-TEAMS = (10, 100, 300)
-REPEATS = 3
 GPUS_PER_NODE = 8
 
 
@@ -49,34 +43,21 @@ class Sample:
     kubectl_memory: float
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Ratios of the engine against kubectl.")
-    parser.add_argument("--teams", type=int, nargs="+", default=list(TEAMS))
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder:
-        paths = Paths.of(root=ROOT, state=Path(folder) / "state")
-        toolchain = Toolchain(paths)
-        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
-        mirror.fill(paths, toolchain)
-        local_cluster.start(paths, print)
-        try:
-            progress = Progress(len(options.teams))
-            samples = []
-            for teams in options.teams:
-                with progress.step(f"{teams} teams"):
-                    samples.append(measure(paths, Path(folder), teams, options.repeats, progress))
-        finally:
-            local_cluster.stop(paths)
-    print(table(samples))
+def run(paths: Paths, folder: Path, counts: Sequence[int], repeats: int) -> str:
+    """Measure each number of teams; return the figures as a table."""
+    progress = Progress(len(counts))
+    samples = []
+    for teams in counts:
+        with progress.step(f"{teams} teams"):
+            samples.append(measure(paths, folder, teams, repeats, progress))
+    return table(samples)
 
 
 def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Progress) -> Sample:
     """Measure one number of teams on a stack of its own, and remove it again."""
     work = folder / f"teams-{teams}"
     work.mkdir()
-    project = Project(work, paths, f"bench{teams}", local_cluster.status(paths).provider_port)
+    project = Project(work, paths, f"bench{teams}", local_cluster.status(paths).providers)
     settings = bench_settings(project.mirror, teams)
 
     def stage(title: str, *command: str, allowed: Sequence[int] = (0,)) -> tuple[float, float]:
@@ -187,7 +168,3 @@ def table(samples: Sequence[Sample]) -> str:
             growth = math.log(getattr(last, name) / getattr(first, name)) / math.log(last.teams / first.teams)
             lines.append(f"{name} grows with teams^{growth:.2f} from {first.teams} to {last.teams} teams (1 is linear)")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    main()

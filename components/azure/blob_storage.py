@@ -1,0 +1,95 @@
+"""Blob storage for data sets and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pulumi
+from pulumi_azure_native import storage
+
+from components.azure import roles
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlobStorageArgs:
+    """account: unique in all of Azure. container: within it. sku: redundancy, such as Standard_LRS.
+
+    subnet_id: of the nodes, which reach the account. allowed_ranges: public networks that reach it too.
+    shared_key: requests signed with the account's key, or with a SAS token made from it, are served; whoever has the
+        key has everything. reader: object id of the identity that may read, None for nobody. writes: it may also write.
+    """
+
+    account: str
+    container: str
+    resource_group: str
+    location: str
+    sku: str
+    subnet_id: pulumi.Input[str]
+    allowed_ranges: tuple[str, ...] = ()
+    shared_key: bool = False
+    reader: pulumi.Input[str] | None = None
+    writes: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class BlobStorage(pulumi.ComponentResource):
+    """Create a storage account with one container: TLS 1.2, no anonymous access, closed to networks that are not given.
+
+    Without a hierarchical namespace, as blobfuse expects where it is not told to use Data Lake's interface.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to mount the container."""
+
+    def __init__(self, name: str, args: BlobStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:BlobStorage", name, None, opts)
+        options = pulumi.ResourceOptions(parent=self)
+        account = storage.StorageAccount(
+            args.account,
+            account_name=args.account,
+            resource_group_name=args.resource_group,
+            location=args.location,
+            kind=storage.Kind.STORAGE_V2,
+            sku=storage.SkuArgs(name=args.sku),
+            access_tier=storage.AccessTier.HOT,
+            is_hns_enabled=False,
+            minimum_tls_version=storage.MinimumTlsVersion.TLS1_2,
+            enable_https_traffic_only=True,
+            allow_blob_public_access=False,
+            allow_shared_key_access=args.shared_key,
+            allow_cross_tenant_replication=False,
+            public_network_access=storage.PublicNetworkAccess.ENABLED,
+            network_rule_set=storage.NetworkRuleSetArgs(
+                default_action=storage.DefaultAction.DENY,
+                bypass=storage.Bypass.AZURE_SERVICES,
+                virtual_network_rules=[storage.VirtualNetworkRuleArgs(virtual_network_resource_id=args.subnet_id)],
+                ip_rules=[storage.IPRuleArgs(i_p_address_or_range=_range(allowed)) for allowed in args.allowed_ranges],
+            ),
+            tags=dict(args.tags),
+            opts=options,
+        )
+        container = storage.BlobContainer(
+            f"{args.account}-{args.container}",
+            account_name=args.account,
+            container_name=args.container,
+            resource_group_name=args.resource_group,
+            public_access=storage.PublicAccess.NONE,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
+        )
+        self.ready = [account, container]
+        if args.reader is not None:
+            role = roles.assign(
+                f"{args.account}-blobs",
+                role=roles.BLOB_DATA_CONTRIBUTOR if args.writes else roles.BLOB_DATA_READER,
+                scope=account.id,
+                principal=args.reader,
+                opts=options,
+            )
+            self.ready = [*self.ready, role]
+        self.register_outputs({"id": account.id})
+
+
+def _range(network: str) -> str:
+    """Return a network as the account's firewall takes it: a single address without a prefix length."""
+    return network.removesuffix("/32")

@@ -1,0 +1,242 @@
+"""The AKS cluster with its system pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+import pulumi
+from pulumi_azure_native import containerservice
+
+_KUBELET: Final = "kubeletidentity"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemPool:
+    """The nodes that run the cluster's own pods and the platform's controllers.
+
+    os_disk_gib: 0 for the size's default. zones: over which the nodes are spread, none for wherever there is room.
+    """
+
+    name: str = "system"
+    count: int = 2
+    vm_size: str
+    os_disk_gib: int = 128
+    os_sku: str
+    zones: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodNetwork:
+    """Addresses of pods and Services, and what enforces NetworkPolicies: cilium, calico, or none for nothing."""
+
+    pod_cidr: str
+    service_cidr: str
+    policy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiServer:
+    """Who reaches the API server: the networks given, those in the virtual network (private), or everybody (neither).
+
+    run_command: whether `az aks command invoke` may run commands in the cluster past all of that.
+    """
+
+    authorized_ranges: tuple[str, ...] = ()
+    private: bool = False
+    run_command: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksClusterArgs:
+    """A cluster.
+
+    node_resource_group: the group that AKS creates for the nodes; must not exist.
+    kubernetes_version: 1.35 for the newest patch that AKS has, or 1.35.7. support_plan: KubernetesOfficial or
+        AKSLongTermSupport, which needs tier Premium. tier: Free, Standard or Premium.
+    admin_user, ssh_public_key: of the nodes. identity_id: the control plane's identity. subnet_id: of the nodes.
+    local_accounts: the cluster also hands out a certificate that is cluster-admin to whoever holds it.
+    admin_groups: object ids of Entra groups that administer the cluster; without any, Entra has no say in it.
+    upgrade_channel, node_os_channel: what AKS upgrades by itself, as its API names them.
+    """
+
+    name: str
+    resource_group: str
+    node_resource_group: str
+    location: str
+    kubernetes_version: str
+    support_plan: str
+    tier: str
+    admin_user: str
+    ssh_public_key: str
+    identity_id: pulumi.Input[str]
+    subnet_id: pulumi.Input[str]
+    system_pool: SystemPool
+    pod_network: PodNetwork
+    api_server: ApiServer
+    local_accounts: bool = False
+    admin_groups: tuple[str, ...] = ()
+    upgrade_channel: str
+    node_os_channel: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class AksCluster(pulumi.ComponentResource):
+    """Create an AKS cluster: managed identity, Entra sign-in with Azure's roles, workload identity, overlay network.
+
+    The pools of a cluster are a list in it that every other pool joins; the cluster's own declaration of the list holds
+    at creation and is ignored from then on, so that neither a refresh nor an update fights over the pools. What the
+    settings say of the system pool is therefore compared with what is there, and a difference is a warning.
+    """
+
+    name: str
+    id: pulumi.Output[str]
+    kubelet_principal: pulumi.Output[str]
+    """Object id of the identity as which nodes pull images and mount storage."""
+    kubelet_client: pulumi.Output[str]
+    """Client id of the same identity."""
+    oidc_issuer: pulumi.Output[str]
+    """Issuer of the service accounts' tokens, which federated credentials of workload identities name."""
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create a pool, or to sign in."""
+
+    def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:AksCluster", name, None, opts)
+        cluster = containerservice.ManagedCluster(
+            args.name,
+            resource_name_=args.name,
+            resource_group_name=args.resource_group,
+            location=args.location,
+            node_resource_group=args.node_resource_group,
+            dns_prefix=dns_prefix(args.name),
+            kubernetes_version=args.kubernetes_version,
+            support_plan=args.support_plan,
+            sku=containerservice.ManagedClusterSKUArgs(
+                name=containerservice.ManagedClusterSKUName.BASE, tier=args.tier
+            ),
+            identity=containerservice.ManagedClusterIdentityArgs(
+                type=containerservice.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
+            ),
+            enable_rbac=True,
+            disable_local_accounts=not args.local_accounts,
+            aad_profile=_sign_in(args.admin_groups),
+            api_server_access_profile=_api_server(args.api_server),
+            network_profile=_network(args.pod_network),
+            oidc_issuer_profile=containerservice.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
+            security_profile=containerservice.ManagedClusterSecurityProfileArgs(
+                workload_identity=containerservice.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
+            ),
+            auto_upgrade_profile=containerservice.ManagedClusterAutoUpgradeProfileArgs(
+                upgrade_channel=args.upgrade_channel, node_os_upgrade_channel=args.node_os_channel
+            ),
+            agent_pool_profiles=[_system_pool(args.system_pool, args.subnet_id)],
+            linux_profile=containerservice.ContainerServiceLinuxProfileArgs(
+                admin_username=args.admin_user,
+                ssh=containerservice.ContainerServiceSshConfigurationArgs(
+                    public_keys=[containerservice.ContainerServiceSshPublicKeyArgs(key_data=args.ssh_public_key)]
+                ),
+            ),
+            tags=dict(args.tags),
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["agentPoolProfiles"]),
+        )
+        cluster.agent_pool_profiles.apply(lambda pools: self._compare(args, pools))
+        self.name = args.name
+        self.id = cluster.id
+        self.kubelet_principal = cluster.identity_profile.apply(lambda found: _kubelet(found, "object_id"))
+        self.kubelet_client = cluster.identity_profile.apply(lambda found: _kubelet(found, "client_id"))
+        self.oidc_issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile and profile.issuer_url) or "")
+        self.ready = [cluster]
+        self.register_outputs({"id": self.id})
+
+    def _compare(self, args: AksClusterArgs, pools: Sequence[Any] | None) -> None:
+        for difference in differences(args.system_pool, pools or ()):
+            pulumi.log.warn(
+                f"the system pool of {args.name} {difference}. AKS changes it through its own commands only: "
+                f"`az aks nodepool scale` or `az aks nodepool add` with --resource-group {args.resource_group} "
+                f"--cluster-name {args.name}, or put mlbatch:azure.systemPool back",
+                self,
+            )
+
+
+def dns_prefix(cluster: str) -> str:
+    """Return the first part of the API server's address: at most 54 letters, digits and hyphens, from the name."""
+    return cluster.replace("_", "-")[:54].strip("-")
+
+
+def dns_service_ip(service_cidr: str) -> str:
+    """Return the cluster's DNS server: the tenth address of the Services' network, as AKS has it by default."""
+    return str(IPv4Network(service_cidr)[10])
+
+
+def differences(declared: SystemPool, pools: Sequence[Any]) -> list[str]:
+    """Return how the system pool differs from what the settings say, each a sentence's second half."""
+    found = next((pool for pool in pools if pool.name == declared.name), None)
+    if found is None:
+        return []
+    compared = (
+        ("nodes", found.count, declared.count),
+        ("nodes of size", found.vm_size, declared.vm_size),
+    )
+    return [
+        f"has {what} {is_now} where the settings say {wanted}" for what, is_now, wanted in compared if is_now != wanted
+    ]
+
+
+def _sign_in(groups: Sequence[str]) -> containerservice.ManagedClusterAADProfileArgs | None:
+    if not groups:
+        return None
+    return containerservice.ManagedClusterAADProfileArgs(
+        managed=True, enable_azure_rbac=True, admin_group_object_ids=list(groups)
+    )
+
+
+def _api_server(access: ApiServer) -> containerservice.ManagedClusterAPIServerAccessProfileArgs:
+    return containerservice.ManagedClusterAPIServerAccessProfileArgs(
+        authorized_ip_ranges=list(access.authorized_ranges) or None,
+        enable_private_cluster=access.private,
+        disable_run_command=not access.run_command,
+    )
+
+
+def _network(pods: PodNetwork) -> containerservice.ContainerServiceNetworkProfileArgs:
+    """Return Azure CNI in overlay mode; AKS enforces cilium's policies only on cilium's own data plane."""
+    is_cilium = pods.policy == containerservice.NetworkPolicy.CILIUM
+    return containerservice.ContainerServiceNetworkProfileArgs(
+        network_plugin=containerservice.NetworkPlugin.AZURE,
+        network_plugin_mode=containerservice.NetworkPluginMode.OVERLAY,
+        network_dataplane=containerservice.NetworkDataplane.CILIUM
+        if is_cilium
+        else containerservice.NetworkDataplane.AZURE,
+        network_policy=pods.policy,
+        pod_cidr=pods.pod_cidr,
+        service_cidr=pods.service_cidr,
+        dns_service_ip=dns_service_ip(pods.service_cidr),
+        load_balancer_sku=containerservice.LoadBalancerSku.STANDARD,
+        outbound_type=containerservice.OutboundType.LOAD_BALANCER,
+    )
+
+
+def _system_pool(pool: SystemPool, subnet_id: pulumi.Input[str]) -> containerservice.ManagedClusterAgentPoolProfileArgs:
+    return containerservice.ManagedClusterAgentPoolProfileArgs(
+        name=pool.name,
+        mode=containerservice.AgentPoolMode.SYSTEM,
+        type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
+        count=pool.count,
+        vm_size=pool.vm_size,
+        os_type=containerservice.OSType.LINUX,
+        os_sku=pool.os_sku,
+        os_disk_size_gb=pool.os_disk_gib,
+        availability_zones=list(pool.zones) or None,
+        vnet_subnet_id=subnet_id,
+    )
+
+
+def _kubelet(found: Mapping[str, Any] | None, part: str) -> str:
+    """Return an id of the kubelets' identity."""
+    identity = (found or {}).get(_KUBELET)
+    value = getattr(identity, part, None) if identity is not None else None
+    if not value:
+        raise ValueError(f"AKS reports no {part} of the kubelets' identity")
+    return str(value)

@@ -1,0 +1,106 @@
+"""The pool of GPU nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pulumi
+from pulumi_azure_native import containerservice
+
+from components.nodes.shapes import GPU_TAINT
+
+RETIRED_TAG: Final = "SkipGPUDriverInstall"
+"""What kept AKS from installing a GPU driver until 14 August 2025 (Azure/AKS issue 4925)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Autoscale:
+    """Bounds between which the cluster's autoscaler sets the number of nodes."""
+
+    min: int
+    max: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuPoolArgs:
+    """A pool of GPU nodes.
+
+    cluster: its name. kubernetes_version: the cluster's. count: of nodes; with autoscale only at creation.
+    taint: the nodes carry `nvidia.com/gpu=present:NoSchedule`, so that only pods which want GPUs land there.
+    zones: of the nodes. placement_id: proximity placement group. max_pods: on each node.
+    labels: of the nodes, besides AKS' own. retired_tag: also set SkipGPUDriverInstall, which AKS refuses or ignores
+        today, for clouds that still want it.
+    drain_timeout_minutes: how long an upgrade waits for a node's pods to end.
+    """
+
+    name: str
+    cluster: str
+    resource_group: str
+    kubernetes_version: str
+    vm_size: str
+    count: int
+    autoscale: Autoscale | None = None
+    os_disk_gib: int = 128
+    os_sku: str
+    subnet_id: pulumi.Input[str]
+    zones: tuple[str, ...] = ()
+    placement_id: pulumi.Input[str] | None = None
+    max_pods: int = 250
+    taint: bool = True
+    labels: Mapping[str, str] = field(default_factory=dict)
+    retired_tag: bool = False
+    drain_timeout_minutes: int = 30
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class GpuPool(pulumi.ComponentResource):
+    """Create the GPU nodes, without a driver: NVIDIA's GPU operator brings it, and two would break each other.
+
+    An upgrade takes one node after the other and adds none, for the quota of such machines seldom has one to spare.
+    Where the autoscaler sets the number of nodes, ours is a start and is left alone afterwards.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to run something on the nodes, once the operators have prepared them."""
+
+    def __init__(self, name: str, args: GpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:GpuPool", name, None, opts)
+        scaling = args.autoscale
+        pool = containerservice.AgentPool(
+            args.name,
+            agent_pool_name=args.name,
+            resource_name_=args.cluster,
+            resource_group_name=args.resource_group,
+            mode=containerservice.AgentPoolMode.USER,
+            type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
+            orchestrator_version=args.kubernetes_version,
+            vm_size=args.vm_size,
+            count=args.count,
+            enable_auto_scaling=scaling is not None,
+            min_count=scaling.min if scaling else None,
+            max_count=scaling.max if scaling else None,
+            os_type=containerservice.OSType.LINUX,
+            os_sku=args.os_sku,
+            os_disk_size_gb=args.os_disk_gib,
+            gpu_profile=containerservice.GPUProfileArgs(driver=containerservice.GPUDriver.NONE),
+            node_taints=[taint_text()] if args.taint else [],
+            node_labels=dict(args.labels),
+            availability_zones=list(args.zones) or None,
+            proximity_placement_group_id=args.placement_id,
+            vnet_subnet_id=args.subnet_id,
+            max_pods=args.max_pods,
+            upgrade_settings=containerservice.AgentPoolUpgradeSettingsArgs(
+                max_surge="0", max_unavailable="1", drain_timeout_in_minutes=args.drain_timeout_minutes
+            ),
+            tags={**args.tags, RETIRED_TAG: "true"} if args.retired_tag else dict(args.tags),
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["count"] if scaling else None),
+        )
+        self.ready = [pool]
+        self.register_outputs({"id": pool.id})
+
+
+def taint_text() -> str:
+    """Return the GPU taint as AKS writes taints."""
+    return f"{GPU_TAINT['key']}={GPU_TAINT['value']}:{GPU_TAINT['effect']}"

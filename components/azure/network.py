@@ -1,0 +1,66 @@
+"""The virtual network of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pulumi
+from pulumi_azure_native import network
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkArgs:
+    """name: of the virtual network; its subnet is `nodes`. cidr, node_cidr: of both, the second inside the first."""
+
+    name: str
+    resource_group: str
+    location: str
+    cidr: str
+    node_cidr: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class Network(pulumi.ComponentResource):
+    """Create a virtual network with a subnet for the nodes. Pods have addresses of their own, in an overlay.
+
+    The subnet's security group has Azure's default rules and no others: traffic within the network and out of it, none
+    from the internet. AKS opens ports in a group of its own only, so that a Service of type LoadBalancer stays closed
+    to the world until somebody adds a rule here. The subnet reaches storage accounts without leaving Azure's network.
+    """
+
+    subnet_id: pulumi.Output[str]
+
+    def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:Network", name, None, opts)
+        options = pulumi.ResourceOptions(parent=self)
+        tags = dict(args.tags)
+        guard = network.NetworkSecurityGroup(
+            f"{args.name}-nodes",
+            network_security_group_name=f"{args.name}-nodes",
+            resource_group_name=args.resource_group,
+            location=args.location,
+            tags=tags,
+            opts=options,
+        )
+        net = network.VirtualNetwork(
+            args.name,
+            virtual_network_name=args.name,
+            resource_group_name=args.resource_group,
+            location=args.location,
+            address_space=network.AddressSpaceArgs(address_prefixes=[args.cidr]),
+            tags=tags,
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["subnets"]),  # the subnet is a resource of its own
+        )
+        subnet = network.Subnet(
+            f"{args.name}-nodes-subnet",
+            subnet_name="nodes",
+            virtual_network_name=args.name,
+            resource_group_name=args.resource_group,
+            address_prefix=args.node_cidr,
+            network_security_group=network.NetworkSecurityGroupArgs(id=guard.id),
+            service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service="Microsoft.Storage")],
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[net]),
+        )
+        self.subnet_id = subnet.id
+        self.register_outputs({"subnet_id": self.subnet_id})

@@ -1,0 +1,83 @@
+"""The container registry, and who may pull from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pulumi
+from pulumi_azure_native import containerregistry
+
+from components.azure import roles
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryArgs:
+    """name: unique in all of Azure. sku: Basic, Standard or Premium.
+
+    admin_user: gives the registry one shared password that may push; nodes never need it.
+    """
+
+    name: str
+    resource_group: str
+    location: str
+    sku: str
+    admin_user: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+class Registry(pulumi.ComponentResource):
+    """Create the registry of the platform's own images."""
+
+    id: pulumi.Output[str]
+    server: str
+    """Where images are pushed to and pulled from."""
+
+    def __init__(self, name: str, args: RegistryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:Registry", name, None, opts)
+        registry = containerregistry.Registry(
+            args.name,
+            registry_name=args.name,
+            resource_group_name=args.resource_group,
+            location=args.location,
+            sku=containerregistry.SkuArgs(name=args.sku),
+            admin_user_enabled=args.admin_user,
+            tags=dict(args.tags),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.id = registry.id
+        self.server = login_server(args.name)
+        self.register_outputs({"server": self.server})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryPullArgs:
+    """registry_id: resource id. puller: object id of the kubelets' identity. name: of the registry."""
+
+    name: str
+    registry_id: pulumi.Input[str]
+    puller: pulumi.Input[str]
+
+
+class RegistryPull(pulumi.ComponentResource):
+    """Let the nodes pull from the registry, as `az aks create --attach-acr` does."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to run an image of the registry. Azure may take minutes to act on it; kubelets try again."""
+
+    def __init__(self, name: str, args: RegistryPullArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:RegistryPull", name, None, opts)
+        role = roles.assign(
+            f"{args.name}-pull",
+            role=roles.ACR_PULL,
+            scope=args.registry_id,
+            principal=args.puller,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.ready = [role]
+        self.register_outputs({})
+
+
+def login_server(name: str) -> str:
+    """Return a registry's address in Azure's public cloud, which is in lower case whatever its name is in."""
+    return f"{name.lower()}.azurecr.io"

@@ -1,0 +1,55 @@
+"""Who may do what in Azure: assignments of built-in roles."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+import pulumi
+from pulumi_azure_native import authorization
+
+ACR_PULL: Final = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
+NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+BLOB_DATA_READER: Final = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
+BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+"""Built-in roles, the same everywhere (learn.microsoft.com/azure/role-based-access-control/built-in-roles)."""
+
+
+def assign(
+    name: str,
+    *,
+    role: str,
+    scope: pulumi.Input[str],
+    principal: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+) -> authorization.RoleAssignment:
+    """Give a managed identity a built-in role on a resource and what is below it.
+
+    principal: the identity's object id. An identity that was just created may not have reached every directory server;
+    Azure takes it all the same because its type is stated.
+    """
+    return authorization.RoleAssignment(
+        name,
+        role_assignment_name=pulumi.Output.all(scope, principal).apply(
+            lambda ids: assignment_name(ids[0], role, ids[1])
+        ),
+        role_definition_id=pulumi.Output.from_input(scope).apply(lambda scope: role_definition(scope, role)),
+        scope=scope,
+        principal_id=principal,
+        principal_type=authorization.PrincipalType.SERVICE_PRINCIPAL,
+        opts=opts,
+    )
+
+
+def assignment_name(scope: str, role: str, principal: str) -> str:
+    """Return an assignment's name, which Azure wants to be a GUID: always the same one for the same assignment.
+
+    It differs for another principal, because Azure changes the principal of no existing assignment.
+    """
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scope.lower()}/{role}/{principal.lower()}"))
+
+
+def role_definition(scope: str, role: str) -> str:
+    """Return a built-in role's full id, in the subscription of a resource, which is how Azure reports it."""
+    subscription = "/".join(scope.split("/")[:3])
+    return f"{subscription}/providers/Microsoft.Authorization/roleDefinitions/{role}"

@@ -1,0 +1,221 @@
+"""Which versions of GPU operator, network operator, NVIDIA driver and Kubernetes go together, as data with sources.
+
+A combination that upstream says works is known to work; one that upstream, or a fault that was reported, says does not
+work is broken; about all others nobody has said anything, which is worth a warning but no refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Verdict(StrEnum):
+    """What is known about a combination."""
+
+    WORKS = "works"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """What a stack installs. network_operator: None without InfiniBand. kubernetes: `1.35` or `1.35.6`."""
+
+    gpu_operator: str
+    network_operator: str | None
+    driver: str
+    kubernetes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a source says about combinations.
+
+    Each of the four holds for the versions it lists, and for all where it lists none. kubernetes: first and last minor
+    version; in a row that says "broken", those outside of these are what is broken when `outside` is set.
+    reason, fix: for the reader of an error; empty in a row that says "works".
+    """
+
+    verdict: Verdict
+    source: str
+    gpu_operators: tuple[str, ...] = ()
+    network_operators: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
+    kubernetes: tuple[str, str] | None = None
+    outside: bool = False
+    reason: str = ""
+    fix: str = ""
+
+    def covers(self, combination: Combination) -> bool:
+        """Whether the row says something about a combination."""
+        if self.network_operators and combination.network_operator not in self.network_operators:
+            return False
+        if self.gpu_operators and combination.gpu_operator not in self.gpu_operators:
+            return False
+        if self.drivers and combination.driver not in self.drivers:
+            return False
+        if self.kubernetes is None:
+            return True
+        first, last = (_minor(version) for version in self.kubernetes)
+        return (first <= _minor(combination.kubernetes) <= last) != self.outside
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """The verdict on a combination, why, what to change, and who says so."""
+
+    verdict: Verdict
+    reason: str
+    fix: str
+    source: str
+
+
+_DOCS: Final = "https://github.com/NVIDIA/cloud-native-docs/blob"
+_MATRIX_26_3: Final = f"{_DOCS}/ee48878104ac0215d0d97b722636fdac4a6c2141/gpu-operator"
+_MATRIX_26_7: Final = f"{_DOCS}/52dcb7b8d956784344e241df476de17094a4574c/gpu-operator"
+_CNS: Final = "https://github.com/NVIDIA/cloud-native-stack/blob/v26.6.0/README.md"
+_NETWORK_DOCS: Final = "https://docs.nvidia.com/networking/display/kubernetes2612/platform-support.html"
+
+DRIVERS_26_3: Final = (
+    "580.126.20",
+    "535.288.01",
+    "535.309.01",
+    "570.211.01",
+    "580.159.03",
+    "580.159.04",
+    "580.167.08",
+    "580.173.02",
+    "580.178.04",
+    "590.48.01",
+    "595.58.03",
+    "595.71.05",
+    "595.91.07",
+    "610.57.04",
+)
+"""The drivers of GPU operator 26.3.3, its default first."""
+DRIVERS_26_7: Final = ("595.91.07", "535.309.01", "580.173.02", "610.57.04")
+
+ROWS: Final = (
+    Row(
+        verdict=Verdict.WORKS,
+        gpu_operators=("v26.3.3",),
+        network_operators=("26.1.0", "26.1.2"),
+        drivers=DRIVERS_26_3,
+        kubernetes=("1.32", "1.35"),
+        source=f"{_MATRIX_26_3}/life-cycle-policy.rst, {_MATRIX_26_3}/platform-support.rst, {_NETWORK_DOCS}",
+    ),
+    Row(
+        verdict=Verdict.WORKS,
+        gpu_operators=("v26.7.0",),
+        network_operators=("26.1.0", "26.1.2"),
+        drivers=DRIVERS_26_7,
+        kubernetes=("1.33", "1.35"),
+        source=f"{_MATRIX_26_7}/life-cycle-policy.rst, {_MATRIX_26_7}/platform-support.rst, {_NETWORK_DOCS}",
+    ),
+    Row(
+        verdict=Verdict.BROKEN,
+        gpu_operators=("v26.3.2",),
+        network_operators=("26.4.0",),
+        reason="GPU operator 26.3.2 does not support RDMA with network operator 26.4.0",
+        fix="set gpu.fabric.operatorVersion to 26.1.0, and gpu.operatorVersion to v26.3.3",
+        source=_CNS,
+    ),
+    Row(
+        verdict=Verdict.BROKEN,
+        gpu_operators=("v26.3.2",),
+        reason="its device plugin gives every container with a GPU all InfiniBand devices of its node",
+        fix="set gpu.operatorVersion to v26.3.3, which corrects it",
+        source=f"{_MATRIX_26_3}/release-notes.rst, 26.3.3, fixed issues",
+    ),
+    Row(
+        verdict=Verdict.BROKEN,
+        network_operators=("26.1.0", "26.1.2", "26.4.0"),
+        kubernetes=("1.31", "1.35"),
+        outside=True,
+        reason="this network operator supports Kubernetes 1.31 to 1.35",
+        fix="set azure.kubernetesVersion to 1.35, or gpu.fabric.enabled to false where no job uses InfiniBand",
+        source=f"{_CNS}, {_NETWORK_DOCS}",
+    ),
+    Row(
+        verdict=Verdict.BROKEN,
+        gpu_operators=("v26.7.0",),
+        kubernetes=("1.33", "1.36"),
+        outside=True,
+        reason="GPU operator 26.7.0 supports Kubernetes 1.33 to 1.36 on Ubuntu",
+        fix="set azure.kubernetesVersion to 1.35",
+        source=f"{_MATRIX_26_7}/platform-support.rst",
+    ),
+)
+
+
+def assess(combination: Combination, rows: Sequence[Row] = ROWS) -> Assessment:
+    """Return what is known about a combination; a row that says "broken" outweighs one that says "works".
+
+    Without InfiniBand, what a row says of a network operator does not matter for its being known to work.
+    """
+    for row in rows:
+        if row.verdict is Verdict.BROKEN and row.covers(combination):
+            return Assessment(verdict=Verdict.BROKEN, reason=row.reason, fix=row.fix, source=row.source)
+    works = [row for row in rows if row.verdict is Verdict.WORKS]
+    for row in works:
+        if row.covers(_with_known_network(combination, row)):
+            return Assessment(verdict=Verdict.WORKS, reason="", fix="", source=row.source)
+    return Assessment(
+        verdict=Verdict.UNKNOWN,
+        reason="no source says that these versions work together",
+        fix=f"known to work: {'; '.join(_spelt(row) for row in works)}",
+        source="",
+    )
+
+
+def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
+    """Return why a version of blobfuse2 cannot be put on the nodes, None where it can.
+
+    Up to 1.26.6 the Blob driver's installer has apt install exactly this version and forbids going back, while AKS's
+    Ubuntu images come with a newer one: its pods then fail on every node.
+    """
+    if blobfuse is None or _numbers(driver) >= _FIRST_DOWNGRADING or _numbers(blobfuse) >= _numbers(_ON_NODES):
+        return None
+    return Assessment(
+        verdict=Verdict.BROKEN,
+        reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
+        "cannot go back to an older one",
+        fix="set storage.blobDriver.version to 1.27.7, or storage.blobDriver.blobfuse to null to use the nodes' own",
+        source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "
+        "https://github.com/kubernetes-sigs/blob-csi-driver/issues/1846",
+    )
+
+
+_FIRST_DOWNGRADING: Final = (1, 26, 7)
+_ON_NODES: Final = "2.5.1"
+"""Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
+
+
+def _with_known_network(combination: Combination, row: Row) -> Combination:
+    if combination.network_operator is not None or not row.network_operators:
+        return combination
+    return Combination(
+        gpu_operator=combination.gpu_operator,
+        network_operator=row.network_operators[0],
+        driver=combination.driver,
+        kubernetes=combination.kubernetes,
+    )
+
+
+def _spelt(row: Row) -> str:
+    first, last = row.kubernetes or ("any", "any")
+    return (
+        f"GPU operator {' or '.join(row.gpu_operators)} with network operator {' or '.join(row.network_operators)}, "
+        f"driver {row.drivers[0]} and Kubernetes {first} to {last}"
+    )
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return _numbers(version)[:2]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split("."))

@@ -1,0 +1,203 @@
+"""What all health checks have in common: a pod on each node that marks it, measures, and reports.
+
+The measuring container has the GPUs and no access to the cluster; the two others have the account and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Final
+
+from components import names
+from components.health.reporter import (
+    ACCOUNT,
+    CHECKS,
+    NAMESPACE,
+    QUEUE_LABEL,
+    QUEUE_VALUES,
+    TAINT_VALUE,
+    TAINTS,
+    report_annotation,
+    state_label,
+)
+from components.kubernetes.manifests import Document
+from components.nodes.placement import GPU_TOLERATION
+from components.queueing.operators import Resources
+from components.workloads.jobs import (
+    FILES,
+    WORKLOAD_LABEL,
+    Container,
+    NodePods,
+    Volume,
+    config_map,
+    container,
+    digest,
+    files,
+    headless_service,
+    indexed_job,
+    placed,
+    shared_memory,
+    volumes,
+)
+
+SCRIPT: Final = "node_report.py"
+SETTINGS: Final = "report.json"
+RESULTS: Final = "/results"
+OUTPUT: Final = f"{RESULTS}/output.txt"
+EXIT_CODE: Final = f"{RESULTS}/exit-code"
+RESOURCES: Final = Resources(cpu_request="100m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
+_ACCOUNT_FOLDER: Final = "/var/run/secrets/mlbatch"
+_USER: Final = 65532
+EFFECTS: Final = tuple(QUEUE_VALUES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateArgs:
+    """What a verdict does to a node.
+
+    effect: of a failed node's taint: NoSchedule keeps new pods away; NoExecute also ends all pods there that do not
+        tolerate it, those of GPU operators among them.
+    report_to_queues: give a failed node the label that AppWrapper and the slack controller watch as well.
+    """
+
+    effect: str = "NoSchedule"
+    report_to_queues: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse an effect that there is not; raises ValueError."""
+        if self.effect not in EFFECTS:
+            raise ValueError(f"{self.effect} is none of {', '.join(EFFECTS)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckArgs:
+    """How a check is run.
+
+    trigger: any text; another one runs the check anew. gate: None to measure and print only, without touching nodes.
+    python_image: with Python 3.11 or later, for the reporter.
+    """
+
+    pods: NodePods
+    trigger: str
+    gate: GateArgs | None = None
+    python_image: str
+    resources: Resources = field(default=RESOURCES)
+
+
+def report_settings(check: str, args: CheckArgs, judged: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the reporter's settings; judged: how the output is judged."""
+    gate = args.gate
+    taint = {"key": TAINTS[check], "value": TAINT_VALUE, "effect": gate.effect} if gate else None
+    queues = {"key": QUEUE_LABEL, "value": QUEUE_VALUES[gate.effect]} if gate and gate.report_to_queues else None
+    return {
+        "check": check,
+        "output": OUTPUT,
+        "exitCode": EXIT_CODE,
+        "trigger": args.trigger,
+        "write": gate is not None,
+        "label": state_label(check),
+        "annotation": report_annotation(check),
+        "failLabels": [state_label(other) for other in CHECKS],
+        "taint": taint,
+        "queueLabel": queues,
+        **judged,
+    }
+
+
+def documents(
+    check: str,
+    args: CheckArgs,
+    measure: Container,
+    *,
+    judged: Mapping[str, Any],
+    data: Mapping[str, str],
+    extra: Sequence[Volume] = (),
+) -> list[Document]:
+    """Return a check's objects: files, Service and Job.
+
+    measure: the measuring container, which leaves OUTPUT and EXIT_CODE behind and always succeeds; without its common
+    volumes. data: files of its own. extra: volumes of its own.
+    """
+    script = resources.files("components.health").joinpath(SCRIPT).read_text()
+    every = {**data, SCRIPT: script, SETTINGS: json.dumps(report_settings(check, args, judged), indent=2)}
+    job = indexed_job(check, args.pods, _pod(check, args, measure, extra), annotations=digest(every))
+    # One node's failure must not end the others' checks.
+    job["spec"] |= {"backoffLimitPerIndex": 0, "maxFailedIndexes": args.pods.nodes}
+    del job["spec"]["backoffLimit"]
+    return [
+        config_map(f"{check}-files", NAMESPACE, every),
+        placed(headless_service(check), NAMESPACE),
+        placed(job, NAMESPACE),
+    ]
+
+
+def results() -> Volume:
+    """Return the volume on which the measuring container leaves its output."""
+    return Volume(name="results", path=RESULTS, source={"emptyDir": {"sizeLimit": "64Mi"}})
+
+
+def _pod(check: str, args: CheckArgs, measure: Container, extra: Sequence[Volume]) -> Document:
+    own = (files(f"{check}-files", FILES), results())
+    measuring = Container(
+        name=measure.name,
+        command=measure.command,
+        variables=measure.variables,
+        volumes=(*own, *extra),
+        ports=measure.ports,
+        working_directory=measure.working_directory,
+    )
+    writes = args.gate is not None
+    credentials = _credentials() if writes else ()
+    mounted = (shared_memory(args.pods.shared_memory), *own, *extra, *credentials)
+    before = [_reporter("mark", args, (*own, *credentials))] if writes else []
+    spec: Document = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 5,
+        "automountServiceAccountToken": False,
+        # A node that failed is checked again, which is how its taint goes.
+        "tolerations": [dict(GPU_TOLERATION), *({"key": taint, "operator": "Exists"} for taint in TAINTS.values())],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_elsewhere(check)]}},
+        "initContainers": [*before, container(args.pods, measuring)],
+        "containers": [_reporter("report", args, (*own, *credentials))],
+        "volumes": volumes(mounted),
+    }
+    if writes:
+        spec["serviceAccountName"] = ACCOUNT
+    return spec
+
+
+def _elsewhere(check: str) -> Document:
+    return {"labelSelector": {"matchLabels": {WORKLOAD_LABEL: check}}, "topologyKey": names.HOST}
+
+
+def _reporter(step: str, args: CheckArgs, mounted: Sequence[Volume]) -> Document:
+    return {
+        "name": step,
+        "image": args.python_image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python", f"{FILES}/{SCRIPT}", f"{FILES}/{SETTINGS}", step],
+        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "resources": args.resources.body(),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [item.mount() for item in mounted],
+    }
+
+
+def _credentials() -> tuple[Volume, ...]:
+    """Return the account's token, bound to the pod and so to its node, for the containers that mount it."""
+    sources = [
+        {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    ]
+    projected = {"projected": {"defaultMode": 0o444, "sources": sources}}
+    return (Volume(name="account", path=_ACCOUNT_FOLDER, source=projected, read_only=True),)

@@ -1,0 +1,106 @@
+"""NCCL's all-reduce as a gate: a node, or all nodes together, must reach the bandwidth of its machine type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.health.baselines import Floor, Scope
+from components.health.check_job import EXIT_CODE, OUTPUT, CheckArgs, documents
+from components.health.reporter import NCCL_GATE
+from components.kubernetes.manifests import Document
+from components.workloads import mpi, nccl
+from components.workloads.fabric import topology
+from components.workloads.jobs import Container, register
+
+SHARED_MEMORY: Final = "8Gi"
+CHECKS_TEST: Final = "/opt/nccl-tests/build/all_reduce_perf"
+CHECKS_TOPOLOGY: Final = "/azure-nhc/topofiles/ndv5-topo.xml"
+"""In the image of Azure's node health checks, which has no ssh server: it can test single nodes."""
+_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NcclGateArgs:
+    """What to measure.
+
+    scope: NODE tests each node by itself, over NVLink, with the image of the node health checks; FABRIC tests all nodes
+        together, over InfiniBand, with the image of the all-reduce test (see `workloads.nccl`), and needs two of them.
+    floor: what must be reached.
+    """
+
+    check: CheckArgs
+    scope: Scope = Scope.NODE
+    floor: Floor
+
+
+class NcclGate(pulumi.ComponentResource):
+    """Run the test once for each value of the trigger and judge it: a test that did not measure has not passed."""
+
+    def __init__(self, name: str, args: NcclGateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:health:NcclGate", name, None, opts)
+        register(self, name, job_documents(args))
+        self.register_outputs({})
+
+
+def job_documents(args: NcclGateArgs) -> list[Document]:
+    """Return the objects of the gate; raises ValueError when the fabric is to be tested with a single node."""
+    pods = args.check.pods
+    together = args.scope is Scope.FABRIC
+    if together and pods.nodes < 2:
+        raise ValueError("one node has no fabric to test")
+    ranks = pods.gpus * (pods.nodes if together else 1)
+    command = test_command(args, ranks)
+    data = mpi.index_files(
+        NCCL_GATE,
+        nodes=pods.nodes if together else 1,
+        slots=pods.gpus,
+        command=command,
+        output=OUTPUT,
+    )
+    run = " ".join(mpi.index_command()) if together else _single(command)
+    measure = Container(
+        name="measure",
+        command=["/bin/bash", "-c", f"{run}\necho $? > {EXIT_CODE}\n"],
+        variables=environment(args),
+        volumes=(),
+        ports=mpi.PORTS if together else {},
+    )
+    floor = args.floor
+    judged = {"kind": "nccl", "ranks": ranks, "bytes": size_bytes(floor.size), "warn": floor.warn, "fail": floor.fail}
+    return documents(NCCL_GATE, args.check, measure, judged=judged, data=data if together else {})
+
+
+def environment(args: NcclGateArgs) -> Mapping[str, str]:
+    """Return the variables beyond the fabric's."""
+    fabric = args.check.pods.fabric
+    path = nccl.TOPOLOGY if args.scope is Scope.FABRIC else CHECKS_TOPOLOGY
+    return {"NCCL_DEBUG": "WARN", **topology(path, fabric)}
+
+
+def test_command(args: NcclGateArgs, ranks: int) -> list[str]:
+    """Return the mpirun command: one size, results checked."""
+    pods, size = args.check.pods, args.floor.size
+    test = nccl.TEST if args.scope is Scope.FABRIC else CHECKS_TEST
+    return mpi.mpirun(
+        processes=ranks,
+        per_node=pods.gpus,
+        exported=("LD_LIBRARY_PATH", *pods.fabric.variables, *environment(args)),
+        options=("--bind-to", "numa", "-mca", "coll_hcoll_enable", "0"),
+        program=(test, "-b", size, "-e", size, "-f", "2", "-g", "1", "-c", "1"),
+    )
+
+
+def size_bytes(size: str) -> int:
+    """Return a message size of nccl-tests, such as 16G, in bytes; raises ValueError when it is none."""
+    number, unit = (size[:-1], _UNITS[size[-1]]) if size[-1:] in _UNITS else (size, 1)
+    return int(number) * unit
+
+
+def _single(command: list[str]) -> str:
+    """Return the shell's line for one node: the image has no Python, and needs no host file."""
+    words = " ".join(f"'{word}'" for word in command if word != "--hostfile")
+    return f"{words} > {OUTPUT} 2>&1"

@@ -1,0 +1,90 @@
+"""Azure's node health checks, run on demand on each GPU node: hardware, GPUs, NVLink, InfiniBand.
+
+Sources: Azure/azurehpc-health-checks, for the checks; edwardsp/ai-on-aks, examples/healthcheck and examples/aksnhc,
+for running them as a Job and for the taint. The image is upstream's own, of a fixed version, with a configuration of
+ours; before anything is measured, the job looks whether the image reads the arguments in the order in which it is given
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.health.baselines import NodeBaseline, checks, configuration
+from components.health.check_job import EXIT_CODE, OUTPUT, CheckArgs, documents
+from components.health.reporter import NODE_CHECK
+from components.kubernetes.manifests import Document
+from components.workloads.jobs import FILES, Container, Volume, register
+
+SHARED_MEMORY: Final = "128Gi"
+TIMEOUT_SECONDS: Final = 900
+"""For all checks of a node together, most of it all-reduce and InfiniBand; upstream's 500 end at the first failure."""
+_CONFIGURATION: Final = "aznhc.conf"
+_ROOT: Final = "/azure-nhc"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCheckArgs:
+    """What to check.
+
+    kernel_log: mount the host's /var/log/syslog, read only, for the checks that look for GPU and link errors there;
+        nodes without that file (Azure Linux) would keep the pods from starting. Without it those checks are left out.
+    """
+
+    check: CheckArgs
+    baseline: NodeBaseline
+    kernel_log: bool = True
+
+
+class NodeCheck(pulumi.ComponentResource):
+    """Run the checks once for each value of the trigger, on as many nodes as the job has pods.
+
+    A pod takes a whole node, and waits for one that is idle until the job's deadline. It goes past the queues.
+    """
+
+    def __init__(self, name: str, args: NodeCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:health:NodeCheck", name, None, opts)
+        register(self, name, job_documents(args))
+        self.register_outputs({})
+
+
+def job_documents(args: NodeCheckArgs) -> list[Document]:
+    """Return the objects of the check."""
+    measure = Container(
+        name="check",
+        command=["/bin/bash", "-c", script()],
+        variables={"AZ_NHC_ROOT": _ROOT},
+        volumes=(),
+        ports={},
+        working_directory=_ROOT,
+    )
+    source = {"hostPath": {"path": "/var/log/syslog", "type": "File"}}
+    log = Volume(name="kernel-log", path=f"{_ROOT}/syslog", source=source, read_only=True)
+    return documents(
+        NODE_CHECK,
+        args.check,
+        measure,
+        judged={"kind": "nhc", "expected": checks(args.baseline, kernel_log=args.kernel_log)},
+        data={_CONFIGURATION: configuration(args.baseline, kernel_log=args.kernel_log)},
+        extra=(log,) if args.kernel_log else (),
+    )
+
+
+def script() -> str:
+    """Return what the measuring container runs: all checks, each named in the log, also after one has failed."""
+    return f"""set -u
+exec > {OUTPUT} 2>&1
+if ! grep -q 'MESSAGE_SIZE=\\$3' /etc/nhc/scripts/azure_nccl_allreduce.nhc; then
+  echo "this image's check_nccl_allreduce takes its arguments in another order than the configuration gives them"
+  exit 0
+fi
+mkdir -p {_ROOT}/output
+timeout {TIMEOUT_SECONDS + 60} nhc -a -v DETACHED_MODE=0 CONFFILE={FILES}/{_CONFIGURATION} \\
+  LOGFILE={_ROOT}/output/aznhc.log TIMEOUT={TIMEOUT_SECONDS}
+code=$?
+cat {_ROOT}/output/aznhc.log
+echo "$code" > {EXIT_CODE}
+"""

@@ -1,0 +1,1 @@
+"""Programs that run on every node of a pool; standard library only."""

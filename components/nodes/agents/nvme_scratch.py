@@ -1,0 +1,240 @@
+"""Makes one scratch file system of a node's local NVMe disks, and labels the node while it is really mounted.
+
+Local are the disks whose model is "Microsoft NVMe Direct Disk" or its v2; the disk of the operating system and remote
+disks have other models (Azure/azure-vm-utils, `azure-nvme-id`). Several become one RAID 0.
+
+Every round looks at the node as it is. Mounted from these disks: label. Not mounted: take the label away, then bring
+back the array that is there, or make one of blank disks, then the file system, then mount. What is on a disk and was
+not put there by this program stays as it is: the round fails and the node gets no label.
+
+After a reboot the mount is gone while its folder is still there, on the disk of the operating system. A job that starts
+before this program is kept from filling that disk: the folder is immutable while nothing is mounted on it.
+
+All commands are the node's own, run in its mount namespace: AKS's Ubuntu images have mdadm and e2fsprogs, which
+Azure/ai-infrastructure-on-azure uses in the same way.
+
+Usage: python -m components.nodes.agents.nvme_scratch FOLDER FILESYSTEM, with $NODE_NAME set; in a privileged pod that
+shares the node's process ids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.nodes.agents import node
+
+LABEL = "mlbatch/nvme-scratch"
+READY = "ready"
+PORT = 8082
+PERIOD_SECONDS = 60.0
+
+MODEL = re.compile(r"Microsoft NVMe Direct Disk( v2)?")
+ARRAY = "/dev/md/mlbatch-scratch"
+ARRAY_NAME = "mlbatch-scratch"
+CHUNK_KIB = 512
+BLOCK_BYTES = 4096
+COMMAND_SECONDS = 600
+_MEMBER = "linux_raid_member"
+
+
+class ScratchError(OSError):
+    """The disks cannot be used as they are; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A command's exit status and what it printed."""
+
+    status: int
+    text: str
+
+
+Run = Callable[[Sequence[str]], Answer]
+"""Runs a command on the node."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A block device as lsblk has it. children: what is made of it, partitions and arrays."""
+
+    path: str
+    kind: str
+    model: str
+    filesystem: str
+    mounts: tuple[str, ...]
+    children: tuple[Device, ...]
+
+    @classmethod
+    def read(cls, entry: dict[str, Any]) -> Device:
+        """Return a device of lsblk's JSON."""
+        mounts = tuple(mount for mount in entry.get("mountpoints") or () if mount)
+        return cls(
+            path=entry["path"],
+            kind=entry["type"],
+            model=(entry.get("model") or "").strip(),
+            filesystem=entry.get("fstype") or "",
+            mounts=mounts,
+            children=tuple(cls.read(child) for child in entry.get("children", ())),
+        )
+
+
+def local_disks(listing: str) -> list[Device]:
+    """Return the local NVMe disks of lsblk's JSON, without those with partitions: an operating system may be there."""
+    devices = [Device.read(entry) for entry in json.loads(listing)["blockdevices"]]
+    return [
+        device
+        for device in devices
+        if device.kind == "disk"
+        and MODEL.fullmatch(device.model)
+        and not any(child.kind == "part" for child in device.children)
+    ]
+
+
+def array_of(disks: Sequence[Device]) -> Device | None:
+    """Return the array that is made of these disks, None when there is none.
+
+    Raises ScratchError when only some of them belong to one, or to different ones. Linux names an array that it finds
+    at boot by itself (/dev/md127), so its members tell it, not its name.
+    """
+    arrays = {child.path: child for disk in disks for child in disk.children}
+    missing = [disk.path for disk in disks if not disk.children]
+    if len(arrays) > 1 or (arrays and missing):
+        raise ScratchError(f"the local disks are not one array: {sorted(arrays)}, and without one: {missing}")
+    return next(iter(arrays.values()), None)
+
+
+class Scratch:
+    """The scratch file system of this node. folder: where it is mounted. filesystem: ext4 or xfs."""
+
+    def __init__(self, run: Run, folder: str, filesystem: str) -> None:
+        self._run, self._folder, self._filesystem = run, folder, filesystem
+
+    def is_mounted(self) -> bool:
+        """Whether the folder is a mount of the local disks; raises ScratchError when it is one of something else."""
+        answer = self._run(["findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", self._folder])
+        if answer.status != 0:
+            return False
+        disks = self._disks()
+        source, own = answer.text.strip(), self._device(disks)
+        if own is None or self._real(source) != own.path:
+            raise ScratchError(f"{self._folder} is mounted from {source}, which is not made of the local disks")
+        return True
+
+    def mount(self) -> None:
+        """Mount the local disks, making array and file system where there is none. Raises ScratchError."""
+        self._protect()
+        device = self._device(self._disks()) or self._array()
+        if device.mounts:
+            raise ScratchError(f"{device.path} is mounted at {', '.join(device.mounts)} already")
+        if not device.filesystem:
+            self._format(device)
+        elif device.filesystem != self._filesystem:
+            raise ScratchError(f"{device.path} has a file system {device.filesystem}, not {self._filesystem}")
+        self._do("mount", "--options", "noatime,discard", device.path, self._folder)
+        self._do("chmod", "1777", self._folder)
+
+    def _disks(self) -> list[Device]:
+        columns = "PATH,TYPE,MODEL,FSTYPE,MOUNTPOINTS"
+        disks = local_disks(self._do("lsblk", "--json", "--output", columns))
+        if not disks:
+            raise ScratchError("this node has no local NVMe disk")
+        return disks
+
+    def _device(self, disks: Sequence[Device]) -> Device | None:
+        """Return what the file system is on: the array of several disks if there is one, or the one disk."""
+        return disks[0] if len(disks) == 1 else array_of(disks)
+
+    def _array(self) -> Device:
+        disks = self._disks()
+        paths = [disk.path for disk in disks]
+        foreign = {disk.path: disk.filesystem for disk in disks if disk.filesystem not in ("", _MEMBER)}
+        members = [disk.path for disk in disks if disk.filesystem == _MEMBER]
+        if foreign:
+            raise ScratchError(f"there is something on the local disks already: {foreign}")
+        if members == paths:
+            self._do("mdadm", "--assemble", "--run", ARRAY, *paths)
+        elif members:
+            raise ScratchError(f"only {members} of {paths} are of an array: a disk was replaced, so its data is lost")
+        else:
+            options = ("--run", "--level=0", f"--chunk={CHUNK_KIB}K", f"--name={ARRAY_NAME}", "--homehost=any")
+            self._do("mdadm", "--create", ARRAY, *options, f"--raid-devices={len(paths)}", *paths)
+        self._do("udevadm", "settle", "--timeout=60")
+        array = array_of(self._disks())
+        if array is None:
+            raise ScratchError(f"mdadm has made no array of {paths}")
+        return array
+
+    def _format(self, device: Device) -> None:
+        count = len(self._disks())
+        if self._filesystem == "xfs":
+            geometry = ["-d", f"su={CHUNK_KIB}k,sw={count}"] if count > 1 else []
+            self._do("mkfs.xfs", *geometry, device.path)
+            return
+        stride = CHUNK_KIB * 1024 // BLOCK_BYTES
+        geometry = ["-E", f"stride={stride},stripe-width={stride * count}"] if count > 1 else []
+        self._do("mkfs.ext4", "-q", "-m", "0", "-b", str(BLOCK_BYTES), *geometry, device.path)
+
+    def _protect(self) -> None:
+        """Make the bare folder one that nobody can write to; a mount on top of it is not affected."""
+        self._do("mkdir", "--parents", self._folder)
+        self._do("chattr", "+i", self._folder)
+        if left := self._do("ls", "--almost-all", self._folder).split():
+            node.log.warning("on the operating system's disk, under the mount, there are still: %s", ", ".join(left))
+
+    def _real(self, path: str) -> str:
+        return self._do("readlink", "--canonicalize", path).strip()
+
+    def _do(self, *command: str) -> str:
+        answer = self._run(command)
+        if answer.status != 0:
+            raise ScratchError(f"`{' '.join(command)}` ended with {answer.status}: {answer.text.strip()[-500:]}")
+        return answer.text
+
+
+def round_of(scratch: Scratch, own: node.Node) -> bool:
+    """Bring disks and label together once; return whether the scratch space can be used.
+
+    The label goes before anything is repaired, also when the repair fails.
+    """
+    try:
+        mounted = scratch.is_mounted()
+    except ScratchError:
+        _label(own, None)
+        raise
+    if not mounted:
+        _label(own, None)
+        scratch.mount()
+        mounted = scratch.is_mounted()
+    _label(own, READY if mounted else None)
+    return mounted
+
+
+def _label(own: node.Node, value: str | None) -> None:
+    if own.labels().get(LABEL) != value:
+        own.label({LABEL: value})
+
+
+def on_the_node(command: Sequence[str]) -> Answer:
+    """Run a command with the node's programs, files and mounts."""
+    inside = ["nsenter", "--target", "1", "--mount", "--", *command]
+    try:
+        done = subprocess.run(inside, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ScratchError(f"`{' '.join(command)}` took longer than {COMMAND_SECONDS} s") from error
+    return Answer(done.returncode, done.stdout if done.returncode == 0 else done.stderr)
+
+
+def main(folder: str, filesystem: str) -> None:
+    """Keep the scratch space of this node mounted, and its label true."""
+    scratch, own = Scratch(on_the_node, folder, filesystem), node.Node.own()
+    node.run(lambda: round_of(scratch, own), PERIOD_SECONDS, PORT)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,105 @@
+"""Node Feature Discovery: labels nodes with the hardware that NVIDIA's operators look for.
+
+Installed by itself, once, because both operators use it (edwardsp/ai-on-aks, readme.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.artefacts import LocatedChart
+from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.manifests import Document, Manifest
+from components.nodes.placement import GPU_NODES, GPU_TOLERATION, SYSTEM_NODES
+
+OPERATOR_NAMESPACE: Final = "nvidia-operator"
+"""The one namespace of feature discovery and both operators (edwardsp/ai-on-aks)."""
+NIC_LABEL: Final = "feature.node.kubernetes.io/pci-15b3.present"
+"""The node has a PCI device of Mellanox; a node whose GPUs are to be found has `pci-10de.present`."""
+
+_PCI_CLASSES: Final = ("02", "03", "0200", "0207")
+"""Network and display controllers, Ethernet and InfiniBand. Texts: a number 2 would name no class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivilegedNamespaceArgs:
+    """namespace: its name."""
+
+    namespace: str
+
+
+class PrivilegedNamespace(pulumi.ComponentResource):
+    """A namespace whose pods may be privileged and mount the node's folders, as driver installers have to.
+
+    Where Pod Security Admission is enforced, such pods are refused without its labels. Gives nobody a right to create
+    pods there.
+    """
+
+    namespace: pulumi.Output[str]
+    """The name, known once the namespace exists."""
+
+    def __init__(self, name: str, args: PrivilegedNamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:PrivilegedNamespace", name, None, opts)
+        namespace = Manifest(args.namespace, privileged_namespace(args.namespace), pulumi.ResourceOptions(parent=self))
+        self.namespace = namespace.object_name
+        self.register_outputs({"namespace": self.namespace})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureDiscoveryArgs:
+    """chart: node-feature-discovery. namespace: must exist. tolerations: of the worker, which runs on GPU nodes."""
+
+    chart: LocatedChart
+    namespace: pulumi.Input[str]
+    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
+
+
+class FeatureDiscovery(pulumi.ComponentResource):
+    """Run feature discovery: its master beside the other services, its worker on GPU nodes only.
+
+    Labels by vendor alone, `pci-15b3.present`: the network operator does not know the form with class and vendor.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these for its labels and its kinds (NodeFeature, NodeFeatureRule)."""
+
+    def __init__(self, name: str, args: FeatureDiscoveryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:FeatureDiscovery", name, None, opts)
+        chart = Chart(
+            name,
+            ChartArgs(
+                chart=args.chart,
+                namespace=args.namespace,
+                release="node-feature-discovery",
+                values=feature_discovery_values(args.tolerations),
+            ),
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.ready = chart.ready
+        self.register_outputs({})
+
+
+def privileged_namespace(name: str) -> Document:
+    """Return a namespace whose pods no Pod Security Standard restrains."""
+    modes = ("enforce", "audit", "warn")
+    labels = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in modes}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def feature_discovery_values(tolerations: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:
+    """Return the chart's values (kubernetes-sigs/node-feature-discovery, deployment/helm)."""
+    return {
+        "master": {"nodeSelector": dict(SYSTEM_NODES)},
+        "gc": {"nodeSelector": dict(SYSTEM_NODES)},
+        "worker": {
+            "nodeSelector": dict(GPU_NODES),
+            "tolerations": [dict(toleration) for toleration in tolerations],
+            "config": {
+                "sources": {"pci": {"deviceClassWhitelist": list(_PCI_CLASSES), "deviceLabelFields": ["vendor"]}}
+            },
+        },
+    }

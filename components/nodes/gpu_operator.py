@@ -1,0 +1,103 @@
+"""NVIDIA's GPU operator: driver, container toolkit, device plugin and metrics of the GPU nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.artefacts import LocatedChart
+from components.kubernetes.charts import Chart, ChartArgs
+from components.nodes.placement import GPU_TOLERATION, SYSTEM_NODES
+from components.observability.metrics import DCGM_FIELDS
+
+_METRICS: Final = "mlbatch-dcgm-metrics"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuOperatorArgs:
+    """What to install.
+
+    chart: gpu-operator. namespace: must exist and allow privileged pods.
+    driver_version: of the NVIDIA driver; None for the one that the chart's version comes with.
+    rdma: build the driver for GPUDirect RDMA. Its pods then wait for the network operator's InfiniBand driver on nodes
+        that have such ports.
+    drain: let an upgrade of the driver delete the pods that use a node's GPUs. Off, a node keeps its driver until its
+        driver pod is deleted: a running job is not ended by a change of version.
+    monitor_labels: labels by which a Prometheus finds the GPU metrics; None for no ServiceMonitor. Its kind has to
+        exist first: without it the operator does not get ready.
+    tolerations: of everything that runs on GPU nodes.
+    """
+
+    chart: LocatedChart
+    namespace: pulumi.Input[str]
+    driver_version: str | None = None
+    rdma: bool = True
+    drain: bool = False
+    monitor_labels: Mapping[str, str] | None = None
+    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
+
+
+class GpuOperator(pulumi.ComponentResource):
+    """Install the operator, which then prepares each GPU node by itself.
+
+    Node Feature Discovery must run, and with RDMA the network operator's policy has to be ready: in the other order the
+    driver's pods wait for symbols that nobody provides. The nodes must come without a driver of AKS's own. Ready means
+    that the operator runs; a node's GPUs can be asked for some minutes later.
+    """
+
+    ready: Sequence[pulumi.Resource]
+
+    def __init__(self, name: str, args: GpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:GpuOperator", name, None, opts)
+        chart = Chart(
+            name,
+            ChartArgs(
+                chart=args.chart, namespace=args.namespace, release="gpu-operator", values=gpu_operator_values(args)
+            ),
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.ready = chart.ready
+        self.register_outputs({})
+
+
+def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
+    """Return the chart's values (NVIDIA/gpu-operator, deployments/gpu-operator/values.yaml).
+
+    Off: partitioned GPUs and what belongs to virtual machines, as in Azure/aks-rdma-infiniband. The metrics are listed
+    by ourselves, because the exporter's own list has no ECC errors.
+    """
+    driver: dict[str, Any] = {
+        "enabled": True,
+        "rdma": {"enabled": args.rdma, "useHostMofed": False},
+        "upgradePolicy": {"autoUpgrade": args.drain},
+    }
+    if args.driver_version is not None:
+        driver["version"] = args.driver_version
+    monitor: dict[str, Any] = {"enabled": args.monitor_labels is not None}
+    if args.monitor_labels is not None:
+        monitor["additionalLabels"] = dict(args.monitor_labels)
+    return {
+        "nfd": {"enabled": False},
+        "operator": {"nodeSelector": dict(SYSTEM_NODES)},
+        "daemonsets": {"tolerations": [dict(toleration) for toleration in args.tolerations]},
+        "driver": driver,
+        "toolkit": {"enabled": True},
+        "dcgmExporter": {
+            "enabled": True,
+            "config": {"name": _METRICS, "create": True, "data": dcgm_metrics()},
+            "serviceMonitor": monitor,
+        },
+        "migManager": {"enabled": False},
+        "sandboxWorkloads": {"enabled": False},
+        "vgpuDeviceManager": {"enabled": False},
+        "vfioManager": {"enabled": False},
+        "sandboxDevicePlugin": {"enabled": False},
+    }
+
+
+def dcgm_metrics() -> str:
+    """Return the exporter's list of metrics: field, Prometheus type and help on each line."""
+    return "".join(f"{field.name}, {field.kind}, {field.help}\n" for field in DCGM_FIELDS)

@@ -1,0 +1,190 @@
+"""NVIDIA's network operator: the InfiniBand driver of the nodes, and the device plugin that offers the ports.
+
+The chart installs the operator alone. Up to 24.7 its values also described the driver and the plugins; from 24.10 on
+they are ignored without a word, and no node would offer a port. The NicClusterPolicy that says it all is therefore an
+object of this program (Mellanox/network-operator, deployment/network-operator/values.yaml; Azure/aks-rdma-infiniband,
+configs/nicclusterpolicy).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.artefacts import LocatedChart
+from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.manifests import Document, Manifest
+from components.nodes.feature_discovery import NIC_LABEL
+from components.nodes.placement import GPU_TOLERATION, SYSTEM_NODES
+
+POLICY: Final = "nic-cluster-policy"
+"""The one name that the operator accepts (controllers/nicclusterpolicy_controller.go)."""
+
+SHARED_DEVICES: Final = "rdma/rdma_shared_device_a"
+"""What the shared device plugin offers instead of `nvidia.com/mlnxnics`, named as the chart had it up to 24.7."""
+
+_MELLANOX: Final = "15b3"
+_SHARED_PODS: Final = 63
+"""How many pods of a node may hold the shared devices at once (the chart's default up to 24.7)."""
+_READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
+
+
+class DevicePlugin(StrEnum):
+    """How a pod gets at the InfiniBand ports.
+
+    sriov: each port is a device, `nvidia.com/mlnxnics`, that one pod holds. On AKS the ports are virtual functions
+        already, eight on each NDv5 node.
+    shared: every pod that asks for one of `rdma/rdma_shared_device_a` gets all ports. Gives up that a pod's ports are
+        its own, and with it a quota for them.
+    """
+
+    SRIOV = "sriov"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NicImages:
+    """The images a NicClusterPolicy names, as they are pulled: `<registry path>/<name>:<tag>`."""
+
+    driver: str
+    sriov_plugin: str
+    shared_plugin: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOperatorArgs:
+    """What to install.
+
+    chart: network-operator, 24.10 or later. images: those that its version was released with.
+    namespace: must exist and allow privileged pods.
+    device_plugin: one, for both would offer the same ports.
+    wait: wait for the policy to be ready, for `wait_seconds` at most; the driver is compiled on each node. Without a
+        node that has such a port a policy never gets ready, so a pool of none must not be waited for.
+    drain: let an upgrade of the driver evict the pods of a node first, one node at a time. Off, a node keeps its driver
+        until its driver pod is deleted: a running job is not ended by a change of version.
+    tolerations: of driver and plugins. The operator leaves out nodes whose taints are not tolerated here.
+    """
+
+    chart: LocatedChart
+    images: NicImages
+    namespace: pulumi.Input[str]
+    device_plugin: DevicePlugin = DevicePlugin.SRIOV
+    wait: bool = True
+    wait_seconds: int = 1800
+    drain: bool = False
+    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
+
+
+class NetworkOperator(pulumi.ComponentResource):
+    """Install the operator and tell it what the nodes with InfiniBand ports get.
+
+    Node Feature Discovery must run: its label `pci-15b3.present` says which nodes these are. Does not set up secondary
+    networks, since jobs use the ports directly.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these for the ports, and for a GPU driver that is built against the InfiniBand driver."""
+
+    def __init__(self, name: str, args: NetworkOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:NetworkOperator", name, None, opts)
+        chart = Chart(
+            name,
+            ChartArgs(
+                chart=args.chart,
+                namespace=args.namespace,
+                release="network-operator",
+                values=network_operator_values(),
+            ),
+            pulumi.ResourceOptions(parent=self),
+        )
+        bound = pulumi.CustomTimeouts(create=f"{args.wait_seconds}s", update=f"{args.wait_seconds}s")
+        policy = Manifest(
+            f"{name}/{POLICY}",
+            nic_cluster_policy(args),
+            pulumi.ResourceOptions(parent=self, depends_on=chart.ready, custom_timeouts=bound),
+        )
+        self.ready = [policy]
+        self.register_outputs({})
+
+
+def network_operator_values() -> Mapping[str, Any]:
+    """Return the chart's values.
+
+    Feature discovery is installed by itself, and its label says as much as the chart's NodeFeatureRules would.
+    """
+    return {
+        "nfd": {"enabled": False, "deployNodeFeatureRules": False},
+        "sriovNetworkOperator": {"enabled": False},
+        "operator": {"nodeSelector": dict(SYSTEM_NODES)},
+    }
+
+
+def nic_cluster_policy(args: NetworkOperatorArgs) -> Document:
+    """Return the policy (mellanox.com/v1alpha1, api/v1alpha1/nicclusterpolicy_types.go)."""
+    metadata: dict[str, Any] = {"name": POLICY}
+    if args.wait:
+        metadata["annotations"] = dict(_READY)
+    has_port = {"matchExpressions": [{"key": NIC_LABEL, "operator": "In", "values": ["true"]}]}
+    return {
+        "apiVersion": "mellanox.com/v1alpha1",
+        "kind": "NicClusterPolicy",
+        "metadata": metadata,
+        "spec": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [has_port]}},
+            "tolerations": [dict(toleration) for toleration in args.tolerations],
+            "ofedDriver": _driver(args),
+            **_plugin(args),
+        },
+    }
+
+
+def resource(plugin: DevicePlugin) -> str:
+    """Return the resource that a pod asks for to get InfiniBand ports."""
+    return names.INFINIBAND if plugin is DevicePlugin.SRIOV else SHARED_DEVICES
+
+
+def _driver(args: NetworkOperatorArgs) -> Mapping[str, Any]:
+    return {
+        **_image(args.images.driver),
+        # Without it the in-box modules may win the race at boot (Mellanox/doca-driver-build, issue 52).
+        "env": [
+            {"name": "OFED_BLACKLIST_MODULES_FILE", "value": "/host/etc/modprobe.d/blacklist-ofed-modules.conf"},
+        ],
+        "forcePrecompiled": False,
+        "upgradePolicy": {
+            "autoUpgrade": args.drain,
+            "maxParallelUpgrades": 1,
+            "drain": {"enable": args.drain, "force": args.drain, "deleteEmptyDir": args.drain, "timeoutSeconds": 300},
+        },
+        "startupProbe": {"initialDelaySeconds": 10, "periodSeconds": 20},
+        "livenessProbe": {"initialDelaySeconds": 30, "periodSeconds": 30},
+        "readinessProbe": {"initialDelaySeconds": 10, "periodSeconds": 30},
+    }
+
+
+def _plugin(args: NetworkOperatorArgs) -> Mapping[str, Any]:
+    selectors: dict[str, Any] = {"vendors": [_MELLANOX], "linkTypes": ["infiniband"]}
+    if args.device_plugin is DevicePlugin.SRIOV:
+        prefix, _, name = names.INFINIBAND.partition("/")
+        port = {"resourcePrefix": prefix, "resourceName": name, "selectors": {**selectors, "isRdma": True}}
+        return {"sriovDevicePlugin": _configured(args.images.sriov_plugin, {"resourceList": [port]})}
+    _, _, name = SHARED_DEVICES.partition("/")
+    ports = {"resourceName": name, "rdmaHcaMax": _SHARED_PODS, "selectors": selectors}
+    return {"rdmaSharedDevicePlugin": _configured(args.images.shared_plugin, {"configList": [ports]})}
+
+
+def _configured(image: str, config: Mapping[str, Any]) -> Mapping[str, str]:
+    return {**_image(image), "config": json.dumps(config)}
+
+
+def _image(reference: str) -> Mapping[str, str]:
+    """Return a reference as the API takes it, in three parts."""
+    path, _, version = reference.rpartition(":")
+    repository, _, image = path.rpartition("/")
+    return {"repository": repository, "image": image, "version": version}

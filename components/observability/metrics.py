@@ -1,0 +1,76 @@
+"""The metrics that dashboards and alerts are made of, each with the place that defines it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A metric of NVIDIA's DCGM exporter: name, Prometheus type, and help, which must have no comma."""
+
+    name: str
+    kind: str
+    help: str
+
+
+DCGM_FIELDS: Final = (
+    Field(name="DCGM_FI_DEV_SM_CLOCK", kind="gauge", help="SM clock frequency (in MHz)."),
+    Field(name="DCGM_FI_DEV_GPU_TEMP", kind="gauge", help="GPU temperature (in C)."),
+    Field(name="DCGM_FI_DEV_MEMORY_TEMP", kind="gauge", help="Memory temperature (in C)."),
+    Field(name="DCGM_FI_DEV_POWER_USAGE", kind="gauge", help="Power draw (in W)."),
+    Field(name="DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", kind="counter", help="Energy used since boot (in mJ)."),
+    Field(name="DCGM_FI_DEV_PCIE_REPLAY_COUNTER", kind="counter", help="PCIe retries."),
+    Field(name="DCGM_FI_DEV_GPU_UTIL", kind="gauge", help="GPU utilization (in %)."),
+    Field(name="DCGM_FI_DEV_MEM_COPY_UTIL", kind="gauge", help="Memory utilization (in %)."),
+    Field(name="DCGM_FI_DEV_FB_FREE", kind="gauge", help="Framebuffer memory free (in MiB)."),
+    Field(name="DCGM_FI_DEV_FB_USED", kind="gauge", help="Framebuffer memory used (in MiB)."),
+    Field(name="DCGM_FI_DEV_XID_ERRORS", kind="gauge", help="The last XID error."),
+    Field(name="DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", kind="counter", help="Double-bit ECC errors since boot."),
+    Field(name="DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", kind="counter", help="Rows remapped for such errors."),
+    Field(name="DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", kind="counter", help="Rows remapped for correctable errors."),
+    Field(name="DCGM_FI_DEV_ROW_REMAP_FAILURE", kind="gauge", help="Whether remapping of rows has failed."),
+    Field(name="DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", kind="counter", help="NVLink bandwidth over all lanes."),
+    Field(name="DCGM_FI_DRIVER_VERSION", kind="label", help="Driver version."),
+    Field(name="DCGM_FI_PROF_GR_ENGINE_ACTIVE", kind="gauge", help="Ratio of time the graphics engine is active."),
+    Field(name="DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", kind="gauge", help="Ratio of cycles the tensor pipe is active."),
+    Field(name="DCGM_FI_PROF_DRAM_ACTIVE", kind="gauge", help="Ratio of cycles the memory interface is active."),
+    Field(name="DCGM_FI_PROF_PCIE_TX_BYTES", kind="gauge", help="Bytes sent over PCIe each second."),
+    Field(name="DCGM_FI_PROF_PCIE_RX_BYTES", kind="gauge", help="Bytes received over PCIe each second."),
+)
+"""What the GPU operator's exporter is told to export: names and types of `etc/dcp-metrics-included.csv` in
+NVIDIA/dcgm-exporter, its commented-out count of double-bit ECC errors among them."""
+
+KUEUE_METRICS: Final = (
+    "kueue_pending_workloads",
+    "kueue_admitted_workloads_total",
+    "kueue_admitted_active_workloads",
+    "kueue_admission_wait_time_seconds_bucket",
+    "kueue_evicted_workloads_total",
+    "kueue_cluster_queue_nominal_quota",
+    "kueue_cluster_queue_resource_usage",
+    "kueue_cluster_queue_lending_limit",
+    "kueue_cluster_queue_weighted_share",
+)
+"""Defined in kubernetes-sigs/kueue, pkg/metrics/metrics.go; those of resources need `enableClusterQueueResources`."""
+
+INFINIBAND_METRICS: Final = (
+    "node_infiniband_port_data_received_bytes_total",
+    "node_infiniband_port_data_transmitted_bytes_total",
+    "node_infiniband_port_transmit_wait_total",
+    "node_infiniband_link_downed_total",
+    "node_infiniband_symbol_error_total",
+    "node_infiniband_port_errors_received_total",
+    "node_infiniband_state_id",
+    "node_infiniband_rate_bytes_per_second",
+)
+"""Defined in prometheus/node_exporter, collector/infiniband_linux.go."""
+
+CLUSTER_METRICS: Final = ("kube_node_status_condition", "kube_node_status_allocatable", "kube_node_labels")
+"""Defined in kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md."""
+
+KNOWN: Final = frozenset(
+    {*(field.name for field in DCGM_FIELDS), *KUEUE_METRICS, *INFINIBAND_METRICS, *CLUSTER_METRICS}
+)
+"""Everything that a dashboard or an alert may ask for."""

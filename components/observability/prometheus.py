@@ -1,0 +1,212 @@
+"""Prometheus, Alertmanager and Grafana: the chart kube-prometheus-stack, set up for AKS.
+
+Nothing is reachable from outside of the cluster: `kubectl port-forward` is the way in.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.artefacts import LocatedChart
+from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.quantity import Quantity
+from components.nodes.placement import SYSTEM_NODES
+from components.queueing.operators import Resources
+
+NAMESPACE: Final = "monitoring"
+RELEASE: Final = "kube-prometheus-stack"
+MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
+"""Prometheus takes up the monitors and rules that carry this label, in every namespace (`serviceMonitorSelector`)."""
+
+_ADMIN_SECRET: Final = "grafana-admin"
+_UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
+"""Parts of the control plane that AKS runs out of sight. Watched nevertheless, they would be reported as down."""
+_EVERYWHERE: Final = {"operator": "Exists", "effect": "NoSchedule"}
+
+_KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
+"""Labels of the Service that Kueue's manifest has for its metrics; two others share the rest of its labels."""
+
+_OPERATOR: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="500m", memory_limit="512Mi")
+_ALERTMANAGER: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="200m", memory_limit="256Mi")
+_GRAFANA: Final = Resources(cpu_request="100m", memory_request="256Mi", cpu_limit="1", memory_limit="512Mi")
+_SIDECAR: Final = Resources(cpu_request="20m", memory_request="96Mi", cpu_limit="200m", memory_limit="192Mi")
+_STATE_METRICS: Final = Resources(cpu_request="50m", memory_request="128Mi", cpu_limit="500m", memory_limit="512Mi")
+_NODE_EXPORTER: Final = Resources(cpu_request="50m", memory_request="32Mi", cpu_limit="500m", memory_limit="128Mi")
+PROMETHEUS: Final = Resources(cpu_request="500m", memory_request="2Gi", cpu_limit="2", memory_limit="4Gi")
+"""Enough for some hundred GPUs, each with about 25 series a quarter of a minute."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitoringArgs:
+    """What to install.
+
+    chart: kube-prometheus-stack.
+    grafana_password: of Grafana's user admin; kept secret.
+    storage, storage_class: of Prometheus's volume. retention_days: how long metrics are kept; the oldest go earlier
+        when they fill nine tenths of the volume.
+    """
+
+    chart: LocatedChart
+    grafana_password: pulumi.Input[str]
+    storage: Quantity
+    storage_class: str
+    retention_days: int
+    resources: Resources = PROMETHEUS
+
+
+class Monitoring(pulumi.ComponentResource):
+    """Create the namespace and install the chart into it.
+
+    Custom resource definitions come with the chart and stay when it goes; Helm does not upgrade them. Alertmanager has
+    no receiver: alerts stand in its page until somebody configures a route.
+    """
+
+    namespace: pulumi.Output[str]
+    """Grafana's, where it looks for dashboards."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create monitors and rules."""
+
+    def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:observability:Monitoring", name, None, opts)
+        namespace = Manifest(NAMESPACE, monitoring_namespace(), pulumi.ResourceOptions(parent=self))
+        self.namespace = namespace.object_name
+        secret = Manifest(
+            f"{name}/{_ADMIN_SECRET}",
+            grafana_secret(self.namespace, args.grafana_password),
+            pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
+        )
+        chart = Chart(
+            name,
+            ChartArgs(chart=args.chart, namespace=self.namespace, release=RELEASE, values=monitoring_values(args)),
+            pulumi.ResourceOptions(parent=self, depends_on=[secret]),
+        )
+        self.ready = chart.ready
+        self.register_outputs({"namespace": self.namespace})
+
+
+class KueueMonitor(pulumi.ComponentResource):
+    """Have Prometheus read Kueue's metrics. Kueue and the kind ServiceMonitor must exist.
+
+    Kueue asks the API server whether the reader may get `/metrics`; the chart gives Prometheus's account that right.
+    """
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:observability:KueueMonitor", name, None, opts)
+        Manifest(f"{name}/ServiceMonitor", kueue_monitor(), pulumi.ResourceOptions(parent=self))
+        self.register_outputs({})
+
+
+def monitoring_namespace() -> Document:
+    """Return the namespace; node exporter's pods need the node's network and folders."""
+    labels = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+
+
+def grafana_secret(namespace: pulumi.Input[str], password: pulumi.Input[str]) -> Document:
+    """Return the Secret with the account of Grafana's administrator."""
+    encoded = pulumi.Output.secret(password).apply(_encoded)
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": _ADMIN_SECRET, "namespace": namespace},
+        "type": "Opaque",
+        "data": {"admin-user": _encoded("admin"), "admin-password": encoded},
+    }
+
+
+def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
+    """Return the chart's values (prometheus-community/helm-charts, charts/kube-prometheus-stack/values.yaml)."""
+    here = {"nodeSelector": dict(SYSTEM_NODES)}
+    return {
+        **{part: {"enabled": False} for part in _UNREACHABLE},
+        "prometheus": {
+            "service": {"type": "ClusterIP"},
+            "prometheusSpec": {
+                **here,
+                "retention": f"{args.retention_days}d",
+                "retentionSize": _retention_size(args.storage),
+                "resources": args.resources.body(),
+                "storageSpec": {"volumeClaimTemplate": {"spec": _claim(args)}},
+            },
+        },
+        "alertmanager": {
+            "service": {"type": "ClusterIP"},
+            "alertmanagerSpec": {**here, "resources": _ALERTMANAGER.body()},
+        },
+        "prometheusOperator": {
+            **here,
+            "resources": _OPERATOR.body(),
+            # The webhook only checks the syntax of rules, which are this program's; it would cost a hook that may
+            # change every webhook of the cluster. The operator's certificate is the webhook's.
+            "admissionWebhooks": {"enabled": False},
+            "tls": {"enabled": False},
+        },
+        "grafana": {
+            **here,
+            "adminUser": "admin",
+            "admin": {"existingSecret": _ADMIN_SECRET, "userKey": "admin-user", "passwordKey": "admin-password"},
+            "service": {"type": "ClusterIP"},
+            "ingress": {"enabled": False},
+            "resources": _GRAFANA.body(),
+            # By default the sidecar reads ConfigMaps and Secrets of all namespaces.
+            "rbac": {"namespaced": True},
+            "sidecar": {"resources": _SIDECAR.body(), "dashboards": {"searchNamespace": NAMESPACE}},
+            "grafana.ini": {
+                "analytics": {"check_for_updates": False, "reporting_enabled": False},
+                "users": {"allow_sign_up": False},
+                "auth.anonymous": {"enabled": False},
+            },
+        },
+        "kube-state-metrics": {**here, "resources": _STATE_METRICS.body()},
+        "prometheus-node-exporter": {"resources": _NODE_EXPORTER.body(), "tolerations": [dict(_EVERYWHERE)]},
+    }
+
+
+def kueue_monitor() -> Document:
+    """Return the monitor, as upstream's config/components/prometheus has it.
+
+    Kueue makes the certificate of this port itself, so nobody can vouch for it; the port is inside of the cluster.
+    """
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": "kueue-metrics", "namespace": names.SYSTEM_NAMESPACE, "labels": dict(MONITOR_LABELS)},
+        "spec": {
+            "selector": {"matchLabels": dict(_KUEUE_METRICS)},
+            "endpoints": [
+                {
+                    "port": "https",
+                    "path": "/metrics",
+                    "scheme": "https",
+                    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+                    "tlsConfig": {"insecureSkipVerify": True},
+                }
+            ],
+        },
+    }
+
+
+def _claim(args: MonitoringArgs) -> Mapping[str, Any]:
+    return {
+        "storageClassName": args.storage_class,
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": str(args.storage)}},
+    }
+
+
+def _retention_size(storage: Quantity) -> str:
+    """Return nine tenths of a volume, in Prometheus's unit: what is left is for the log of what was not yet sorted."""
+    mebibytes = storage.nano // 10**9 * 9 // 10 // 2**20
+    return f"{mebibytes}MB"
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,16 @@
+"""Passwords that nobody has to think up."""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_random as random
+
+
+def password(name: str, given: pulumi.Input[str] | None = None) -> pulumi.Output[str]:
+    """Return the password that the stack's secrets give, else one that is made once and kept as a secret of the stack.
+
+    A made one has 32 letters and digits. Ask for it with `pulumi stack output --show-secrets` where it is an output.
+    """
+    if given is not None:
+        return pulumi.Output.secret(given)
+    return pulumi.Output.secret(random.RandomPassword(name, length=32, special=False).result)

@@ -1,0 +1,151 @@
+"""Volcano: starts the pods of an MPI job together, outside of every team's quota.
+
+Kueue knows nothing of Volcano's jobs: the GPUs that they take are missing for the teams, whose quotas still promise
+them. Its jobs therefore never run in a team's namespace, and the quotas have to leave out what they need.
+
+Source of use, account and binding: edwardsp/ai-on-aks, which installs Volcano 1.7 from a branch. That release is out of
+support; the chart's versions and the Kubernetes versions they are made for stand in volcano-sh/volcano, README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import pulumi
+
+from components.artefacts import LocatedChart
+from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.manifests import Document, Manifest
+from components.queueing.operators import Resources
+from components.workloads.jobs import LAUNCHER_ACCOUNT
+
+NAMESPACE: Final = "volcano-system"
+QUEUE: Final = "workloads"
+RELEASE: Final = "volcano"
+RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="1Gi")
+_GROUP: Final = "rbac.authorization.k8s.io"
+
+NEWEST_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
+"""The newest Kubernetes version that each chart is made for. Source: volcano-sh/volcano, README.md, Kubernetes
+compatibility, where 1.7 is not listed any more."""
+
+
+class LauncherView(StrEnum):
+    """What the launchers of MPI jobs may read through the API."""
+
+    PODS = "pods"
+    ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolcanoArgs:
+    """What to install.
+
+    chart: of Volcano. image_registry: that its images come from.
+    namespace: of the jobs; must exist and be no team's; plain, as the chart's values are.
+    queue: that they are submitted to; its weight counts against other Volcano queues only.
+    launcher_view: PODS lets a job's launcher list the pods of its namespace. ALL binds Kubernetes' ClusterRole `view`,
+        as ai-on-aks does: the launcher then reads every object of the namespace but Secrets and roles.
+    """
+
+    chart: LocatedChart
+    image_registry: str = "docker.io"
+    namespace: str
+    queue: str = QUEUE
+    launcher_view: LauncherView = LauncherView.PODS
+    resources: Resources = RESOURCES
+
+
+class Volcano(pulumi.ComponentResource):
+    """Install Volcano into volcano-system, with one queue and the account of MPI launchers."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to submit Volcano jobs."""
+
+    def __init__(self, name: str, args: VolcanoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:scheduling:Volcano", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        system = Manifest(
+            f"{name}/Namespace",
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": NAMESPACE},
+            },
+            child,
+        )
+        chart = Chart(
+            name,
+            ChartArgs(chart=args.chart, namespace=system.object_name, release=RELEASE, values=values(args)),
+            child,
+        )
+        made = [
+            Manifest(f"{name}/Queue", queue(args.queue), pulumi.ResourceOptions(parent=self, depends_on=chart.ready))
+        ]
+        for document in launcher_access(args.namespace, args.launcher_view):
+            replaced = ["roleRef"] if document["kind"] == "RoleBinding" else None
+            options = pulumi.ResourceOptions(
+                parent=self, replace_on_changes=replaced, delete_before_replace=True if replaced else None
+            )
+            made.append(Manifest(f"{name}/{document['kind']}", document, options))
+        self.ready = [*chart.ready, *made]
+        self.register_outputs({"queue": args.queue})
+
+
+def values(args: VolcanoArgs) -> Mapping[str, Any]:
+    """Return the chart's values.
+
+    Its webhooks fail closed; they look at the jobs' namespace alone, so that a Volcano that is down stops no one else.
+    """
+    share = {key: dict(part) for key, part in args.resources.body().items()}
+    watched = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [args.namespace]}
+    return {
+        "basic": {"image_registry": args.image_registry, "image_pull_policy": "IfNotPresent"},
+        "custom": {
+            "admission_resources": share,
+            "controller_resources": share,
+            "scheduler_resources": share,
+            "webhooks_namespace_selector_expressions": [watched],
+        },
+    }
+
+
+def queue(name: str) -> Document:
+    """Return the queue of the jobs."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "reclaimable": True},
+    }
+
+
+def launcher_access(namespace: pulumi.Input[str], view: LauncherView) -> list[Document]:
+    """Return the account of MPI launchers and what it may do."""
+    account: Document = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": LAUNCHER_ACCOUNT, "namespace": namespace},
+    }
+    role: Document = {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "Role",
+        "metadata": {"name": LAUNCHER_ACCOUNT, "namespace": namespace},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}],
+    }
+    everything = view is LauncherView.ALL
+    binding: Document = {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "default-view" if everything else LAUNCHER_ACCOUNT, "namespace": namespace},
+        "roleRef": {
+            "apiGroup": _GROUP,
+            "kind": "ClusterRole" if everything else "Role",
+            "name": "view" if everything else LAUNCHER_ACCOUNT,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": LAUNCHER_ACCOUNT, "namespace": namespace}],
+    }
+    return [account, *([] if everything else [role]), binding]

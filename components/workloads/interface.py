@@ -1,0 +1,182 @@
+"""Web interfaces of the workloads: reached through a port-forward unless the cluster's owner decides otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import pulumi
+
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.queueing.operators import Resources
+from components.workloads.jobs import WORKLOAD_LABEL, Volume, volumes
+
+USER: Final = 1000
+RESOURCES: Final = Resources(cpu_request="250m", memory_request="512Mi", cpu_limit="2", memory_limit="4Gi")
+_INTERNAL: Final = {"service.beta.kubernetes.io/azure-load-balancer-internal": "true"}
+
+
+class Exposure(StrEnum):
+    """From where a Service can be reached."""
+
+    CLUSTER = "cluster"
+    INTERNAL = "internal"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How a Service is offered.
+
+    exposure: the cluster alone; or a load balancer in the virtual network; or one with a public address. Both carry
+    plain HTTP, so that what passes over them can be read on the way.
+    ranges: CIDR blocks that a load balancer takes connections from; needed with one.
+    """
+
+    exposure: Exposure = Exposure.CLUSTER
+    ranges: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a load balancer that is open to everybody; raises ValueError."""
+        if self.exposure is not Exposure.CLUSTER and not self.ranges:
+            raise ValueError("a load balancer needs the address ranges that may connect to it")
+
+
+def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, reach: Reach) -> Document:
+    """Return the Service of an interface."""
+    annotations = {**SKIP_AWAIT, **(_INTERNAL if reach.exposure is Exposure.INTERNAL else {})}
+    spec: Document = {
+        "type": "ClusterIP",
+        "selector": {WORKLOAD_LABEL: name},
+        "ports": [{"name": "http", "port": port, "targetPort": target, "protocol": "TCP"}],
+    }
+    if reach.exposure is not Exposure.CLUSTER:
+        spec |= {"type": "LoadBalancer", "loadBalancerSourceRanges": list(reach.ranges)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {WORKLOAD_LABEL: name},
+            "annotations": annotations,
+        },
+        "spec": spec,
+    }
+
+
+def volume_claim(
+    name: str, namespace: pulumi.Input[str], *, storage_class: str, size: str, mode: str = "ReadWriteMany"
+) -> Document:
+    """Return a claim; it is not waited for, as some classes bind it only when a pod uses it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace, "annotations": dict(SKIP_AWAIT)},
+        "spec": {
+            "accessModes": [mode],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": size}},
+        },
+    }
+
+
+def pod_security(user: int = USER) -> Document:
+    """Return the pod's security context: an ordinary user, whose group owns the volumes."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "fsGroup": user,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+CONTAINER_SECURITY: Final[Mapping[str, Any]] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewerArgs:
+    """An interface that shows the files of a volume.
+
+    namespace: that of the volume's claim. image: has the command. port: that the command listens on.
+    """
+
+    namespace: pulumi.Input[str]
+    image: pulumi.Input[str]
+    command: Sequence[str]
+    volumes: Sequence[Volume]
+    port: int
+    resources: Resources = RESOURCES
+
+
+def viewer(name: str, args: ViewerArgs) -> list[Document]:
+    """Return an interface's Deployment and Service."""
+    container: Document = {
+        "name": name,
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(args.command),
+        "env": [{"name": "HOME", "value": "/tmp"}],
+        "ports": [{"name": "http", "containerPort": args.port, "protocol": "TCP"}],
+        "readinessProbe": {"tcpSocket": {"port": args.port}, "periodSeconds": 10},
+        "resources": args.resources.body(),
+        "securityContext": dict(CONTAINER_SECURITY),
+        "volumeMounts": [item.mount() for item in args.volumes],
+    }
+    deployment: Document = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": name,
+            "namespace": args.namespace,
+            "labels": {WORKLOAD_LABEL: name},
+            "annotations": dict(SKIP_AWAIT),
+        },
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": {WORKLOAD_LABEL: name}},
+            "template": {
+                "metadata": {"labels": {WORKLOAD_LABEL: name}},
+                "spec": {
+                    "automountServiceAccountToken": False,
+                    "securityContext": pod_security(),
+                    "containers": [container],
+                    "volumes": volumes(args.volumes),
+                },
+            },
+        },
+    }
+    return [deployment, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
+
+
+def port_forward(name: str, namespace: str, port: int) -> str:
+    """Return the command that makes an interface reachable on one's own machine."""
+    return f"kubectl -n {namespace} port-forward service/{name} {port}:{port}"
+
+
+class LogVolume(pulumi.ComponentResource):
+    """The claim of the volume that training jobs write logs to and viewers read them from."""
+
+    name: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        namespace: pulumi.Input[str],
+        storage_class: str,
+        size: str,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("mlbatch:workloads:LogVolume", name, None, opts)
+        document = volume_claim(name, namespace, storage_class=storage_class, size=size)
+        self.name = Manifest(name, document, pulumi.ResourceOptions(parent=self)).object_name
+        self.register_outputs({"name": self.name})

@@ -1,0 +1,142 @@
+"""JupyterLab on one GPU node.
+
+Source: edwardsp/ai-on-aks, examples/jupyterlab, which serves a root shell over plain HTTP from a public address behind
+the token `password`, given on the command line. Here the token comes from a Secret, the server runs as an ordinary user
+and is reached through a port-forward; anything wider is a choice of the cluster's owner (see `interface`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document, Manifest
+from components.workloads.interface import CONTAINER_SECURITY, USER, Reach, pod_security, service, volume_claim
+from components.workloads.jobs import (
+    WORKLOAD_LABEL,
+    Container,
+    Gang,
+    NodePods,
+    Submission,
+    app_wrapper,
+    claim,
+    placed,
+    pod_spec,
+    scratch,
+)
+
+PORT: Final = 8888
+SERVICE_PORT: Final = 80
+SHARED_MEMORY: Final = "128Gi"
+HOME: Final = "/mnt/azure"
+TOKEN_KEY: Final = "token"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JupyterLabArgs:
+    """The server to run.
+
+    submission: gang `mlbatch` has a team's queue admit it, which may take it away for a job of higher priority; with
+        `none` it holds its node until it is removed, and no quota counts it. Volcano has no part in it.
+    token: that users log in with; kept secret.
+    storage_class, storage: of the volume with the users' files, which several nodes can mount.
+    user: its number in the pod. scratch: mount the node's local disks.
+    """
+
+    submission: Submission
+    pods: NodePods
+    token: pulumi.Input[str]
+    storage_class: str
+    storage: str
+    reach: Reach = field(default_factory=Reach)
+    user: int = USER
+    scratch: bool = True
+
+
+class JupyterLab(pulumi.ComponentResource):
+    """Run JupyterLab with its volume, token and Service. The volume is its own, and goes when it goes."""
+
+    def __init__(self, name: str, args: JupyterLabArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:JupyterLab", name, None, opts)
+        namespace = args.submission.namespace
+        foundation = [
+            Manifest(
+                f"{name}/token",
+                token_secret(name, namespace, args.token),
+                pulumi.ResourceOptions(parent=self, additional_secret_outputs=["stringData", "data"]),
+            ),
+            Manifest(f"{name}/volume", home_claim(name, args), pulumi.ResourceOptions(parent=self)),
+            Manifest(
+                f"{name}/Service",
+                service(name, namespace, port=SERVICE_PORT, target=PORT, reach=args.reach),
+                pulumi.ResourceOptions(parent=self),
+            ),
+        ]
+        document = server(name, args)
+        wrapped = document["kind"] == "AppWrapper"
+        Manifest(
+            f"{name}/{document['kind']}",
+            document,
+            pulumi.ResourceOptions(
+                parent=self,
+                depends_on=foundation,
+                replace_on_changes=["metadata", "spec"] if wrapped else None,
+                delete_before_replace=wrapped or None,
+            ),
+        )
+        self.register_outputs({"port": PORT})
+
+
+def token_secret(name: str, namespace: pulumi.Input[str], token: pulumi.Input[str]) -> Document:
+    """Return the Secret with the token."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": f"{name}-token", "namespace": namespace, "labels": {WORKLOAD_LABEL: name}},
+        "type": "Opaque",
+        "stringData": {TOKEN_KEY: pulumi.Output.secret(token)},
+    }
+
+
+def home_claim(name: str, args: JupyterLabArgs) -> Document:
+    """Return the claim of the users' files."""
+    return volume_claim(f"{name}-home", args.submission.namespace, storage_class=args.storage_class, size=args.storage)
+
+
+def server(name: str, args: JupyterLabArgs) -> Document:
+    """Return the Deployment, or the AppWrapper around it.
+
+    One replica that is replaced by ending the old one first: a second one would wait for ever for a free node.
+    """
+    mounted = (claim("home", f"{name}-home", HOME), *([scratch()] if args.scratch else []))
+    lab = Container(
+        name="jupyterlab",
+        command=["jupyter-lab", "--ip=0.0.0.0", f"--port={PORT}", "--no-browser"],
+        variables={"HOME": HOME},
+        volumes=mounted,
+        ports={"http": PORT},
+        working_directory=HOME,
+    )
+    spec = pod_spec(args.pods, lab, args.submission)
+    container = spec["containers"][0]
+    reference = {"name": f"{name}-token", "key": TOKEN_KEY}
+    container["env"].append({"name": "JUPYTER_TOKEN", "valueFrom": {"secretKeyRef": reference}})
+    container["securityContext"] = {**CONTAINER_SECURITY, "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]}}
+    container["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 10}
+    spec |= {"restartPolicy": "Always", "securityContext": pod_security(args.user)}
+    deployment: Document = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {WORKLOAD_LABEL: name}},
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": {WORKLOAD_LABEL: name}},
+            "template": {"metadata": {"labels": {WORKLOAD_LABEL: name}}, "spec": spec},
+        },
+    }
+    if args.submission.gang is Gang.MLBATCH:
+        return app_wrapper(name, args.submission, [deployment])
+    return placed(deployment, args.submission.namespace)

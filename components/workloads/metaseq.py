@@ -1,0 +1,353 @@
+"""Metaseq: training of OPT language models on dummy data, sized by a table.
+
+Sources: facebookresearch/metaseq, `metaseq/launcher/opt_job_constants.py`, for the table; edwardsp/ai-on-aks,
+examples/metaseq, for the training's options. Its image is built from `docker/metaseq` of that repository.
+
+Three things differ from ai-on-aks. Its end learning rate is 0 for every model, as its template multiplies integers;
+here it is the tenth of the learning rate that was meant. Its batch size has no effect, as each GPU takes 8 sequences a
+step whatever it says; here as many steps are accumulated as make it up. And under Kueue there is no MPI: metaseq's
+processes only need to know their rank, which follows from the index of their pod.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document
+from components.workloads import mpi
+from components.workloads.fabric import SHARP_VARIABLES, topology
+from components.workloads.jobs import (
+    FILES,
+    LAUNCHER_TASK,
+    WORKER_TASK,
+    Container,
+    Gang,
+    NodePods,
+    Submission,
+    Volume,
+    config_map,
+    digest,
+    files,
+    indexed_job,
+    pod_spec,
+    register,
+    service_name,
+    submitted,
+    volcano_job,
+)
+
+SEQUENCE_LENGTH: Final = 2048
+VOCABULARY: Final = 51196
+UPDATES: Final = 61036
+MICRO_BATCH: Final = 8
+"""Sequences that a GPU takes in one step, at most."""
+SHARED_MEMORY: Final = "8Gi"
+RENDEZVOUS_PORT: Final = 29400
+AIM_FOLDER: Final = "/workspace/aim_logs"
+TENSORBOARD_FOLDER: Final = "/workspace/tensorboard_logs"
+"""Metaseq appends 0000 and so on to the path that it is given, for each new run: it is given one inside this folder."""
+LOGS: Final = "logs"
+
+BYTES_PER_PARAMETER: Final = 12
+"""Of GPU memory, over all GPUs: 2 for the weight and 2 for its gradient in half precision, 4 for each of Adam's two
+moments. Metaseq with `--memory-efficient-fp16` keeps no weights in single precision (its `fully_sharded_data_parallel`
+and `optim/fused_adam.py`), and shards all of this over all GPUs."""
+USABLE_MEMORY: Final = 0.8
+"""The part of a GPU's memory for weights, gradients and moments; the rest is activations and NCCL's buffers, whose size
+nobody states. A model that passes may still run out of memory, one that does not cannot run."""
+_SCRIPT: Final = "train.sh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """A model of the OPT family.
+
+    layers, embedding, heads: of the decoder. batch: tokens in one update. model_parallel: GPUs that share each layer.
+    """
+
+    layers: int
+    embedding: int
+    heads: int
+    batch: int
+    learning_rate: float
+    model_parallel: int
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights: 12 times layers times the square of the embedding, and the embeddings' own."""
+        return 12 * self.layers * self.embedding**2 + (VOCABULARY + SEQUENCE_LENGTH) * self.embedding
+
+    @property
+    def end_learning_rate(self) -> float:
+        """A tenth of the learning rate, which it decays to."""
+        return self.learning_rate / 10
+
+
+_M: Final = 1024 * 1024
+
+SIZES: Final = {
+    "125m": Size(layers=12, embedding=768, heads=12, batch=_M // 2, learning_rate=0.0006, model_parallel=2),
+    "350m": Size(layers=24, embedding=1024, heads=16, batch=_M // 2, learning_rate=0.0003, model_parallel=2),
+    "760m": Size(layers=24, embedding=1536, heads=16, batch=_M // 2, learning_rate=0.00025, model_parallel=2),
+    "1.3b": Size(layers=24, embedding=2048, heads=32, batch=_M, learning_rate=0.0002, model_parallel=2),
+    "2.7b": Size(layers=32, embedding=2560, heads=32, batch=_M, learning_rate=0.00016, model_parallel=4),
+    "6.7b": Size(layers=32, embedding=4096, heads=32, batch=2 * _M, learning_rate=0.00012, model_parallel=2),
+    "13b": Size(layers=40, embedding=5120, heads=40, batch=4 * _M, learning_rate=0.0001, model_parallel=2),
+    "30b": Size(layers=48, embedding=7168, heads=56, batch=4 * _M, learning_rate=0.0001, model_parallel=2),
+    "66b": Size(layers=64, embedding=9216, heads=72, batch=2 * _M, learning_rate=0.00008, model_parallel=8),
+    "175b": Size(layers=96, embedding=12288, heads=96, batch=2 * _M, learning_rate=0.00003, model_parallel=8),
+}
+"""Source: facebookresearch/metaseq, `metaseq/launcher/opt_job_constants.py`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a model is trained on a number of GPUs.
+
+    replicas: groups of GPUs that hold the whole model between them. micro_batch: sequences of a replica in one step.
+    accumulated: steps in one update. batch: tokens in one update, as near to the size's as whole steps allow.
+    """
+
+    gpus: int
+    replicas: int
+    micro_batch: int
+    accumulated: int
+    batch: int
+
+
+def layout(size: Size, gpus: int) -> Layout:
+    """Return the layout; raises ValueError when the GPUs cannot be parted, or are too many for one batch."""
+    if gpus % size.model_parallel:
+        raise ValueError(f"{gpus} GPUs cannot be parted into groups of {size.model_parallel}")
+    replicas = gpus // size.model_parallel
+    sequences = size.batch // SEQUENCE_LENGTH
+    if replicas > sequences:
+        raise ValueError(f"{replicas} groups of GPUs are more than the {sequences} sequences of one update")
+    micro_batch = min(MICRO_BATCH, sequences // replicas)
+    accumulated = max(1, round(sequences / (replicas * micro_batch)))
+    return Layout(
+        gpus=gpus,
+        replicas=replicas,
+        micro_batch=micro_batch,
+        accumulated=accumulated,
+        batch=replicas * micro_batch * accumulated * SEQUENCE_LENGTH,
+    )
+
+
+def fewest_nodes(size: Size, *, gpus: int, gpu_bytes: int) -> int:
+    """Return how many nodes a model needs at least, by GPU memory and by its groups of GPUs.
+
+    gpus: in one node. gpu_bytes: memory of one GPU.
+    """
+    needed = size.parameters * BYTES_PER_PARAMETER
+    nodes = math.ceil(needed / (gpus * gpu_bytes * USABLE_MEMORY))
+    while (nodes * gpus) % size.model_parallel:
+        nodes += 1
+    return nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetaseqArgs:
+    """The training to run.
+
+    size: one of SIZES. updates: steps of the optimizer. logs: the claim of the volume that keeps what Aim and
+    TensorBoard show; None where neither is used. use_aim, use_tensorboard: write their logs.
+    """
+
+    submission: Submission
+    pods: NodePods
+    size: str
+    updates: int = UPDATES
+    logs: pulumi.Input[str] | None = None
+    use_aim: bool = False
+    use_tensorboard: bool = False
+
+
+class Metaseq(pulumi.ComponentResource):
+    """Submit the training. It writes no checkpoints, and its data is random: it measures speed, not a model."""
+
+    def __init__(self, name: str, args: MetaseqArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Metaseq", name, None, opts)
+        register(self, name, documents(name, args))
+        self.register_outputs({})
+
+
+def documents(name: str, args: MetaseqArgs) -> list[Document]:
+    """Return the objects that submit the training; raises ValueError as `layout` does."""
+    pods, submission = args.pods, args.submission
+    data = {_SCRIPT: train_script(args)}
+    mounted = (files(f"{name}-files", FILES), *log_volumes(args))
+    if submission.gang is Gang.VOLCANO:
+        command = mpi.launcher_command(_mpi_command(args))
+        own = _variables(args)
+        launcher = Container(
+            name=LAUNCHER_TASK,
+            command=command,
+            variables=own,
+            volumes=(),
+            ports=mpi.VOLCANO_PORTS,
+            working_directory="/workspace",
+        )
+        worker = Container(
+            name=WORKER_TASK,
+            command=mpi.worker_command(),
+            variables=own,
+            volumes=mounted,
+            ports=mpi.VOLCANO_PORTS,
+            working_directory="/workspace",
+        )
+        job = volcano_job(name, submission, pods, launcher=launcher, worker=worker, annotations=digest(data))
+        return [config_map(f"{name}-files", submission.namespace, data), job]
+    trainer = Container(
+        name="metaseq",
+        command=["/bin/bash", f"{FILES}/{_SCRIPT}", "pod"],
+        variables={**_variables(args), "HEADNODE": f"{name}-0.{service_name(name)}"},
+        volumes=mounted,
+        ports={"rendezvous": RENDEZVOUS_PORT},
+        working_directory="/workspace",
+    )
+    job = indexed_job(name, pods, pod_spec(pods, trainer, submission), annotations=digest(data))
+    return [config_map(f"{name}-files", submission.namespace, data), *submitted(name, submission, job)]
+
+
+def log_volumes(args: MetaseqArgs) -> tuple[Volume, ...]:
+    """Return where the logs go: a folder for each viewer, on one volume."""
+    if args.logs is None:
+        return ()
+    source = {"persistentVolumeClaim": {"claimName": args.logs}}
+    folders = [
+        *([(AIM_FOLDER, "aim_logs")] if args.use_aim else []),
+        *([(TENSORBOARD_FOLDER, "tensorboard_logs")] if args.use_tensorboard else []),
+    ]
+    return tuple(Volume(name=LOGS, path=path, source=source, sub_path=folder) for path, folder in folders)
+
+
+def _variables(args: MetaseqArgs) -> Mapping[str, str]:
+    fabric = args.pods.fabric
+    sharp = SHARP_VARIABLES if fabric.resource is not None else {}
+    return {**topology("/workspace/ndv5-topo.xml", fabric), **sharp}
+
+
+def _mpi_command(args: MetaseqArgs) -> list[str]:
+    """Return the mpirun command of a Volcano Job: Open MPI over UCX starts a process for each GPU."""
+    options = ["-mca", "coll_hcoll_enable", "0", "-mca", "plm_rsh_no_tree_spawn", "1"]
+    options += ["-mca", "plm_rsh_num_concurrent", "8192"]
+    options += ["-mca", "pml", "ucx"] if args.pods.fabric.resource is not None else []
+    return mpi.mpirun(
+        processes=args.pods.nodes * args.pods.gpus,
+        per_node=args.pods.gpus,
+        exported=("LD_LIBRARY_PATH", *args.pods.fabric.variables, *_variables(args)),
+        options=options,
+        program=("/bin/bash", f"{FILES}/{_SCRIPT}", "mpi"),
+    )
+
+
+def train_script(args: MetaseqArgs) -> str:
+    """Return the script that starts metaseq's processes: one where MPI starts a process for each GPU, all of a pod's
+    where nothing does."""
+    gpus = args.pods.gpus
+    options = " \\\n    ".join(train_options(args))
+    return f"""#!/bin/bash
+# Usage: train.sh mpi, once for each GPU, or train.sh pod, once for each pod of an Indexed Job.
+set -euo pipefail
+# Viewers of the logs run as another user, and Aim's writes beside what it shows.
+umask 000
+
+train() {{
+  python3 -m metaseq.cli.train \\
+    --distributed-world-size {args.pods.nodes * gpus} \\
+    --distributed-rank "$1" \\
+    --device-id "$2" \\
+    --distributed-init-method "barrierlesstcpr://$HEADNODE:{RENDEZVOUS_PORT}" \\
+    {options}
+}}
+
+if [ "$1" = mpi ]; then
+  HEADNODE=$(head -n 1 /etc/volcano/{WORKER_TASK}.host)
+  train "$OMPI_COMM_WORLD_RANK" "$OMPI_COMM_WORLD_LOCAL_RANK"
+  exit
+fi
+
+processes=()
+trap 'kill "${{processes[@]}}" 2>/dev/null || true' EXIT TERM INT
+for gpu in $(seq 0 {gpus - 1}); do
+  train $((JOB_COMPLETION_INDEX * {gpus} + gpu)) "$gpu" &
+  processes+=($!)
+done
+for _ in "${{processes[@]}}"; do
+  wait -n
+done
+"""
+
+
+def train_options(args: MetaseqArgs) -> list[str]:
+    """Return the options of metaseq's training that are the same for all processes."""
+    size = SIZES[args.size]
+    plan = layout(size, args.pods.nodes * args.pods.gpus)
+    options = [
+        "--distributed-no-spawn",
+        "--cluster-env azure",
+        "--train-subset train",
+        "--valid-subset valid",
+        "--ignore-unused-valid-subsets",
+        "--num-workers 8",
+        "--num-workers-valid 1",
+        "--validate-interval-updates 2000",
+        "--disable-validation",
+        "--save-interval-updates 0",
+        "--save-interval-epochs 0",
+        "--memory-efficient-fp16",
+        "--fp16",
+        "--ddp-backend fully_sharded",
+        "--use-sharded-state",
+        "--gradient-predivide-factor 16.0",
+        *(["--sequence-parallel"] if size.model_parallel > 1 else []),
+        f"--model-parallel-size {size.model_parallel}",
+        "--criterion vocab_parallel_cross_entropy",
+        "--tensor-parallel-init-model-on-gpu",
+        "--full-megatron-init",
+        "--megatron-init-sigma 0.004",
+        "--activation-fn gelu",
+        "--arch transformer_lm_megatron",
+        "--share-decoder-input-output-embed",
+        f"--decoder-layers {size.layers}",
+        f"--decoder-embed-dim {size.embedding}",
+        f"--decoder-ffn-embed-dim {4 * size.embedding}",
+        f"--decoder-attention-heads {size.heads}",
+        "--decoder-learned-pos",
+        "--no-scale-embedding",
+        "--task dummy_lm",
+        f"--dict-size {VOCABULARY}",
+        f"--tokens-per-sample {SEQUENCE_LENGTH}",
+        "--optimizer adam",
+        "--adam-betas '(0.9, 0.95)'",
+        "--adam-eps 1e-08",
+        "--clip-norm 1.0",
+        "--clip-norm-type l2",
+        "--lr-scheduler polynomial_decay",
+        f"--lr {size.learning_rate:g}",
+        f"--end-learning-rate {size.end_learning_rate:g}",
+        "--warmup-updates 50",
+        f"--total-num-update {args.updates}",
+        "--dropout 0.0",
+        "--attention-dropout 0.1",
+        "--no-emb-dropout",
+        "--weight-decay 0.1",
+        f"--batch-size {plan.micro_batch}",
+        f"--update-freq {plan.accumulated}",
+        f"--max-update {args.updates}",
+        "--seed 1",
+        "--log-format json",
+        "--log-interval 1",
+        "--required-batch-size-multiple 1",
+    ]
+    if args.use_tensorboard:
+        options.append(f"--tensorboard-logdir {TENSORBOARD_FOLDER}/run")
+    if args.use_aim:
+        options.append(f"--aim-repo {AIM_FOLDER}")
+    return options

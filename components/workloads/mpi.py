@@ -1,0 +1,98 @@
+"""MPI programs over whole GPU nodes: launched from the first pod of an Indexed Job, or by a Volcano Job's launcher."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Final
+
+from components.workloads.jobs import FILES, WORKER_TASK, service_name
+
+SCRIPT: Final = "mpi_index.py"
+SETTINGS: Final = "mpi.json"
+SSH_PORT: Final = 2022
+NOTES_PORT: Final = 8022
+VOLCANO_SSH_PORT: Final = 22
+WAIT_SECONDS: Final = 1800
+"""For all pods to pull their image and appear."""
+
+PORTS: Final = {"ssh": SSH_PORT, "notes": NOTES_PORT}
+VOLCANO_PORTS: Final = {"mpijob-port": VOLCANO_SSH_PORT}
+
+_HOST_FILE: Final = f"/etc/volcano/{WORKER_TASK}.host"
+"""Volcano's svc plugin writes it."""
+
+
+def hosts(job: str, nodes: int) -> list[str]:
+    """Return the names of an Indexed Job's pods, by index."""
+    return [f"{job}-{index}.{service_name(job)}" for index in range(nodes)]
+
+
+def mpirun(
+    *, processes: int, per_node: int, exported: Sequence[str], options: Sequence[str], program: Sequence[str]
+) -> list[str]:
+    """Return an mpirun command; whoever runs it puts the host file behind `--hostfile`.
+
+    exported: the variables of the launching pod that all processes get.
+    """
+    exports = [word for name in exported for word in ("-x", name)]
+    return [
+        "mpirun",
+        "--allow-run-as-root",
+        "-np",
+        str(processes),
+        "--map-by",
+        f"ppr:{per_node}:node",
+        "--hostfile",
+        *exports,
+        *options,
+        *program,
+    ]
+
+
+def index_files(
+    job: str, *, nodes: int, slots: int, command: Sequence[str], output: str | None = None
+) -> Mapping[str, str]:
+    """Return the files with which the pods of an Indexed Job run an mpirun command together."""
+    settings = {
+        "hosts": hosts(job, nodes),
+        "command": list(command),
+        "slots": slots,
+        "output": output,
+        "port": NOTES_PORT,
+        "sshPort": SSH_PORT,
+        "waitSeconds": WAIT_SECONDS,
+    }
+    script = resources.files("components.workloads").joinpath(SCRIPT).read_text()
+    return {SCRIPT: script, SETTINGS: json.dumps(settings, indent=2)}
+
+
+def index_command() -> list[str]:
+    """Return what each pod of the Indexed Job runs; its files are mounted in FILES."""
+    return ["python3", f"{FILES}/{SCRIPT}", f"{FILES}/{SETTINGS}"]
+
+
+def launcher_command(command: Sequence[str]) -> list[str]:
+    """Return what a Volcano Job's launcher runs: it waits, within bounds, until every worker takes ssh."""
+    words = " ".join(f"--hostfile {_HOST_FILE}" if word == "--hostfile" else shlex.quote(word) for word in command)
+    script = f"""set -euo pipefail
+deadline=$((SECONDS + {WAIT_SECONDS}))
+for host in $(cat {_HOST_FILE}); do
+  until ssh -o BatchMode=yes -o ConnectTimeout=5 "$host" true 2>/dev/null; do
+    if [ "$SECONDS" -ge "$deadline" ]; then
+      echo "$host takes no ssh after {WAIT_SECONDS} s" >&2
+      exit 70
+    fi
+    sleep 5
+  done
+done
+exec {words}
+"""
+    return ["/bin/bash", "-c", script]
+
+
+def worker_command() -> list[str]:
+    """Return what a Volcano Job's workers run until the job is complete."""
+    return ["/bin/bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e"]

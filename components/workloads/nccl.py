@@ -1,0 +1,134 @@
+"""NCCL's all-reduce test over GPU nodes: whether the fabric carries what it should.
+
+Source: edwardsp/ai-on-aks, examples/nccl-allreduce. Its image is built from `docker/nccl` of that repository: PyTorch's
+image with NVIDIA's nccl-tests and the topology file of NDv5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document
+from components.workloads import mpi
+from components.workloads.fabric import COLLNET_VARIABLES, SHARP_VARIABLES, topology
+from components.workloads.jobs import (
+    FILES,
+    LAUNCHER_TASK,
+    WORKER_TASK,
+    Container,
+    Gang,
+    NodePods,
+    Submission,
+    config_map,
+    digest,
+    files,
+    indexed_job,
+    pod_spec,
+    register,
+    submitted,
+    volcano_job,
+)
+
+SMALLEST: Final = "1K"
+LARGEST: Final = "16G"
+TEST: Final = "/workspace/nccl-tests/build/all_reduce_perf"
+TOPOLOGY: Final = "/workspace/ndv5-topo.xml"
+SHARED_MEMORY: Final = "8Gi"
+"""Of each pod of an MPI job (edwardsp/ai-on-aks)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NcclArgs:
+    """The test to run.
+
+    smallest, largest: sizes of the messages, which double from one to the next; bytes, with nccl-tests' suffixes.
+    sharp: reduce in the InfiniBand switches and over NVLink SHARP only; it fails where the fabric offers none.
+    debug: NCCL's log level.
+    """
+
+    submission: Submission
+    pods: NodePods
+    smallest: str = SMALLEST
+    largest: str = LARGEST
+    sharp: bool = False
+    debug: str = "WARN"
+
+
+class Nccl(pulumi.ComponentResource):
+    """Submit the test. Its figures are in the log of the launching pod; nobody judges them here (see `health`)."""
+
+    def __init__(self, name: str, args: NcclArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Nccl", name, None, opts)
+        register(self, name, documents(name, args))
+        self.register_outputs({})
+
+
+def documents(name: str, args: NcclArgs) -> list[Document]:
+    """Return the objects that submit the test."""
+    command = test_command(args)
+    pods, submission = args.pods, args.submission
+    own = environment(args)
+    if submission.gang is Gang.VOLCANO:
+        launcher = Container(
+            name=LAUNCHER_TASK,
+            command=mpi.launcher_command(command),
+            variables=own,
+            volumes=(),
+            ports=mpi.VOLCANO_PORTS,
+            working_directory="/workspace",
+        )
+        worker = Container(
+            name=WORKER_TASK,
+            command=mpi.worker_command(),
+            variables=own,
+            volumes=(),
+            ports=mpi.VOLCANO_PORTS,
+            working_directory="/workspace",
+        )
+        return [volcano_job(name, submission, pods, launcher=launcher, worker=worker)]
+    data = mpi.index_files(name, nodes=pods.nodes, slots=pods.gpus, command=command)
+    tester = Container(
+        name="nccl",
+        command=mpi.index_command(),
+        variables=own,
+        volumes=(files(f"{name}-files", FILES),),
+        ports=mpi.PORTS,
+        working_directory="/workspace",
+    )
+    job = indexed_job(name, pods, pod_spec(pods, tester, submission), annotations=digest(data))
+    return [config_map(f"{name}-files", submission.namespace, data), *submitted(name, submission, job)]
+
+
+def environment(args: NcclArgs) -> Mapping[str, str]:
+    """Return the variables beyond the fabric's."""
+    reductions = {**SHARP_VARIABLES, **COLLNET_VARIABLES} if args.sharp else {}
+    direct = {"NCCL_NET_GDR_LEVEL": "5"} if args.pods.fabric.resource is not None else {}
+    return {"NCCL_DEBUG": args.debug, **direct, **topology(TOPOLOGY, args.pods.fabric), **reductions}
+
+
+def test_command(args: NcclArgs) -> list[str]:
+    """Return the mpirun command: one rank for each GPU, results checked once for each size."""
+    exported = ["LD_LIBRARY_PATH", *args.pods.fabric.variables, *environment(args)]
+    return mpi.mpirun(
+        processes=args.pods.nodes * args.pods.gpus,
+        per_node=args.pods.gpus,
+        exported=exported,
+        options=(
+            "--bind-to",
+            "numa",
+            "-mca",
+            "coll_hcoll_enable",
+            "0",
+            "-mca",
+            "plm_rsh_no_tree_spawn",
+            "1",
+            "-mca",
+            "plm_rsh_num_concurrent",
+            "800",
+        ),
+        program=(TEST, "-b", args.smallest, "-e", args.largest, "-f", "2", "-g", "1", "-c", "1"),
+    )

@@ -1,0 +1,117 @@
+"""OLMo: training of AI2's open language model, from data in blob storage.
+
+Source: edwardsp/ai-on-aks, examples/olmojob. Its image is built from `docker/olmo` of that repository, which rewrites
+the data's addresses to files in /inputdata. Two things differ: the training configuration that is asked for is the one
+that is used, and the job ends when the training does instead of keeping its GPUs for another hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document
+from components.workloads.fabric import SHARP_VARIABLES, topology
+from components.workloads.jobs import (
+    Container,
+    NodePods,
+    Submission,
+    Volume,
+    claim,
+    indexed_job,
+    pod_spec,
+    register,
+    scratch,
+    service_name,
+    submitted,
+)
+
+TRAINING: Final = "configs/official/OLMo-1B.yaml"
+"""In the image, below /opt/OLMo. Later revisions of allenai/OLMo have folders such as configs/official-0724 instead."""
+SHARED_MEMORY: Final = "128Gi"
+INPUT: Final = "/inputdata"
+RENDEZVOUS_PORT: Final = 29500
+AIM_PORT: Final = 43800
+_WAIT_SECONDS: Final = 1800
+
+
+@dataclass(frozen=True, kw_only=True)
+class OlmoArgs:
+    """The training to run.
+
+    training: file of the training's configuration, in the image. data: claim of the volume with the data.
+    stop_at: step at which to stop; None for the configuration's own.
+    """
+
+    submission: Submission
+    pods: NodePods
+    data: pulumi.Input[str]
+    training: str = TRAINING
+    stop_at: int | None = None
+
+
+class Olmo(pulumi.ComponentResource):
+    """Submit the training. Checkpoints go to the nodes' local disks, which a reboot of the machine empties."""
+
+    def __init__(self, name: str, args: OlmoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Olmo", name, None, opts)
+        register(self, name, documents(name, args))
+        self.register_outputs({})
+
+
+def documents(name: str, args: OlmoArgs) -> list[Document]:
+    """Return the objects that submit the training."""
+    trainer = Container(
+        name="olmo",
+        command=["/bin/bash", "-c", train_script(name, args)],
+        variables=_variables(name, args),
+        volumes=volumes(args),
+        ports={"aim": AIM_PORT, "rendezvous": RENDEZVOUS_PORT},
+        working_directory="/opt/OLMo",
+    )
+    spec = pod_spec(args.pods, trainer, args.submission)
+    return submitted(name, args.submission, indexed_job(name, args.pods, spec))
+
+
+def volumes(args: OlmoArgs) -> tuple[Volume, ...]:
+    """Return the local disks and the data, which the job may only read."""
+    return (scratch(), claim("data", args.data, INPUT, read_only=True))
+
+
+def _variables(name: str, args: OlmoArgs) -> Mapping[str, str]:
+    fabric = args.pods.fabric
+    sharp = SHARP_VARIABLES if fabric.resource is not None else {}
+    return {
+        "SCRATCH_DIR": f"/scratch/{name}",
+        "WANDB_MODE": "offline",
+        **topology("/etc/ndv5-topo.xml", fabric),
+        **sharp,
+    }
+
+
+def train_script(name: str, args: OlmoArgs) -> str:
+    """Return what each pod runs: torchrun, once the first pod has a name."""
+    head = f"{name}-0.{service_name(name)}"
+    stop = f" --stop_at={args.stop_at}" if args.stop_at is not None else ""
+    return f"""set -euo pipefail
+deadline=$((SECONDS + {_WAIT_SECONDS}))
+until getent hosts {head} >/dev/null; do
+  if [ "$SECONDS" -ge "$deadline" ]; then
+    echo "{head} has no address after {_WAIT_SECONDS} s" >&2
+    exit 70
+  fi
+  sleep 5
+done
+rm -rf "$SCRATCH_DIR/checkpoints"
+mkdir -p "$SCRATCH_DIR/checkpoints"
+exec torchrun \\
+  --nproc-per-node {args.pods.gpus} \\
+  --nnodes {args.pods.nodes} \\
+  --rdzv-backend c10d \\
+  --rdzv-id {name} \\
+  --rdzv-endpoint {head}:{RENDEZVOUS_PORT} \\
+  scripts/train.py {args.training}{stop}
+"""

@@ -1,0 +1,53 @@
+"""TensorBoard: shows what training runs have logged.
+
+Source of the port: edwardsp/ai-on-aks, which starts it by hand in the training's first pod. Here the logs are on a
+volume, and TensorBoard runs beside it. It serves the folder of all runs: metaseq makes one for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document, Manifest
+from components.workloads.interface import ViewerArgs, viewer
+from components.workloads.jobs import claim
+from components.workloads.metaseq import TENSORBOARD_FOLDER
+
+PORT: Final = 6018
+_ROOT: Final = "/workspace"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorBoardArgs:
+    """namespace: of the logs' claim. logs: the claim's name. image: has the `tensorboard` command."""
+
+    namespace: pulumi.Input[str]
+    logs: pulumi.Input[str]
+    image: pulumi.Input[str]
+
+
+class TensorBoard(pulumi.ComponentResource):
+    """Run TensorBoard, which asks for no password: only port-forwards of those who may make them reach it."""
+
+    def __init__(self, name: str, args: TensorBoardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:TensorBoard", name, None, opts)
+        for document in documents(name, args):
+            Manifest(f"{name}/{document['kind']}", document, pulumi.ResourceOptions(parent=self))
+        self.register_outputs({"port": PORT})
+
+
+def documents(name: str, args: TensorBoardArgs) -> list[Document]:
+    """Return TensorBoard's objects. It may read the logs only."""
+    return viewer(
+        name,
+        ViewerArgs(
+            namespace=args.namespace,
+            image=args.image,
+            command=["tensorboard", "serve", f"--logdir={TENSORBOARD_FOLDER}", "--bind_all", f"--port={PORT}"],
+            volumes=(claim("logs", args.logs, _ROOT, read_only=True),),
+            port=PORT,
+        ),
+    )

@@ -1,0 +1,45 @@
+"""The emulated Azure Resource Manager: a stand-in for the provider plugins azure-native and random.
+
+`python -m emulator.azure serve --port PORT` serves the engine's provider protocol on loopback; the engine attaches with
+`PULUMI_DEBUG_PROVIDERS=azure-native:PORT,random:PORT`. The subscription lives in `<state>/azure`, between runs and
+under any number of engines.
+
+What it follows:
+
+- The SDK `pulumi_azure_native` says which resources and functions there are, with which properties, types and enums
+  (`schema`, `validation`).
+- The official provider decides between update and replacement, what a preview knows, what a refresh takes for drift
+  (`projection`, `lifecycle`).
+- Azure Resource Manager refuses, and reads back (`services`), by the facts of `world.yaml`; its operations take time
+  (`arm`) and can be told to fail (`faults`).
+- The one managed cluster is the local cluster: the nodes of its pools come and go there (`nodes`, `local_cluster`).
+
+What it does not play is an error that names it, never a silent success: other resource types and functions, other API
+versions than the SDK's defaults, other resources of pulumi-random than RandomPassword. Nothing is played of what
+happens inside the resources: no image can be pushed to a registry, no blob be written to a container; a pool with
+autoscaling keeps its count. Who may do what is not checked.
+
+Known differences, by design:
+
+- What ARM only refuses in a PUT, an enum's value for one, a preview refuses too where the inputs show it.
+- A refresh reports a resource in state Failed as not ready, so that the next update sends it anew. The official
+  provider takes such a resource as it is.
+- Every subscription id that a program names is the one emulated subscription.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emulator.paths import Paths
+
+VERSIONS = {"azure-native": "3.29.0", "random": "4.21.4"}
+"""The releases whose plugins this stands in for."""
+
+
+def report(paths: Paths) -> str:
+    """Describe the emulated subscription: its resources, the pools with their counts; empty when there is nothing."""
+    from emulator.azure.overview import describe
+
+    return describe(paths)

@@ -1,0 +1,110 @@
+"""Kubeconfigs of the managed cluster, as AKS hands them out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import yaml
+
+from emulator.azure.errors import ArmError
+from emulator.azure.services.base import at
+from emulator.azure.store import Properties, Record
+from emulator.azure.world import World
+
+SERVER_ID = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""The AKS server application of Microsoft Entra (https://azure.github.io/kubelogin/concepts/aks.html)."""
+
+CLIENT_ID = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+"""The public client application of kubectl there."""
+
+
+def user(world: World, cluster: Record, credentials: tuple[str, str, str], form: str) -> Properties:
+    """Return the user's credentials: without Microsoft Entra integration, those of the local administrator account."""
+    name = f"clusterUser_{_group(cluster)}_{cluster.name}"
+    if not cluster.properties.get("aadProfile"):
+        return _answer("clusterUser", _kubeconfig(cluster, credentials, name, cluster.name, {"token": credentials[2]}))
+    if form == "azure":
+        raise ArmError(
+            "BadRequest",
+            "The format 'azure' needs an authentication plugin that kubectl no longer has.",
+            hint="Ask for the format 'exec'.",
+        )
+    arguments = ["get-token", "--environment", "AzurePublicCloud", "--server-id", SERVER_ID, "--client-id", CLIENT_ID]
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "args": [*arguments, "--tenant-id", world.tenant, "--login", "devicecode"],
+        "command": "kubelogin",
+        "env": None,
+        "installHint": "kubelogin is not installed: https://aka.ms/aks/kubelogin",
+        "provideClusterInfo": False,
+    }
+    return _answer("clusterUser", _kubeconfig(cluster, credentials, name, cluster.name, {"exec": plugin}))
+
+
+def administrator(cluster: Record, credentials: tuple[str, str, str]) -> Properties:
+    """Return the local administrator's credentials. Raises ArmError where local accounts are disabled."""
+    if cluster.properties.get("disableLocalAccounts"):
+        raise ArmError(
+            "BadRequest",
+            "Getting static credential is not allowed because this cluster is set to disable local accounts.",
+            hint="Ask for the user's credentials instead, or set disableLocalAccounts to false.",
+        )
+    name = f"clusterAdmin_{_group(cluster)}_{cluster.name}"
+    document = _kubeconfig(cluster, credentials, name, f"{cluster.name}-admin", {"token": credentials[2]})
+    return _answer("clusterAdmin", document)
+
+
+def exec_credential(token: str) -> str:
+    """Return what an exec plugin prints (client.authentication.k8s.io/v1beta1)."""
+    return json.dumps(
+        {
+            "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "kind": "ExecCredential",
+            "spec": {"interactive": False},
+            "status": {"token": token},
+        }
+    )
+
+
+def kubelogin(credential_file: str) -> str:
+    """Return the stand-in for the program kubelogin: it signs in to the local cluster, and to nothing else."""
+    return f"""#!/bin/sh
+# Stands in for kubelogin (https://azure.github.io/kubelogin) where the emulated managed cluster is signed in to.
+if [ "$1" != get-token ]; then
+  echo "the stand-in for kubelogin knows get-token only, not: $*" >&2
+  exit 1
+fi
+case " $* " in
+  *" --server-id {SERVER_ID} "*) exec cat "{credential_file}" ;;
+esac
+echo "the stand-in for kubelogin signs in to the emulated managed cluster only: --server-id {SERVER_ID}" >&2
+exit 1
+"""
+
+
+def _group(cluster: Record) -> str:
+    return cluster.id.split("/")[4]
+
+
+def _kubeconfig(
+    cluster: Record, credentials: tuple[str, str, str], user_name: str, context: str, login: dict[str, Any]
+) -> dict[str, Any]:
+    server, authority, _ = credentials
+    if at(cluster.properties, "provisioningState") == "Creating":
+        raise ArmError("BadRequest", f"The managed cluster {cluster.name} is still being created.", status=409)
+    data = base64.b64encode(authority.encode()).decode()
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": cluster.name, "cluster": {"server": server, "certificate-authority-data": data}}],
+        "contexts": [{"name": context, "context": {"cluster": cluster.name, "user": user_name}}],
+        "current-context": context,
+        "users": [{"name": user_name, "user": login}],
+    }
+
+
+def _answer(name: str, document: dict[str, Any]) -> Properties:
+    text = yaml.safe_dump(document, sort_keys=False)
+    return {"kubeconfigs": [{"name": name, "value": base64.b64encode(text.encode()).decode()}]}

@@ -1,0 +1,242 @@
+"""Check, diff, create, read, update and delete of resources, as the provider plugin azure-native does them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from emulator.azure import projection, schema
+from emulator.azure.arm import Arm
+from emulator.azure.errors import ArmError, NotPlayedError, OperationFailedError
+from emulator.azure.projection import CREATE_FIRST
+from emulator.azure.schema import UnknownTokenError
+from emulator.azure.services import KINDS, kind_of
+from emulator.azure.services.base import Kind
+from emulator.azure.services.resources import REGISTRATION
+from emulator.azure.store import Properties
+from emulator.azure.validation import Problem, problems
+from emulator.provider import wire
+from emulator.provider.errors import CancelledError, PartialError, ProviderError
+from emulator.provider.operation import Operation
+from emulator.provider.wire import UNKNOWN
+
+VERSION_KEY = "azureApiVersion"
+_TRIES = 4
+"""How often a throttled call is made, as by Azure's SDKs (azcore, RetryOptions)."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How a name is made up that is not given. seed: of the engine; proposed: by its configuration, may be empty."""
+
+    resource_name: str
+    seed: bytes
+    proposed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a refresh found; an empty id says that the resource is gone."""
+
+    id: str
+    outputs: Properties
+    inputs: Properties
+
+
+class Lifecycle:
+    """The operations of the provider on one subscription. Safe for any number of threads."""
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm = arm
+
+    def check(
+        self, token: str, given: Properties, before: Properties, naming: Naming, location: str
+    ) -> tuple[Properties, list[Problem]]:
+        """Return the inputs with the provider's own defaults, and what is wrong with them.
+
+        location: of the provider's configuration, empty without one.
+        """
+        kind, known = kind_of(token), _known(token)
+        inputs = _without_nulls(given)
+        version = inputs.pop(VERSION_KEY, known.api_version)
+        found = problems(inputs, known.inputs)
+        name = inputs.get(kind.own_name)
+        if name is None:
+            inputs |= _made_up(kind, before, naming)
+        elif name is not UNKNOWN and kind.rule is not None and isinstance(name, str):
+            found += _bad_name(kind, name)
+        if inputs.get("location") is None and "location" in known.inputs:
+            default = before.get("location") or location or self._location_of_group(inputs)
+            if default is not None:
+                inputs["location"] = default
+        return {**inputs, VERSION_KEY: version}, found
+
+    def diff(
+        self, token: str, before: Properties, after: Properties, ignored: list[str]
+    ) -> dict[str, projection.Change]:
+        """Compare the inputs of the state with the new ones."""
+        return projection.difference(kind_of(token), _without_nulls(before), _without_nulls(after), ignored)
+
+    def preview(self, token: str, inputs: Properties, before: Properties | None) -> Properties:
+        """Return the outputs that can be foreseen: the inputs, and of an existing resource its name and place."""
+        outputs = projection.previewed(_without_nulls(inputs), _known(token).outputs)
+        for key in ("name", "location"):
+            if before is not None and key in before and key in outputs:
+                outputs[key] = before[key]
+        return outputs
+
+    def create(self, token: str, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
+        """Create a resource and wait for it. Raises PartialError when it exists but its operation failed."""
+        kind = kind_of(token)
+        names, body = _split(kind, inputs)
+        resource_id = kind.id(self.arm.world, names)
+        if self.arm.look(kind, names) is not None:
+            raise ProviderError(
+                f"cannot create already existing resource '{resource_id}'. {_way_out(kind, resource_id)}"
+            )
+        self._write(kind, names, body, operation)
+        return resource_id, self._ended(kind, resource_id, inputs, operation)
+
+    def update(self, token: str, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
+        """Update a resource and wait for it. Raises PartialError when its operation failed."""
+        kind = kind_of(token)
+        names, body = _split(kind, inputs)
+        current = self.arm.get(resource_id) or {}
+        for name, field in _known(token).inputs.items():
+            # What is also a resource of its own, and not given inline, stays as it is.
+            if field.standalone and name not in body and name in current:
+                body[name] = projection.projected(current, {name: field})[name]
+        self._write(kind, names, body, operation)
+        return self._ended(kind, resource_id, inputs, operation)
+
+    def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Read:
+        """Return a resource as it is now, and the inputs with what has changed in Azure; without inputs, import it.
+
+        Raises PartialError for one in state Failed, so that the next update sends it anew even after a refresh.
+        """
+        kind, known = kind_of(token), _known(token)
+        found = self.arm.get(resource_id)
+        if found is None:
+            return Read("", {}, {})
+        outputs = {**found, VERSION_KEY: known.api_version}
+        if inputs:
+            current = projection.refreshed(inputs, before, found, known.inputs)
+            if found.get("provisioningState") == "Failed":
+                message = f"{resource_id} is in provisioningState Failed: the next update sends it anew"
+                raise PartialError(message, resource_id, wire.encode(outputs), wire.encode(current), [message])
+            return Read(resource_id, outputs, current)
+        names = kind.parse(resource_id)
+        if names is None:
+            raise ProviderError(f"{resource_id} is no id of {token}: {kind.path} is expected")
+        imported = projection.projected(found, known.inputs)
+        imported = {key: value for key, value in imported.items() if not known.inputs[key].standalone}
+        return Read(resource_id, outputs, {**imported, **names, VERSION_KEY: known.api_version})
+
+    def delete(self, token: str, resource_id: str, operation: Operation) -> None:
+        """Delete a resource and wait until it is gone."""
+        kind = kind_of(token)
+        self._patiently(lambda: self.arm.delete(kind, resource_id), operation)
+        if self.arm.record(resource_id) is not None:
+            self.arm.wait(resource_id, operation.status, operation.sleep)
+        operation.clear_status()
+
+    def _write(self, kind: Kind, names: dict[str, str], body: Properties, operation: Operation) -> None:
+        self._patiently(lambda: self.arm.put(kind, names, body), operation)
+
+    def _ended(self, kind: Kind, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
+        """Wait for the operation and return the outputs; a registration is answered before it is over, as by Azure."""
+        try:
+            if kind.type != REGISTRATION:
+                self.arm.wait(resource_id, operation.status, operation.sleep)
+        except (OperationFailedError, CancelledError) as error:
+            raise self._partial(kind, resource_id, inputs, error) from None
+        operation.clear_status()
+        return self._outputs(kind, resource_id)
+
+    def _outputs(self, kind: Kind, resource_id: str) -> Properties:
+        return {**(self.arm.get(resource_id) or {}), VERSION_KEY: _known(kind.token).api_version}
+
+    def _partial(self, kind: Kind, resource_id: str, inputs: Properties, error: ProviderError) -> PartialError:
+        message = f"{resource_id}: {error}"
+        state = wire.encode(self._outputs(kind, resource_id))
+        return PartialError(message, resource_id, state, wire.encode(inputs), [message])
+
+    def _patiently(self, call: Callable[[], Result], operation: Operation) -> Result:
+        """Make a call, again after the time that it is told while it is throttled, up to a bound."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return call()
+            except ArmError as error:
+                if error.retry_after is None or attempt == _TRIES:
+                    raise
+                operation.status(f"throttled; attempt {attempt + 1} of {_TRIES} follows in {error.retry_after:.1f} s")
+                operation.sleep(error.retry_after)
+        raise AssertionError("unreachable code")
+
+    def _location_of_group(self, inputs: Properties) -> Any:
+        name = inputs.get("resourceGroupName")
+        if name is UNKNOWN:
+            return UNKNOWN
+        group = KINDS["azure-native:resources:ResourceGroup"]
+        found = self.arm.get(group.id(self.arm.world, {"resourceGroupName": name})) if name else None
+        return found["location"] if found else None
+
+
+def _way_out(kind: Kind, resource_id: str) -> str:
+    if kind.type == REGISTRATION:
+        return (
+            "The official provider finds every feature, registered or not, and so refuses all of them "
+            "(https://github.com/pulumi/pulumi-azure-native/issues/1722): register it by a template "
+            "(resources.DeploymentAtSubscriptionScope) instead"
+        )
+    return f"Import it with `pulumi import {kind.token} <name> {resource_id}`, delete it, or choose another name"
+
+
+def _known(token: str) -> schema.Resource:
+    try:
+        return schema.resource(token)
+    except UnknownTokenError:
+        raise NotPlayedError(token, ", ".join(KINDS)) from None
+
+
+def _split(kind: Kind, inputs: Properties) -> tuple[dict[str, str], Properties]:
+    """Return the names that make the id, and the body."""
+    names = {name: str(inputs[name]) for name in kind.parameters}
+    # The scope of a role assignment is part of both.
+    path_only = {name for name in names if name != "scope"} | {VERSION_KEY, CREATE_FIRST}
+    return names, {key: value for key, value in _without_nulls(inputs).items() if key not in path_only}
+
+
+def _made_up(kind: Kind, before: Properties, naming: Naming) -> Properties:
+    """Return the name of a resource that is not given one (pulumi-azure-native, `getDefaultName`)."""
+    key = kind.own_name
+    if before.get(key) is not None:
+        flag = {CREATE_FIRST: before[CREATE_FIRST]} if CREATE_FIRST in before else {}
+        return {key: before[key], **flag}
+    if kind.autoname == "copy":
+        return {key: naming.proposed or naming.resource_name}
+    random = hashlib.sha256(naming.seed + naming.resource_name.encode()).hexdigest()
+    if kind.autoname == "uuid":
+        return {key: str(uuid.UUID(random[:32])), CREATE_FIRST: True}
+    return {key: naming.proposed or f"{naming.resource_name}{random[:8]}", CREATE_FIRST: True}
+
+
+def _bad_name(kind: Kind, name: str) -> list[Problem]:
+    rule = kind.rule
+    if rule is None or re.fullmatch(rule.pattern, name):
+        return []
+    return [(kind.own_name, f"'{kind.own_name}' is '{name}'; a {kind.type} is named with {rule.allowed}")]
+
+
+def _without_nulls(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {key: _without_nulls(value) for key, value in values.items() if value is not None}
+    if isinstance(values, list):
+        return [_without_nulls(value) for value in values]
+    return values

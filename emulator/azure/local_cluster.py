@@ -1,0 +1,213 @@
+"""The local cluster as the managed cluster: nodes that come and go, and the cluster's end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator import cluster
+from emulator.azure import credentials
+from emulator.azure.cluster_link import taken
+from emulator.azure.nodes import Node
+from emulator.cluster.api import MERGE_PATCH, Api, ApiError
+from emulator.cluster.credentials import read_kubeconfig
+from emulator.cluster.layout import NODE_NAME, Layout, write_private
+from emulator.paths import Paths
+from emulator.provider.errors import ProviderError
+
+APPLIED = "azure.emulator/applied"
+"""Annotation of a pool's node: which labels, taints and annotations it has from its pool."""
+
+_NODES = "/api/v1/nodes"
+_SIMULATED = {"kwok.x-k8s.io/node": "fake"}
+# Keeps what really has to run off simulated system nodes: nothing runs there.
+_SIMULATED_SYSTEM_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+_OWN_NAMESPACES = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+_SHOWN = 5
+
+Object = dict[str, Any]
+
+
+class LocalCluster:
+    """The link to the local cluster of a state folder."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+
+    def require_free(self) -> None:
+        """Raise ArmError when somebody else's namespaces or nodes are in the local cluster."""
+        api = self._api()
+        namespaces = [each["metadata"]["name"] for each in self._list(api, "/api/v1/namespaces")]
+        nodes = [each["metadata"]["name"] for each in self._list(api, _NODES)]
+        found = [f"the namespace {name}" for name in namespaces if name not in _OWN_NAMESPACES]
+        found += [f"the node {name}" for name in nodes if name != NODE_NAME]
+        if found:
+            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            raise taken(", ".join(found[:_SHOWN]) + more)
+
+    def follow(self, nodes: Sequence[Node]) -> None:
+        """Make the pools' nodes those given. The first system node is played by the local kubelet's own."""
+        api = self._api()
+        existing = {each["metadata"]["name"]: each for each in self._list(api, _NODES)}
+        wanted = {NODE_NAME if node.first_of_system else node.name: node for node in nodes}
+        for name, found in existing.items():
+            if name not in wanted and APPLIED in (found["metadata"].get("annotations") or {}):
+                if name == NODE_NAME:
+                    self._patch(api, found, {}, [], {})
+                else:
+                    self._remove(api, name)
+        for name, node in wanted.items():
+            if name in existing:
+                self._patch(api, existing[name], *_marks(node, simulated=name != NODE_NAME))
+            elif name != NODE_NAME:
+                self._call(lambda name=name, node=node: api.create(_NODES, document(name, node)))
+
+    def empty(self) -> None:
+        """Throw away everything in the local cluster and let it start anew, with its addresses and credentials."""
+        try:
+            cluster.wipe(self._paths)
+        except cluster.ClusterError as error:
+            raise ProviderError(str(error)) from None
+
+    def credentials(self) -> tuple[str, str, str]:
+        """Return the API server's address, its authority as PEM, and the administrator's token."""
+        account = read_kubeconfig(self._paths.kubeconfig.read_text())
+        return account.server, account.authority, account.token
+
+    def install_kubelogin(self) -> Path:
+        """Put the stand-in for kubelogin where the stand-in for the Kubernetes provider finds it; return its path."""
+        layout = Layout(self._paths)
+        secret = layout.azure / "secrets" / "exec-credential.json"
+        for folder in (secret.parent, layout.azure_bin):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(secret, credentials.exec_credential(self.credentials()[2]))
+        program = layout.azure_bin / "kubelogin"
+        write_private(program, credentials.kubelogin(str(secret)))
+        program.chmod(0o700)
+        return program
+
+    def _api(self) -> Api:
+        try:
+            return Api(read_kubeconfig(self._paths.kubeconfig.read_text()))
+        except (OSError, ValueError) as error:
+            raise ProviderError(f"the local cluster cannot be used ({error}): start it with `make up`") from None
+
+    def _list(self, api: Api, path: str) -> list[Object]:
+        return list(self._call(lambda: api.get(path)).get("items") or [])
+
+    def _remove(self, api: Api, name: str) -> None:
+        """Delete a node and what ran on it: its machine is gone, so nobody else would end the pods for a while."""
+        for pod in self._list(api, f"/api/v1/pods?fieldSelector=spec.nodeName={name}"):
+            metadata = pod["metadata"]
+            path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+            self._delete(api, path, {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}})
+        self._delete(api, f"{_NODES}/{name}", {})
+
+    def _patch(
+        self,
+        api: Api,
+        found: Object,
+        labels: Mapping[str, str],
+        taints: Sequence[Mapping[str, str]],
+        annotations: Mapping[str, str],
+    ) -> None:
+        """Bring an existing node to its pool's labels, taints and annotations; what others have put there stays."""
+        patch = changes(found, labels, taints, annotations)
+        if patch:
+            name = found["metadata"]["name"]
+            self._call(lambda: api.patch(f"{_NODES}/{name}", patch, MERGE_PATCH))
+
+    def _delete(self, api: Api, path: str, options: Object) -> None:
+        try:
+            api.delete(path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise _unreachable(error) from None
+
+    @staticmethod
+    def _call(call: Any) -> Object:
+        try:
+            found: Object = call()
+        except ApiError as error:
+            raise _unreachable(error) from None
+        return found
+
+
+def document(name: str, node: Node) -> Object:
+    """Return the Node object of a simulated machine. Its status counts at creation only."""
+    labels, taints, annotations = _marks(node, simulated=True)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {**labels, "kubernetes.io/hostname": name},
+            "annotations": {**annotations, APPLIED: _applied(labels, taints, annotations)},
+        },
+        "spec": {"providerID": node.provider_id, **({"taints": taints} if taints else {})},
+        "status": {"capacity": dict(node.amounts), "allocatable": dict(node.allocatable)},
+    }
+
+
+def changes(
+    found: Object, labels: Mapping[str, str], taints: Sequence[Mapping[str, str]], annotations: Mapping[str, str]
+) -> Object:
+    """Return the merge patch that brings a node to what its pool gives it; empty when there is nothing to do."""
+    metadata, spec = found["metadata"], found.get("spec") or {}
+    applied = (metadata.get("annotations") or {}).get(APPLIED)
+    had = json.loads(applied) if applied else {"labels": [], "taints": [], "annotations": []}
+    wanted = dict(annotations)
+    if labels:
+        wanted[APPLIED] = _applied(labels, taints, annotations)
+    patch = {
+        "labels": _merge(metadata.get("labels") or {}, labels, had["labels"]),
+        "annotations": _merge(metadata.get("annotations") or {}, wanted, [*had["annotations"], APPLIED]),
+    }
+    result: Object = {}
+    if any(patch.values()):
+        result["metadata"] = {key: value for key, value in patch.items() if value}
+    present = [_plain(each) for each in spec.get("taints") or []]
+    own = [dict(each) for each in taints]
+    others = [each for each in present if each not in had["taints"] and each not in own]
+    if sorted(map(str, present)) != sorted(map(str, [*own, *others])):
+        kept = [each for each in spec.get("taints") or [] if _plain(each) in others]
+        result["spec"] = {"taints": [*own, *kept]}
+    return result
+
+
+def _merge(present: Mapping[str, str], wanted: Mapping[str, str], had: Sequence[str]) -> dict[str, str | None]:
+    patch: dict[str, str | None] = {key: value for key, value in wanted.items() if present.get(key) != value}
+    patch |= {key: None for key in had if key in present and key not in wanted}
+    return patch
+
+
+def _marks(node: Node, *, simulated: bool) -> tuple[dict[str, str], list[dict[str, str]], dict[str, str]]:
+    """Return the labels, taints and annotations that a node has from its pool."""
+    labels = dict(node.labels)
+    taints = [dict(each) for each in node.taints]
+    if not simulated:
+        # The machine below is this one: it keeps its own architecture, and has no devices.
+        for key in ("kubernetes.io/arch", "beta.kubernetes.io/arch"):
+            labels.pop(key, None)
+        return labels, taints, {}
+    if node.labels.get("kubernetes.azure.com/mode") == "system":
+        taints.append(_SIMULATED_SYSTEM_TAINT)
+    return labels, taints, {**_SIMULATED, **node.annotations}
+
+
+def _applied(labels: Mapping[str, str], taints: Sequence[Mapping[str, str]], annotations: Mapping[str, str]) -> str:
+    own = {"labels": sorted(labels), "taints": list(taints), "annotations": sorted(annotations)}
+    return json.dumps(own, sort_keys=True)
+
+
+def _plain(taint: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: taint[key] for key in ("key", "value", "effect") if key in taint}
+
+
+def _unreachable(error: ApiError) -> ProviderError:
+    return ProviderError(
+        f"the local cluster, which is the emulated managed cluster, does not answer as expected ({error}): "
+        "`make status` names its processes and their logs"
+    )

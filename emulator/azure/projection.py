@@ -1,0 +1,145 @@
+"""What the provider makes of inputs and outputs: previews, differences, and the inputs that a refresh finds.
+
+This follows the official provider (https://github.com/pulumi/pulumi-azure-native, provider/pkg/provider): a difference
+is one between the old and the new inputs; a refresh compares what was read with what had been read before, and carries
+over into the inputs what differs, so that the defaults of the service are no drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.azure.schema import Field, Shape
+from emulator.azure.services.base import Kind
+from emulator.azure.store import Properties
+from emulator.provider import paths
+from emulator.provider.paths import Path
+from emulator.provider.wire import UNKNOWN
+
+CREATE_FIRST = "__createBeforeDelete"
+"""Input that the provider adds where it has made the name up: the replacement can be created first."""
+
+_MISSING = object()
+
+
+def previewed(inputs: Mapping[str, Any], outputs: Mapping[str, Field]) -> Properties:
+    """Return the outputs as far as they are known before the call: what is in the inputs."""
+    return {
+        name: _previewed(inputs[name], field.shape) if inputs.get(name) is not None else UNKNOWN
+        for name, field in outputs.items()
+    }
+
+
+def _previewed(value: Any, shape: Shape) -> Any:
+    if isinstance(value, dict) and shape.kind == "object":
+        return previewed(value, shape.fields)
+    if isinstance(value, list) and shape.kind == "list" and shape.of is not None:
+        return [_previewed(each, shape.of) for each in value]
+    if isinstance(value, dict) and shape.kind == "map" and shape.of is not None:
+        return {key: _previewed(each, shape.of) for key, each in value.items()}
+    # A set of ids in the inputs is a map in the outputs.
+    return UNKNOWN if isinstance(value, list) and shape.kind == "map" else value
+
+
+def projected(outputs: Mapping[str, Any], inputs: Mapping[str, Field]) -> Properties:
+    """Return the part of the outputs that could be inputs."""
+    return {name: _projected(outputs[name], field.shape) for name, field in inputs.items() if name in outputs}
+
+
+def _projected(value: Any, shape: Shape) -> Any:
+    if isinstance(value, dict) and shape.kind == "object":
+        return projected(value, shape.fields)
+    if isinstance(value, dict) and shape.kind == "list":
+        return list(value)
+    if isinstance(value, dict) and shape.kind == "map" and shape.of is not None:
+        return {key: _projected(each, shape.of) for key, each in value.items()}
+    if isinstance(value, list) and shape.kind == "list" and shape.of is not None:
+        return [_projected(each, shape.of) for each in value]
+    return value
+
+
+def refreshed(
+    inputs: Properties, before: Mapping[str, Any], after: Mapping[str, Any], fields: Mapping[str, Field]
+) -> Properties:
+    """Return the inputs with what has changed in Azure since the outputs were last recorded.
+
+    Lists of what are also resources of their own are looked at only where the inputs have them.
+    """
+    unset = {name for name, field in fields.items() if field.standalone and name not in inputs}
+    seen = {key: value for key, value in after.items() if key not in unset}
+    return dict(_applied(inputs, projected(before, fields), projected(seen, fields)))
+
+
+def _applied(base: Any, before: Any, after: Any) -> Any:
+    if _equal(before, after):
+        return base
+    if isinstance(base, dict) and isinstance(before, dict) and isinstance(after, dict):
+        result = {key: value for key, value in base.items() if key not in before or key in after}
+        for key, value in after.items():
+            if key not in before:
+                result[key] = value
+            elif not _equal(before[key], value, key):
+                result[key] = _applied(base[key], before[key], value) if key in base else value
+        return result
+    if isinstance(base, list) and isinstance(before, list) and isinstance(after, list):
+        return [
+            _applied(base[index], before[index], value) if index < min(len(base), len(before)) else value
+            for index, value in enumerate(after)
+        ]
+    return after
+
+
+def _equal(one: Any, other: Any, key: str = "") -> bool:
+    """Compare as far as Azure tells apart: a list of plain values has no order, a region no spelling."""
+    if isinstance(one, list) and isinstance(other, list) and all(isinstance(each, str) for each in [*one, *other]):
+        return sorted(one) == sorted(other)
+    if key == "location" and isinstance(one, str) and isinstance(other, str):
+        return one.replace(" ", "").lower() == other.replace(" ", "").lower()
+    return bool(one == other)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One differing input. kind: ADD, DELETE or UPDATE."""
+
+    kind: str
+    replaces: bool
+
+
+def difference(
+    kind: Kind, before: Mapping[str, Any], after: Mapping[str, Any], ignored: Sequence[str] = ()
+) -> dict[str, Change]:
+    """Return the differing inputs by their paths, with which of them replace the resource."""
+    forcing = {*kind.parameters, *kind.replaces}
+    found: dict[Path, Change] = {}
+    _compare(before, after, (), "", forcing, found, inherited=False)
+    skipped = [paths.parse(each) for each in ignored]
+    return {
+        paths.render(path): change
+        for path, change in found.items()
+        if not any(paths.contains(outer, path) for outer in skipped)
+    }
+
+
+def _compare(
+    before: Any, after: Any, path: Path, key: str, forcing: set[str], found: dict[Path, Change], *, inherited: bool
+) -> None:
+    forces = inherited or key in forcing
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in [*before, *(each for each in after if each not in before)]:
+            inner = f"{key}.{name}" if key else name
+            had, wanted = before.get(name, _MISSING), after.get(name, _MISSING)
+            _compare(had, wanted, (*path, name), inner, forcing, found, inherited=forces)
+    elif isinstance(before, list) and isinstance(after, list):
+        for index in range(max(len(before), len(after))):
+            had = before[index] if index < len(before) else _MISSING
+            wanted = after[index] if index < len(after) else _MISSING
+            _compare(had, wanted, (*path, index), f"{key}[]", forcing, found, inherited=forces)
+    elif before is _MISSING:
+        found[path] = Change("ADD", forces)
+    elif after is _MISSING:
+        found[path] = Change("DELETE", forces)
+    elif not _equal(before, after, key):
+        found[path] = Change("UPDATE", forces)

@@ -1,0 +1,89 @@
+"""What Helm keeps of a release: Secrets of type helm.sh/release.v1, one for each revision."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from emulator.charts.left_out import documents
+from emulator.charts.record import ANNOTATION
+
+SELECTOR = "owner=helm"
+"""Label selector of every release Secret (helm.sh/helm/v3, pkg/storage/driver/secrets.go)."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One revision of a release.
+
+    status: deployed, failed, pending-install, superseded and so on. recorded: the source of the chart's record, empty
+    for a rendered chart. manifest: the objects that were installed.
+    """
+
+    name: str
+    namespace: str
+    revision: int
+    status: str
+    description: str
+    chart: str
+    version: str
+    app_version: str
+    recorded: str
+    values: Mapping[str, Any]
+    manifest: str
+
+    @classmethod
+    def of(cls, secret: Mapping[str, Any]) -> Release:
+        """Decode a release Secret: base64 of base64 of gzipped JSON."""
+        content = base64.b64decode(base64.b64decode(secret["data"]["release"]))
+        found = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+        chart = found["chart"]["metadata"]
+        return cls(
+            name=found["name"],
+            namespace=found["namespace"],
+            revision=found["version"],
+            status=found["info"]["status"],
+            description=found["info"].get("description", ""),
+            chart=chart["name"],
+            version=chart["version"],
+            app_version=chart.get("appVersion", ""),
+            recorded=(chart.get("annotations") or {}).get(ANNOTATION, ""),
+            values=found.get("config") or {},
+            manifest=found.get("manifest", ""),
+        )
+
+    def objects(self) -> list[dict[str, Any]]:
+        """Return the installed objects as their manifests have them."""
+        found = [yaml.load(text, Loader=yaml.CSafeLoader) for text in documents(self.manifest)]
+        return [item for item in found if isinstance(item, dict)]
+
+
+def newest(secrets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the Secret of the newest revision for each (namespace, release name)."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for secret in secrets:
+        labels = secret["metadata"]["labels"]
+        key = (secret["metadata"]["namespace"], labels["name"])
+        if key not in found or int(labels["version"]) > int(found[key]["metadata"]["labels"]["version"]):
+            found[key] = secret
+    return found
+
+
+def resource_names(objects: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the objects' names by `<kind>.<group>/<apiVersion>`, as the official provider's output has them."""
+    found: dict[str, set[str]] = {}
+    for item in objects:
+        version = str(item["apiVersion"])
+        group = version.rpartition("/")[0]
+        kind = f"{item['kind']}.{group}" if group else str(item["kind"])
+        metadata = item["metadata"]
+        namespace = metadata.get("namespace")
+        name = f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+        found.setdefault(f"{kind}/{version}", set()).add(name)
+    return {key: sorted(names) for key, names in sorted(found.items())}

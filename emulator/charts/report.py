@@ -1,0 +1,70 @@
+"""The report of what charts are installed, for `make status`: what is upstream's, what is recorded, what is played."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from emulator.charts import releases
+from emulator.cluster.pod_status import PLAYED
+
+HEADER = ("RELEASE", "NAMESPACE", "CHART", "VERSION", "STATUS", "SORT", "PODS PLAYED")
+
+Objects = Iterable[Mapping[str, Any]]
+
+
+def rows(secrets: Objects, pods: Objects) -> list[Sequence[str]]:
+    """Return a row for each release.
+
+    secrets: those with the label selector `releases.SELECTOR`. pods: of all namespaces; a pod is counted for the
+    release that its label app.kubernetes.io/instance names, or else for the one release of its namespace.
+    """
+    found = [releases.Release.of(secret) for secret in releases.newest(secrets).values()]
+    by_namespace = Counter(release.namespace for release in found)
+    names = {(release.namespace, release.name) for release in found}
+    alone = {release.namespace: release.name for release in found if by_namespace[release.namespace] == 1}
+    played: Counter[tuple[str, str]] = Counter()
+    for pod in pods:
+        namespace = pod["metadata"]["namespace"]
+        label = (pod["metadata"].get("labels") or {}).get("app.kubernetes.io/instance", "")
+        owner = label if (namespace, label) in names else alone.get(namespace, "")
+        if owner and is_played(pod):
+            played[namespace, owner] += 1
+    return [
+        (
+            release.name,
+            release.namespace,
+            release.chart,
+            release.version,
+            release.status,
+            "recorded" if release.recorded else "rendered",
+            str(played[release.namespace, release.name]),
+        )
+        for release in sorted(found, key=lambda release: (release.namespace, release.name))
+    ]
+
+
+def is_played(pod: Mapping[str, Any]) -> bool:
+    """Tell whether a pod runs for show: on a simulated node, or where no program stands for its images."""
+    status = pod.get("status") or {}
+    if status.get("phase") != "Running":
+        return False
+    # The runtime of a real container fills imageID in; the local kubelet and KWOK do not where nothing runs.
+    return status.get("reason") == PLAYED or not any(
+        container.get("imageID") for container in status.get("containerStatuses") or []
+    )
+
+
+def report(secrets: Objects, pods: Objects) -> str:
+    """Return the report as a table, with what the words mean; empty where there is no release."""
+    found = rows(secrets, pods)
+    if not found:
+        return ""
+    table = [HEADER, *found]
+    widths = [max(len(row[column]) for row in table) for column in range(len(HEADER))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    notes = ["played: Running and Ready for show, without a process"]
+    if any(row[5] == "recorded" for row in found):
+        notes.append("recorded: the chart cannot be had here; values, kinds and workloads are facts read from upstream")
+    return "\n".join(["Charts", *(f"  {line}" for line in lines), *(f"  {note}" for note in notes)])

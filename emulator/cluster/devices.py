@@ -1,0 +1,330 @@
+"""What hardware operators do on a node, played on simulated nodes: labels, and the resources of device plugins.
+
+A simulated machine says in annotations which devices it has (`Hardware`); a node without them is left alone. Its
+devices come to show as they would on a real machine: only while the pods and custom resources that bring them out are
+there. The rules are in `RULES`, in the order in which one builds on the other; everything they set is taken back when
+its reason is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from emulator.cluster.api import Object
+
+PREFIX = "hardware.emulator/"
+SHOWN = f"{PREFIX}shown"
+"""Annotation of a node: the labels and resources that were set here, as JSON."""
+
+FEATURES = "feature.node.kubernetes.io/"
+MOFED_WAIT = "network.nvidia.com/operator.mofed.wait"
+"""Label by which the network operator says that a node's InfiniBand driver is loaded: `false`."""
+
+NIC_LABEL = f"{FEATURES}pci-15b3.present"
+GPU_LABELS = tuple(f"{FEATURES}pci-{form}.present" for form in ("10de", "0302_10de", "0300_10de"))
+"""What the operators look for (Mellanox/network-operator, pkg/nodeinfo; NVIDIA/gpu-operator, state_manager.go)."""
+
+_GPU_TAINT_TOLERATED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+_FIELDS = ("class", "vendor", "device")
+_DEFAULT_WHITELIST = ("03", "0b40", "12")
+_DEFAULT_FIELDS = ("class", "vendor")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The devices of a machine. driver: who put a GPU driver on it before any operator could, empty for nobody."""
+
+    gpus: int = 0
+    product: str = ""
+    infiniband: int = 0
+    nvme: int = 0
+    driver: str = ""
+
+    @classmethod
+    def of(cls, node: Object) -> Hardware | None:
+        """Return what a node's annotations say, None for a node without any."""
+        found = {
+            key.removeprefix(PREFIX): value
+            for key, value in (node["metadata"].get("annotations") or {}).items()
+            if key.startswith(PREFIX) and key != SHOWN
+        }
+        if not found:
+            return None
+        numbers = {key: int(found.get(key) or 0) for key in ("gpus", "infiniband", "nvme")}
+        return cls(**numbers, product=found.get("gpu-product", ""), driver=found.get("driver", ""))
+
+    def pci(self) -> list[dict[str, str]]:
+        """The machine's PCI devices: class, vendor and device, as an NDv5 machine shows them (pci.ids)."""
+        found = [{"class": "0302", "vendor": "10de", "device": "2330"}] if self.gpus else []
+        return [*found, {"class": "0207", "vendor": "15b3", "device": "101e"}] if self.infiniband else found
+
+
+@dataclass(frozen=True)
+class World:
+    """What there is on the cluster.
+
+    config_map: gives a ConfigMap by namespace and name. nic_policies, cluster_policies, feature_rules: the custom
+    resources NicClusterPolicy, ClusterPolicy and NodeFeatureRule.
+    """
+
+    pods: Sequence[Object] = ()
+    config_map: Callable[[str, str], Object | None] = lambda namespace, name: None
+    nic_policies: Sequence[Object] = ()
+    cluster_policies: Sequence[Object] = ()
+    feature_rules: Sequence[Object] = ()
+
+    def running(self, labels: Mapping[str, str], node: str = "") -> list[Object]:
+        """Return the running pods with these labels, on one node or on any."""
+        return [
+            pod
+            for pod in self.pods
+            if (not node or pod["spec"].get("nodeName") == node)
+            and (pod.get("status") or {}).get("phase") == "Running"
+            and labels.items() <= (pod["metadata"].get("labels") or {}).items()
+        ]
+
+
+@dataclass
+class Shown:
+    """What a node shows of its devices. notes: reason and message of why something does not show."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    resources: dict[str, str] = field(default_factory=dict)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+def shown(node: Object, hardware: Hardware, world: World) -> Shown:
+    """Apply every rule to a node."""
+    found = Shown()
+    for rule in RULES:
+        rule(node, hardware, world, found)
+    return found
+
+
+def feature_discovery(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+    """Node Feature Discovery labels a node by its PCI devices while its worker runs there.
+
+    Classes and form of the label are the worker's configuration (source/pci/pci.go); NodeFeatureRules add theirs.
+    """
+    workers = world.running({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, _name(node))
+    if not workers:
+        return
+    pci = _worker_configuration(workers[0], world)
+    whitelist = pci.get("deviceClassWhitelist") or _DEFAULT_WHITELIST
+    wanted = pci.get("deviceLabelFields") or ()
+    fields = [name for name in _FIELDS if name in wanted] or _DEFAULT_FIELDS
+    for device in hardware.pci():
+        if any(device["class"].startswith(str(white).lower()) for white in whitelist):
+            found.labels[f"{FEATURES}pci-{'_'.join(device[name] for name in fields)}.present"] = "true"
+    for rule in world.feature_rules:
+        for item in rule["spec"].get("rules") or []:
+            if _matches_pci(item, hardware):
+                labels = (item.get("labels") or {}).items()
+                found.labels |= {key if "/" in key else f"{FEATURES}{key}": str(value) for key, value in labels}
+
+
+def network_operator(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+    """The network operator loads the InfiniBand driver and runs device plugins as a NicClusterPolicy says.
+
+    Plugins start on nodes whose driver is loaded, and offer the ports that their configuration selects.
+    """
+    if not _operated(world, "network-operator", world.nic_policies) or not hardware.infiniband:
+        return
+    spec = world.nic_policies[0].get("spec") or {}
+    if found.labels.get(NIC_LABEL) != "true" or not _tolerated(node, spec.get("tolerations")):
+        return
+    if not spec.get("ofedDriver"):
+        return
+    found.labels[MOFED_WAIT] = "false"
+    for item in _configuration(spec, "sriovDevicePlugin", "resourceList"):
+        if _selects_port(item.get("selectors") or {}):
+            found.resources[f"{item.get('resourcePrefix') or 'intel.com'}/{item['resourceName']}"] = str(
+                hardware.infiniband
+            )
+            break  # the ports are the first resource's that selects them
+    for item in _configuration(spec, "rdmaSharedDevicePlugin", "configList"):
+        if _selects_port(item.get("selectors") or {}):
+            name = f"{item.get('resourcePrefix') or 'rdma'}/{item['resourceName']}"
+            found.resources[name] = str(item.get("rdmaHcaMax") or 0)
+
+
+def gpu_operator(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+    """The GPU operator brings driver and device plugin as its ClusterPolicy says.
+
+    With GPUDirect RDMA the driver waits for the InfiniBand driver. Two drivers on one machine do not go together.
+    """
+    if not _operated(world, "gpu-operator", world.cluster_policies) or not hardware.gpus:
+        return
+    spec = world.cluster_policies[0].get("spec") or {}
+    if not any(found.labels.get(label) == "true" for label in GPU_LABELS):
+        return
+    tolerations = (spec.get("daemonsets") or {}).get("tolerations")
+    if not _tolerated(node, tolerations):
+        found.notes.append(("GpuTaintNotTolerated", "the GPU operator's pods do not tolerate the node's taints"))
+        return
+    found.labels["nvidia.com/gpu.present"] = "true"
+    driver = spec.get("driver") or {}
+    rdma = driver.get("rdma") or {}
+    installs = driver.get("enabled", True)
+    if installs and hardware.driver:
+        text = f"the GPU driver that {hardware.driver} installed is loaded: the GPU operator's driver cannot be"
+        found.notes.append(
+            ("GpuDriverConflict", f"{text}; create the pool without a driver, or set driver.enabled off")
+        )
+        return
+    if not installs and not hardware.driver:
+        found.notes.append(
+            ("GpuDriverMissing", "the node has no GPU driver, and the GPU operator is told to bring none")
+        )
+        return
+    waits = rdma.get("enabled") and not rdma.get("useHostMofed") and hardware.infiniband
+    loaded = "nvidia.com/gpu" in ((node.get("status") or {}).get("capacity") or {})
+    if installs and waits and not loaded and found.labels.get(MOFED_WAIT) != "false":
+        found.notes.append(("GpuDriverWaits", "the GPU driver with RDMA waits for the InfiniBand driver of the node"))
+        return
+    if (spec.get("devicePlugin") or {}).get("enabled", True):
+        found.resources["nvidia.com/gpu"] = str(hardware.gpus)
+    if (spec.get("gfd") or {}).get("enabled", True):
+        found.labels |= {"nvidia.com/gpu.count": str(hardware.gpus), "nvidia.com/gpu.product": hardware.product}
+
+
+def node_agents(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+    """Programs of the platform that label the node they run on, by their DaemonSet."""
+    for daemon_set, has_device, label, value in AGENTS:
+        if has_device(hardware) and any(_owned_by(pod, daemon_set) for pod in world.running({}, _name(node))):
+            found.labels[label] = value(node)
+
+
+AGENTS: tuple[tuple[str, Callable[[Hardware], object], str, Callable[[Object], str]], ...] = (
+    ("local-nvme-scratch", lambda hardware: hardware.nvme, "mlbatch/nvme-scratch", lambda node: "ready"),
+    ("node-labeler", lambda hardware: True, "hyperv/PhysicalHostName", lambda node: f"simulated-{_name(node)}"[:63]),
+)
+"""DaemonSet, whether the machine has what its pod needs, and the label and value that the pod writes."""
+
+RULES: tuple[Callable[[Object, Hardware, World, Shown], None], ...] = (
+    feature_discovery,
+    network_operator,
+    gpu_operator,
+    node_agents,
+)
+
+
+def changes(node: Object, wanted: Shown) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return merge patches of a node and of its status that bring it from what was set before to what is wanted.
+
+    Empty where nothing differs.
+    """
+    metadata = node["metadata"]
+    before = json.loads((metadata.get("annotations") or {}).get(SHOWN) or "{}")
+    after = {"labels": sorted(wanted.labels), "resources": sorted(wanted.resources)}
+    after = {part: names for part, names in after.items() if names}
+    labels: dict[str, str | None] = dict.fromkeys(before.get("labels") or ())
+    labels |= wanted.labels
+    labels = {key: value for key, value in labels.items() if (metadata.get("labels") or {}).get(key) != value}
+    resources: dict[str, str | None] = dict.fromkeys(before.get("resources") or ())
+    resources |= wanted.resources
+    status = node.get("status") or {}
+    amounts = {
+        part: {key: value for key, value in resources.items() if (status.get(part) or {}).get(key) != value}
+        for part in ("capacity", "allocatable")
+    }
+    amounts = {part: changed for part, changed in amounts.items() if changed}
+    body: dict[str, Any] = {"labels": labels} if labels else {}
+    if before != after:
+        body["annotations"] = {SHOWN: json.dumps(after) if after else None}
+    return ({"metadata": body} if body else {}, {"status": amounts} if amounts else {})
+
+
+def policy_states(world: World, nodes: Mapping[str, tuple[Hardware, Shown]]) -> Iterator[tuple[str, Object, str]]:
+    """Yield (operator, its custom resource, the state it should show): ready once every node concerned is.
+
+    Without a node that has such a device a NicClusterPolicy does not get ready (state-ofed of the network operator).
+    """
+    ports = [found for hardware, found in nodes.values() if hardware.infiniband and found.labels.get(NIC_LABEL)]
+    if _operated(world, "network-operator", world.nic_policies):
+        ready = ports and all(MOFED_WAIT in found.labels for found in ports)
+        yield "network-operator", world.nic_policies[0], "ready" if ready else "notReady"
+    if _operated(world, "gpu-operator", world.cluster_policies):
+        waiting = [found for _, found in nodes.values() if found.notes]
+        yield "gpu-operator", world.cluster_policies[0], "notReady" if waiting else "ready"
+
+
+def _operated(world: World, operator: str, resources: Sequence[Object]) -> bool:
+    return bool(resources) and bool(world.running({"app.kubernetes.io/name": operator}))
+
+
+def _worker_configuration(worker: Object, world: World) -> Mapping[str, Any]:
+    for volume in worker["spec"].get("volumes") or []:
+        name = (volume.get("configMap") or {}).get("name")
+        found = world.config_map(worker["metadata"]["namespace"], name) if name else None
+        text = ((found or {}).get("data") or {}).get("nfd-worker.conf")
+        if text:
+            content = yaml.safe_load(text) or {}
+            pci: Mapping[str, Any] = (content.get("sources") or {}).get("pci") or {}
+            return pci
+    return {}
+
+
+def _matches_pci(rule: Mapping[str, Any], hardware: Hardware) -> bool:
+    features = rule.get("matchFeatures") or []
+    return bool(features) and all(
+        feature.get("feature") == "pci.device"
+        and any(_matches(device, feature.get("matchExpressions") or {}) for device in hardware.pci())
+        for feature in features
+    )
+
+
+def _matches(device: Mapping[str, str], expressions: Mapping[str, Any]) -> bool:
+    return all(
+        expression.get("op") == "In" and device.get(name) in (expression.get("value") or [])
+        for name, expression in expressions.items()
+    )
+
+
+def _configuration(spec: Mapping[str, Any], plugin: str, key: str) -> list[dict[str, Any]]:
+    """Return the resources that a device plugin is configured with; a plugin that cannot read it offers none."""
+    text = (spec.get(plugin) or {}).get("config")
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return []
+    return [item for item in found.get(key) or [] if item.get("resourceName")]
+
+
+def _selects_port(selectors: Any) -> bool:
+    """Tell whether a device plugin's selectors take an InfiniBand port; every given one has to match."""
+    port = {"vendors": "15b3", "devices": "101e", "drivers": "mlx5_core", "linkTypes": "infiniband"}
+    given = selectors[0] if isinstance(selectors, list) and selectors else selectors
+    port["deviceIDs"] = port["devices"]
+    return all(value in given[key] for key, value in port.items() if given.get(key))
+
+
+def _tolerated(node: Object, tolerations: Sequence[Mapping[str, str]] | None) -> bool:
+    """Tell whether pods with these tolerations, and that of the GPU taint, may run on the node."""
+    given = [_GPU_TAINT_TOLERATED, *(tolerations or ())]
+    taints = [taint for taint in node["spec"].get("taints") or [] if taint["effect"] in ("NoSchedule", "NoExecute")]
+    # A DaemonSet's pods tolerate the taints that the node lifecycle controller sets.
+    taints = [taint for taint in taints if not taint["key"].startswith("node.kubernetes.io/")]
+    return all(any(_tolerates(each, taint) for each in given) for taint in taints)
+
+
+def _tolerates(toleration: Mapping[str, str], taint: Mapping[str, str]) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("operator") == "Exists":
+        return not toleration.get("key") or toleration["key"] == taint["key"]
+    return toleration.get("key") == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def _owned_by(pod: Object, daemon_set: str) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or []
+    return any((owner["kind"], owner["name"]) == ("DaemonSet", daemon_set) for owner in owners)
+
+
+def _name(node: Object) -> str:
+    return str(node["metadata"]["name"])

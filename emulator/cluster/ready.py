@@ -1,0 +1,21 @@
+"""How a process of the cluster says that it is ready: it accepts connections on a Unix socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+
+def announce(path: Path) -> None:
+    """Accept, and close, connections from now on; nothing that outlives the process could say so by mistake."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(16)
+
+    def accept() -> None:
+        while True:
+            listener.accept()[0].close()
+
+    threading.Thread(target=accept, name="ready", daemon=True).start()

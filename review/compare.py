@@ -1,0 +1,212 @@
+"""What turns one revision's stack into another's: created, changed, replaced and deleted resources. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from emulator.provider import paths
+from emulator.provider.paths import Path
+from review import replacement
+from review.plan import UNKNOWN, Plan, Resource
+
+ABSENT: Final = object()
+"""The value of a property on the side that does not have it."""
+
+
+class Operation(StrEnum):
+    """What an update does to a resource; in the order of their danger, greatest first."""
+
+    DELETE = "delete"
+    REPLACE = "replace"
+    CHANGE = "change"
+    CREATE = "create"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertyChange:
+    """One differing input. before, after: ABSENT on the side without it. forces: it makes the provider replace."""
+
+    path: str
+    before: Any
+    after: Any
+    forces: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What happens to one resource.
+
+    resource: as the new revision has it; as the old one, when it is deleted.
+    because: why it is replaced, where none of its own inputs says so.
+    """
+
+    operation: Operation
+    resource: Resource
+    layer: str
+    team: str | None
+    properties: tuple[PropertyChange, ...] = ()
+    because: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All changes of a stack, those of one layer and team together, in an order that does not depend on the engine."""
+
+    changes: tuple[Change, ...]
+
+    def count(self, operation: Operation) -> int:
+        """Return how many resources meet this."""
+        return Counter(change.operation for change in self.changes)[operation]
+
+
+_NOTHING: Final = Plan({})
+
+
+def compare(before: Plan | None, after: Plan | None) -> Comparison:
+    """Return what an update from one plan to the other does; None for a stack that a revision does not have.
+
+    Components are not counted: they are groups of resources. The values of secrets are not compared, because plans do
+    not hold them.
+    """
+    old, new = before or _NOTHING, after or _NOTHING
+    pairs = dict(_pairs(old, new))
+    changes = {
+        urn: change
+        for urn, resource in new.resources.items()
+        if resource.custom and (change := _change(resource, pairs.get(urn), old, new)) is not None
+    }
+    _follow(changes, pairs, new)
+    kept = {resource.urn for resource in pairs.values()}
+    gone = [
+        Change(operation=Operation.DELETE, resource=resource, layer=old.layer(resource), team=old.team(resource))
+        for urn, resource in old.resources.items()
+        if resource.custom and urn not in kept
+    ]
+    return Comparison(tuple(sorted([*changes.values(), *gone], key=_rank)))
+
+
+def differences(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+    """Yield the innermost paths at which two values differ, with both values; lists are compared item by item."""
+    if before == after and type(before) is type(after):
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted(before.keys() | after.keys()):
+            yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), (*path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        for index in range(max(len(before), len(after))):
+            mine = before[index] if index < len(before) else ABSENT
+            theirs = after[index] if index < len(after) else ABSENT
+            yield from differences(mine, theirs, (*path, index))
+    else:
+        yield path, before, after
+
+
+def shown(path: Path, *sides: Any) -> str:
+    """Return a path for the reader: items of a list go by their name where they have one, else by their place.
+
+    sides: the values that the path leads into; the first that has the item decides.
+    """
+    text = ""
+    for at, part in enumerate(path):
+        items = [_at(side, path[: at + 1]) for side in sides] if isinstance(part, int) else []
+        names = [item["name"] for item in items if isinstance(item, Mapping) and isinstance(item.get("name"), str)]
+        rendered = f"[{names[0]}]" if names and names[0] != UNKNOWN else paths.render((part,))
+        text += rendered if not text or rendered.startswith("[") else f".{rendered}"
+    return text
+
+
+def _at(value: Any, path: Path) -> Any:
+    """Return what lies at a path in a value, None where nothing does."""
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _pairs(old: Plan, new: Plan) -> Iterator[tuple[str, Resource]]:
+    """Yield each new resource's URN with the old resource that it carries on, under its own name or a former one."""
+    for urn, resource in new.resources.items():
+        for name in (urn, *resource.aliases):
+            if name in old.resources and (name == urn or name not in new.resources):
+                yield urn, old.resources[name]
+                break
+
+
+def _change(resource: Resource, former: Resource | None, old: Plan, new: Plan) -> Change | None:
+    change = Change(
+        operation=Operation.CREATE, resource=resource, layer=new.layer(resource), team=new.team(resource), properties=()
+    )
+    if former is None:
+        return change
+    provider = new.resources.get(resource.provider)
+    found = tuple(
+        PropertyChange(
+            path=shown(path, resource.inputs, former.inputs),
+            before=mine,
+            after=theirs,
+            forces=_forces(resource, path, theirs, provider.inputs if provider else {}),
+        )
+        for path, mine, theirs in differences(former.inputs, resource.inputs)
+        if not any(replacement.covers(pattern, path) for pattern in resource.ignore_changes)
+    )
+    if former.provider != resource.provider:
+        return replace(change, operation=Operation.REPLACE, properties=found, because="another provider makes it")
+    if not found:
+        return None
+    forced = any(each.forces for each in found)
+    return replace(change, operation=Operation.REPLACE if forced else Operation.CHANGE, properties=found)
+
+
+def _forces(resource: Resource, path: Path, after: Any, provider: Mapping[str, Any]) -> bool:
+    if any(replacement.overlaps(pattern, path) for pattern in resource.replace_on_changes):
+        return True
+    return replacement.forces(resource.type, path, None if after is ABSENT else after, resource.inputs, provider)
+
+
+def _follow(changes: dict[str, Change], pairs: Mapping[str, Resource], new: Plan) -> None:
+    """Add to the changes what is replaced because something that it stands on is.
+
+    That is everything of a replaced provider, and every Azure resource whose address or other fixed input comes from a
+    replaced resource. What merely lies inside of something else, as objects in a namespace, is not listed here.
+    """
+    replaced = [urn for urn, change in changes.items() if change.operation is Operation.REPLACE]
+    while replaced:
+        cause = replaced.pop()
+        title = new.resources[cause].title
+        for urn, resource in new.resources.items():
+            known = changes.get(urn)
+            if urn not in pairs or not resource.custom or (known and known.operation is not Operation.CHANGE):
+                continue
+            if resource.provider == cause or _stands_on(resource, cause):
+                own = known.properties if known else ()
+                changes[urn] = Change(
+                    operation=Operation.REPLACE,
+                    resource=resource,
+                    layer=new.layer(resource),
+                    team=new.team(resource),
+                    properties=own,
+                    because=f"{title} is replaced",
+                )
+                replaced.append(urn)
+
+
+def _stands_on(resource: Resource, cause: str) -> bool:
+    return replacement.azure_type(resource.type) is not None and any(
+        cause in urns and replacement.forces(resource.type, (name,), None, resource.inputs, {})
+        for name, urns in resource.property_dependencies.items()
+    )
+
+
+_LAYERS: Final = ("azure", "nodes", "storage", "scheduling", "queueing", "tenancy", "observability", "health")
+
+
+def _rank(change: Change) -> tuple[int, str, str, int, str, str]:
+    at = _LAYERS.index(change.layer) if change.layer in _LAYERS else len(_LAYERS)
+    order = list(Operation).index(change.operation)
+    return at, change.layer, change.team or "", order, change.resource.title, change.resource.urn

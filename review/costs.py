@@ -1,0 +1,72 @@
+"""What the machines of a plan cost by the hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from components import prices
+from components.prices import Charge, Cost
+from review.plan import Plan, Resource
+from review.replacement import azure_type
+
+_CLUSTER: Final = "containerservice:ManagedCluster"
+_POOL: Final = "containerservice:AgentPool"
+_TIERS: Final = {"Free": prices.AKS_FREE, "Standard": prices.AKS_STANDARD}
+
+_WITHOUT_CHARGE: Final = frozenset(
+    {
+        "authorization:RoleAssignment",
+        "features:SubscriptionFeatureRegistration",
+        "managedidentity:FederatedIdentityCredential",
+        "managedidentity:UserAssignedIdentity",
+        "network:NetworkSecurityGroup",
+        "network:Subnet",
+        "network:VirtualNetwork",
+        "resources:ResourceGroup",
+        "storage:BlobContainer",
+    }
+)
+"""Types that cost nothing themselves; a container's content is charged to its account."""
+
+
+def of_plan(plan: Plan | None) -> Cost:
+    """Return the cost of a plan; None, a stack that does not exist, costs nothing. Simulated nodes cost nothing."""
+    return prices.cost(charges(plan) if plan else ())
+
+
+def charges(plan: Plan) -> Iterator[Charge]:
+    """Yield what a plan's resources are charged for; what has no price by the hour is a charge of an unknown price."""
+    resources = [(azure_type(each.type), each) for each in plan.resources.values() if each.custom]
+    region = _region([each for _, each in resources])
+    for kind, resource in resources:
+        if kind is None or kind in _WITHOUT_CHARGE:
+            continue
+        if kind == _CLUSTER:
+            tier = str((resource.inputs.get("sku") or {}).get("tier", "Free"))
+            yield Charge(item=_TIERS.get(tier, f"AKS tier {tier}"), region=region, fewest=1, most=1)
+            for profile in resource.inputs.get("agentPoolProfiles") or ():
+                yield _pool(profile, region)
+        elif kind == _POOL:
+            yield _pool(resource.inputs, region)
+        else:
+            yield Charge(item=f"{resource.kind} {resource.name} (by use or tier)", region="", fewest=1, most=1)
+
+
+def _pool(inputs: Mapping[str, Any], region: str) -> Charge:
+    size, count = str(inputs.get("vmSize", "a size unknown yet")), _number(inputs.get("count"), 1)
+    if inputs.get("enableAutoScaling"):
+        fewest, most = _number(inputs.get("minCount"), 0), _number(inputs.get("maxCount"), count)
+        return Charge(item=size, region=region, fewest=fewest, most=most)
+    return Charge(item=size, region=region, fewest=count, most=count)
+
+
+def _number(value: object, default: int) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def _region(resources: list[Resource]) -> str:
+    """Return where the cluster stands, else where any Azure resource does: a pool has no location of its own."""
+    located = [each for each in resources if isinstance(each.inputs.get("location"), str)]
+    located.sort(key=lambda each: azure_type(each.type) != _CLUSTER)
+    return str(located[0].inputs["location"]) if located else ""

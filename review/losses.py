@@ -1,0 +1,83 @@
+"""Changes that lose data or a cluster, and what exactly is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from review.compare import ABSENT, Change, Comparison, Operation
+from review.plan import Resource
+from review.replacement import azure_type
+
+_AZURE: Final[Mapping[str, str]] = {
+    "compute:Disk": "the data on the disk",
+    "containerregistry:Registry": "every image in it",
+    "containerservice:AgentPool": "its machines, what runs on them and what their local disks hold",
+    "containerservice:ManagedCluster": "the cluster with everything in it",
+    "keyvault:Vault": "every key and secret in it",
+    "resources:ResourceGroup": "every Azure resource in it",
+    "storage:BlobContainer": "every blob in it",
+    "storage:FileShare": "every file in it",
+    "storage:StorageAccount": "every container and share in it, with the data",
+}
+_KUBERNETES: Final[Mapping[str, str]] = {
+    "apiextensions.k8s.io/v1:CustomResourceDefinition": "every object of the kind that it defines",
+    "core/v1:Namespace": "every object in it: jobs, claims on volumes, secrets",
+    "core/v1:PersistentVolume": "the volume; its reclaim policy decides about the data",
+    "core/v1:PersistentVolumeClaim": "the claim; the volume's reclaim policy decides about the data",
+    "helm.sh/v3:Release": "everything that the chart installed, with what it kept",
+}
+_SIZES: Final = frozenset({"count", "maxCount", "minCount"})
+_POOL: Final = "containerservice:AgentPool"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a change loses, and why it happens."""
+
+    change: Change
+    lost: str
+    reason: str
+
+
+def losses(comparison: Comparison) -> Iterator[Loss]:
+    """Yield the losses of a stack's changes: what holds data or a cluster, replaced or deleted, and smaller pools."""
+    for change in comparison.changes:
+        held = _held(change.resource)
+        if held is None:
+            continue
+        if change.operation in (Operation.DELETE, Operation.REPLACE):
+            yield Loss(change, held, _reason(change))
+        elif change.operation is Operation.CHANGE and azure_type(change.resource.type) == _POOL:
+            yield from _smaller(change)
+
+
+def _held(resource: Resource) -> str | None:
+    if (kind := azure_type(resource.type)) is not None:
+        return _AZURE.get(kind)
+    held = _KUBERNETES.get(resource.type.removeprefix("kubernetes:"))
+    return held if resource.type.startswith("kubernetes:") else None
+
+
+def _reason(change: Change) -> str:
+    reason = _why(change)
+    return f"{reason}; it is protected, so that the update fails" if change.resource.protected else reason
+
+
+def _why(change: Change) -> str:
+    if change.operation is Operation.DELETE:
+        return "the new revision does not declare it"
+    forced = [each.path for each in change.properties if each.forces]
+    return f"{', '.join(forced)} cannot be changed in place" if forced else change.because
+
+
+def _smaller(change: Change) -> Iterator[Loss]:
+    for each in change.properties:
+        before, after = each.before, each.after
+        if each.path in _SIZES and ABSENT not in (before, after) and _less(after, before):
+            yield Loss(change, "the machines that go, with their local disks", f"{each.path} {before} → {after}")
+
+
+def _less(after: object, before: object) -> bool:
+    return isinstance(after, int | float) and isinstance(before, int | float) and after < before

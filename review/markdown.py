@@ -1,0 +1,326 @@
+"""The review as Markdown, short enough for one comment. Pure functions: comparisons in, text out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Final
+
+from components.prices import CURRENCY, Cost, Price
+from review import costs, quotas
+from review.compare import ABSENT, Change, Comparison, Operation, PropertyChange, compare
+from review.losses import losses
+from review.plan import SECRET, Plan
+
+MARKER: Final = "<!-- mlbatch-review -->"
+"""First line of the comment, by which the workflow finds it again."""
+
+LIMIT: Final = 65_000
+"""Most characters of the whole; GitHub takes 65536 in a comment."""
+
+_VALUE: Final = 160
+"""Most characters of one value."""
+
+_ROWS_UNFOLDED: Final = 12
+"""Tables with more rows are folded."""
+
+_DONE: Final = {
+    Operation.CREATE: "created",
+    Operation.CHANGE: "changed",
+    Operation.REPLACE: "**replaced**",
+    Operation.DELETE: "**deleted**",
+}
+_HARMLESS: Final = (Operation.CREATE, Operation.CHANGE)
+_SHORTENED: Final = "the rest does not fit into a comment: `make review` prints it all where there is no limit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackReview:
+    """One stack at both revisions.
+
+    before, after: its plans; None where the revision does not have the stack, or could not preview it.
+    before_error, after_error: what the engine or the program said when a preview failed, else None.
+    notes: what the reader has to know about how this was found.
+    """
+
+    stack: str
+    before: Plan | None = None
+    after: Plan | None = None
+    before_error: str | None = None
+    after_error: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a revision could not be previewed."""
+        return self.before_error is not None or self.after_error is not None
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The changes; none where there are not two plans to compare."""
+        return Comparison(()) if self.failed else compare(self.before, self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """The stacks of two revisions. base, head: the revisions as the reader knows them. notes: on all stacks."""
+
+    base: str
+    head: str
+    stacks: tuple[StackReview, ...]
+    notes: tuple[str, ...] = ()
+
+
+def render(review: Review, limit: int = LIMIT) -> str:
+    """Return the review as Markdown of at most so many characters, with the marker as its first line."""
+    stacks = sorted(review.stacks, key=lambda each: each.stack)
+    head = _joined([MARKER, "## What this changes", _summary(review, stacks), *_warnings(stacks), *_notes(review)])
+    head = _cut(head, limit // 3)
+    busy = [each for each in stacks if each.failed or each.comparison.changes]
+    texts = [head]
+    left = limit - len(head)
+    for at, stack in enumerate(busy):
+        share = left // (len(busy) - at)
+        texts.append(_stack(stack, share - 2))
+        left -= len(texts[-1]) + 2
+    return "\n\n".join(texts) + "\n"
+
+
+def _summary(review: Review, stacks: Sequence[StackReview]) -> str:
+    lines = [f"{_code(review.head)} against {_code(review.base)}, each previewed as if nothing existed yet.", ""]
+    rows = []
+    for each in stacks:
+        counts = ["cannot be previewed", "", "", "", ""] if each.failed else [*_counts(each.comparison), _money(each)]
+        rows.append([_code(each.stack) + _existence(each), *counts])
+    if not rows:
+        return "\n".join([*lines, "Neither revision has a stack."])
+    lines += _table(["stack", "created", "changed", "replaced", "deleted", f"{CURRENCY} per hour"], rows)
+    if not any(each.failed or each.comparison.changes for each in stacks):
+        lines += ["", "**No stack changes.**"]
+    return "\n".join(lines)
+
+
+def _existence(stack: StackReview) -> str:
+    if stack.failed:
+        return ""
+    return " (new)" if stack.before is None else " (removed)" if stack.after is None else ""
+
+
+def _counts(comparison: Comparison) -> list[str]:
+    if not comparison.changes:
+        return ["no change", "", "", ""]
+    order = (Operation.CREATE, Operation.CHANGE, Operation.REPLACE, Operation.DELETE)
+    return [
+        f"**{count}**" if count and operation not in _HARMLESS else str(count)
+        for operation, count in ((each, comparison.count(each)) for each in order)
+    ]
+
+
+def _warnings(stacks: Iterable[StackReview]) -> list[str]:
+    found = [(each.stack, loss) for each in stacks for loss in losses(each.comparison)]
+    if not found:
+        return []
+    lines = ["> [!CAUTION]", "> **This replaces, deletes or shrinks what holds data or a cluster:**", ">"]
+    for stack, loss in found:
+        change = loss.change
+        lines.append(
+            f"> - {_code(stack)}: **{change.operation} {_code(change.resource.title)}**, "
+            f"which loses {loss.lost}. Why: {_text(loss.reason)}."
+        )
+    return ["\n".join(lines)]
+
+
+def _notes(review: Review) -> list[str]:
+    return ["\n".join(f"- {note}" for note in review.notes)] if review.notes else []
+
+
+def _stack(stack: StackReview, limit: int) -> str:
+    """Return a stack's section; parts that do not fit are shortened, the last ones first."""
+    parts = [f"### Stack {_code(stack.stack)}{_existence(stack)}"]
+    parts += [f"> {note}" for note in stack.notes]
+    for side, error in (("base", stack.before_error), ("head", stack.after_error)):
+        if error is not None:
+            said = _fenced(error, min(limit // 2 - 200, 8000))
+            parts.append(f"**The {side} revision cannot be previewed:**\n\n{said}")
+    text = _joined(parts)
+    changes = stack.comparison.changes
+    blocks: list[tuple[str, list[str], list[str]]] = []
+    if not stack.failed:
+        blocks += _quota_block(stack)
+        blocks += _cost_block(stack)
+        blocks.append(_change_block(changes))
+        blocks += _property_blocks(changes)
+    for opening, rows, closing in blocks:
+        fitted = _fit(opening, rows, closing, limit - len(text) - 2)
+        if fitted is None:
+            left = f"_{_SHORTENED}_"
+            return f"{text}\n\n{left}" if len(text) + len(left) + 2 <= limit else _cut(text, limit)
+        text = f"{text}\n\n{fitted}"
+    return _cut(text, limit)
+
+
+def _quota_block(stack: StackReview) -> list[tuple[str, list[str], list[str]]]:
+    table = quotas.table(stack.before, stack.after)
+    if not table.rows:
+        return []
+    header = _table(["queue", *map(_code, table.columns)], [])
+    rows = [
+        _row([_code(queue), *(_cell(row.get(name)) for name in table.columns)]) for queue, row in table.rows.items()
+    ]
+    rows.append(_row(["all queues", *(_cell(table.total.get(name)) for name in table.columns)]))
+    same = f"{_pieces(table.unchanged, 'other queue')} unchanged." if table.unchanged else ""
+    return [_folded(f"Quotas of {_pieces(len(table.rows), 'queue')}", header, rows, [same] if same else [])]
+
+
+def _cost_block(stack: StackReview) -> list[tuple[str, list[str], list[str]]]:
+    before, after = costs.of_plan(stack.before), costs.of_plan(stack.after)
+    if not (before.prices or after.prices or before.unknown or after.unknown):
+        return []
+    rows = [f"{CURRENCY} per hour: {_money(stack)}."]
+    used = dict.fromkeys((*before.prices, *after.prices))
+    rows += [_priced(price) for price in used]
+    unknown = sorted({*before.unknown, *after.unknown})
+    if unknown:
+        rows.append(f"- unknown, and not in the sum: {', '.join(map(_code, unknown))}")
+    return [("#### Cost", rows, [])]
+
+
+def _priced(price: Price) -> str:
+    where = f" in {', '.join(price.regions)}" if price.regions else ""
+    return f"- {_code(price.item)}{where}: {price.per_hour} ({price.as_of.isoformat()}, {_code(price.source)})"
+
+
+def _change_block(changes: Sequence[Change]) -> tuple[str, list[str], list[str]]:
+    header = _table(["layer", "team", "", "resource"], [])
+    rows = []
+    for change in changes:
+        why = f" ({_code(change.because)})" if change.because else ""
+        team = _code(change.team) if change.team else ""
+        rows.append(_row([change.layer, team, _DONE[change.operation], f"{_code(change.resource.title)}{why}"]))
+    return _folded(f"{_pieces(len(changes), 'resource')} by layer and team", header, rows, [])
+
+
+def _property_blocks(changes: Sequence[Change]) -> list[tuple[str, list[str], list[str]]]:
+    rows = []
+    for change in changes:
+        if change.properties:
+            rows.append(f"- {_code(change.resource.title)} {_DONE[change.operation]}")
+            rows += [_property(each) for each in change.properties]
+    if not rows:
+        return []
+    opening = f"<details><summary>{_pieces(len(rows), 'line')} of changed properties</summary>\n"
+    return [(opening, rows, ["", "</details>"])]
+
+
+def _property(change: PropertyChange) -> str:
+    forced = " **forces the replacement**" if change.forces else ""
+    return f"  - {_code(change.path)}: {_value(change.before)} → {_value(change.after)}{forced}"
+
+
+def _folded(title: str, header: list[str], rows: list[str], after: list[str]) -> tuple[str, list[str], list[str]]:
+    """Return a table as a block, folded when it is long."""
+    if len(rows) <= _ROWS_UNFOLDED:
+        return "\n".join([f"#### {title}", "", *header]), rows, ["", *after] if after else []
+    opening = "\n".join([f"<details><summary>{title}</summary>", "", *header])
+    return opening, rows, ["", *after, "", "</details>"] if after else ["", "</details>"]
+
+
+def _fit(opening: str, rows: Sequence[str], closing: Sequence[str], room: int) -> str | None:
+    """Return the block with as many rows as there is room for, and what is left out said; None without any room."""
+    whole = "\n".join([opening, *rows, *closing])
+    if len(whole) <= room:
+        return whole
+    end = "\n".join(["", "", f"_{_SHORTENED}_", *closing])
+    kept = len(opening) + len(end)
+    taken = []
+    for row in rows:
+        kept += len(row) + 1
+        if kept > room:
+            break
+        taken.append(row)
+    return "\n".join([opening, *taken]) + end if taken else None
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    lines, kept = [], len(_SHORTENED) + 4
+    for line in text.split("\n"):
+        kept += len(line) + 1
+        if kept > limit:
+            break
+        lines.append(line)
+    return "\n".join([*lines, "", f"_{_SHORTENED}_"])
+
+
+def _money(stack: StackReview) -> str:
+    before, after = (_amount(costs.of_plan(plan)) for plan in (stack.before, stack.after))
+    return before if before == after else f"{before} → **{after}**"
+
+
+def _amount(cost: Cost) -> str:
+    low, high = (f"{amount.quantize(Decimal('0.01'))}" for amount in (cost.low, cost.high))
+    known = low if low == high else f"{low} to {high}"
+    if not cost.unknown:
+        return known
+    return f"{known} and what is unknown" if cost.prices else "unknown"
+
+
+def _cell(sides: tuple[str | None, str | None] | None) -> str:
+    before, after = sides or (None, None)
+    if before == after:
+        return _or_none(before)
+    return f"{_or_none(before)} → **{_or_none(after)}**"
+
+
+def _or_none(text: str | None) -> str:
+    return "none" if text is None else _text(text)
+
+
+def _value(value: Any) -> str:
+    if value is ABSENT:
+        return "nothing"
+    if value == SECRET:
+        return SECRET
+    return _code(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str), _VALUE)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [_row(header), _row(["---"] * len(header)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _code(text: str, most: int = 200) -> str:
+    """Return text as a code span that nothing in it can end, on one line; it mentions nobody and links nowhere."""
+    line = re.sub(r"\s+", " ", text)
+    line = line if len(line) <= most else f"{line[:most]}…"
+    fence = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
+    space = " " if "`" in line else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def _text(text: str) -> str:
+    """Return text that is shown as it is, without markup."""
+    line = re.sub(r"\s+", " ", text)
+    return re.sub(r"([\\`*_{}\[\]<>#])", r"\\\1", line)
+
+
+def _fenced(text: str, most: int) -> str:
+    shown = text if len(text) <= most else f"{text[:most]}\n… ({len(text) - most} more characters)"
+    fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
+    return f"{fence}text\n{shown}\n{fence}"
+
+
+def _pieces(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,201 @@
+"""A stack as one revision declares it: the plan that `pulumi preview --json` prints, without anything secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+SECRET: Final = "[secret]"
+"""What stands in place of a secret; the engine's own word."""
+
+UNKNOWN: Final = "[known after the update]"
+"""What stands in place of a value that only the update brings."""
+
+_UNKNOWN_MARKS: Final = frozenset(
+    {
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
+"""How the engine writes unknown values of each type (Pulumi SDK, `go/common/resource/plugin/rpc.go`)."""
+
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+"""Key of an object that stands for a secret or the like (Pulumi SDK, `go/common/resource/properties.go`)."""
+
+_SECRET_NAMES: Final = re.compile(
+    r"(password|passwd|passphrase|token|secret|kubeconfig|credentials?|connection_?string"
+    r"|(account|access|api|private|storage|shared)_?keys?)$",
+    re.IGNORECASE,
+)
+"""Names of inputs and environment variables whose text is hidden even where nobody marked it as a secret."""
+
+_EXITED: Final = "program exited with non-zero exit code"
+"""What the engine adds to the program's own message."""
+
+_STACK: Final = "pulumi:pulumi:Stack"
+_PROVIDERS: Final = "pulumi:providers:"
+_AZURE: Final = "azure-native:"
+_TEAM: Final = "mlbatch:tenancy:Team"
+
+
+class PlanError(Exception):
+    """A revision's stack could not be previewed; the message is what the engine or the program said."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """One resource that a plan declares.
+
+    inputs: without secrets. provider: URN of its provider resource, empty for none.
+    property_dependencies: by top-level input, the URNs whose outputs it takes.
+    replace_on_changes, ignore_changes: property paths, as the program gave them to the engine.
+    aliases: URNs that it had before. protected: the engine refuses to delete it.
+    """
+
+    urn: str
+    type: str
+    custom: bool
+    parent: str = ""
+    provider: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    property_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    replace_on_changes: tuple[str, ...] = ()
+    ignore_changes: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    protected: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that the program gave it."""
+        return self.urn.rpartition("::")[2]
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether it is a provider resource, which declares nothing itself."""
+        return self.type.startswith(_PROVIDERS)
+
+    @property
+    def kind(self) -> str:
+        """`ClusterQueue`, `AgentPool`: its type as people call it."""
+        return self.type.rpartition(":")[2]
+
+    @property
+    def title(self) -> str:
+        """`kind name`, the name as the cluster has it with its namespace where there is one."""
+        metadata = self.inputs.get("metadata")
+        if not self.type.startswith("kubernetes:") or not isinstance(metadata, Mapping):
+            return f"{self.kind} {self.name}"
+        name, namespace = metadata.get("name", self.name), metadata.get("namespace")
+        return f"{self.kind} {namespace}/{name}" if namespace else f"{self.kind} {name}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All resources that a revision declares, by URN, in the order in which the engine met them."""
+
+    resources: Mapping[str, Resource]
+
+    def layer(self, resource: Resource) -> str:
+        """Return the layer that a resource belongs to: `queueing` for one below `mlbatch:queueing:Kueue`.
+
+        The nearest component decides. Azure resources are of layer `azure` wherever they stand; what has no component
+        above it is of the layer `stack`.
+        """
+        if resource.type.startswith(_AZURE):
+            return "azure"
+        for each in self._upwards(resource):
+            package, _, rest = each.type.partition(":")
+            module, _, component = rest.partition(":")
+            if package == "mlbatch" and component and module != "kubernetes":
+                return module
+        return "stack"
+
+    def team(self, resource: Resource) -> str | None:
+        """Return the team whose component a resource is or belongs to."""
+        return next((each.name for each in self._upwards(resource) if each.type == _TEAM), None)
+
+    def _upwards(self, resource: Resource) -> Iterator[Resource]:
+        current: Resource | None = resource
+        while current is not None:
+            yield current
+            current = self.resources.get(current.parent)
+
+
+def read(text: str) -> Plan:
+    """Read what `pulumi preview --json` printed for a stack that has nothing yet.
+
+    Raises PlanError with the engine's messages when the preview failed.
+    """
+    try:
+        printed = json.loads(text)
+    except ValueError:
+        raise PlanError(text.strip() or "the preview printed nothing") from None
+    messages = [str(each["message"]) for each in printed.get("diagnostics") or () if each["severity"] == "error"]
+    errors = [message.strip().removeprefix("error: ") for message in messages]
+    if errors:
+        raise PlanError("\n".join([each for each in errors if _EXITED not in each] or errors))
+    resources = {}
+    for step in printed.get("steps") or ():
+        state = step.get("newState")
+        if state is None or state["type"] == _STACK:
+            continue
+        resources[state["urn"]] = _resource(state)
+    return Plan(resources)
+
+
+def hidden(value: Any, name: str = "") -> Any:
+    """Return a value with secrets and unknowns replaced by words.
+
+    Hidden are the engine's own marks, the content of Kubernetes Secrets, and text under names that secrets go by.
+    """
+    if isinstance(value, Mapping):
+        if _SIGNATURE in value:
+            return SECRET
+        return _hidden_object(value)
+    if isinstance(value, list | tuple):
+        return [hidden(item, name) for item in value]
+    if isinstance(value, str):
+        if value in _UNKNOWN_MARKS:
+            return UNKNOWN
+        return SECRET if value and _SECRET_NAMES.search(name) else value
+    return value
+
+
+def _hidden_object(value: Mapping[str, Any]) -> dict[str, Any]:
+    is_secret = value.get("kind") == "Secret" and value.get("apiVersion") == "v1"
+    shown = {}
+    for key, item in value.items():
+        if is_secret and key in ("data", "stringData"):
+            shown[key] = dict.fromkeys(item, SECRET) if isinstance(item, Mapping) else SECRET
+        elif key == "value" and isinstance(value.get("name"), str):
+            shown[key] = hidden(item, str(value["name"]))
+        else:
+            shown[key] = hidden(item, key)
+    return shown
+
+
+def _resource(state: Mapping[str, Any]) -> Resource:
+    inputs = {key: value for key, value in (state.get("inputs") or {}).items() if not key.startswith("__")}
+    return Resource(
+        urn=state["urn"],
+        type=state["type"],
+        custom=state["custom"],
+        parent=state.get("parent", ""),
+        provider=str(state.get("provider", "")).rpartition("::")[0],
+        inputs=hidden(inputs),
+        property_dependencies={
+            key: tuple(urns or ()) for key, urns in (state.get("propertyDependencies") or {}).items()
+        },
+        replace_on_changes=tuple(state.get("replaceOnChanges") or ()),
+        ignore_changes=tuple(state.get("ignoreChanges") or ()),
+        aliases=tuple(alias for alias in state.get("aliases") or () if isinstance(alias, str)),
+        protected=bool(state.get("protect")),
+    )

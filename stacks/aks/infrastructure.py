@@ -1,0 +1,250 @@
+"""What target `aks` creates in Azure, in the order in which one stands on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.azure import provider
+from components.azure.blob_storage import BlobStorage, BlobStorageArgs
+from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool
+from components.azure.credentials import Credentials, CredentialsArgs
+from components.azure.feature import InfinibandFeature, InfinibandFeatureArgs
+from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
+from components.azure.identity import ClusterIdentity, ClusterIdentityArgs
+from components.azure.network import Network, NetworkArgs
+from components.azure.placement import Placement, PlacementArgs
+from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
+from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
+from components.nodes.nvme_scratch import POOL_LABEL
+from stacks.settings.azure import AzureSettings
+from stacks.settings.storage import VolumeSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Infrastructure:
+    """What the layers in the cluster stand on.
+
+    cluster: the managed cluster, with which they go. identifier: names it whatever its address is.
+    kubeconfig: secret. ready: before anything runs in the cluster. pool: before anything runs on GPU nodes.
+    registry: where the site's own images are pulled from. kubelet_client: client id of the nodes' identity.
+    account: the storage account's name, None without one; storage: before anything mounts its containers.
+    """
+
+    cluster: pulumi.Resource
+    identifier: str
+    kubeconfig: pulumi.Output[str]
+    ready: Sequence[pulumi.Resource]
+    pool: Sequence[pulumi.Resource]
+    registry: str
+    kubelet_client: pulumi.Output[str]
+    account: str | None
+    storage: Sequence[pulumi.Resource]
+
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the stack's outputs about Azure."""
+        return {"cluster": self.identifier, "registry": self.registry, "kubeconfig": self.kubeconfig}
+
+
+def create(azure: AzureSettings, volumes: Sequence[VolumeSettings] = ()) -> Infrastructure:
+    """Register the Azure resources; what holds data, and the cluster, is protected unless the settings say otherwise.
+
+    volumes: those of the stack, for which the nodes may need rights on the storage account.
+    """
+    subscription = provider.subscribe("azure", subscription=azure.subscription_id, location=azure.location)
+    group_name, location, tags = azure.resource_group, azure.location, azure.tags
+
+    def within(*needs: pulumi.Input[pulumi.Resource], kept: bool = False) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(
+            providers=[subscription], depends_on=list(needs), protect=azure.protect if kept else None
+        )
+
+    feature = _feature(azure, within())
+    group = ResourceGroup("group", ResourceGroupArgs(name=group_name, location=location, tags=tags), within(kept=True))
+    network = Network(
+        "network",
+        NetworkArgs(
+            name=azure.cluster_name,
+            resource_group=group_name,
+            location=location,
+            cidr=azure.network.vnet_cidr,
+            node_cidr=azure.network.node_cidr,
+            tags=tags,
+        ),
+        within(*group.ready),
+    )
+    registry = Registry(
+        "registry",
+        RegistryArgs(
+            name=azure.registry.name,
+            resource_group=group_name,
+            location=location,
+            sku=azure.registry.sku,
+            admin_user=azure.registry.admin_user,
+            tags=tags,
+        ),
+        within(*group.ready, kept=True),
+    )
+    identity = ClusterIdentity(
+        "identity",
+        ClusterIdentityArgs(
+            name=f"{azure.cluster_name}-cluster",
+            resource_group=group_name,
+            location=location,
+            subnet_id=network.subnet_id,
+            tags=tags,
+        ),
+        within(*group.ready),
+    )
+    cluster = AksCluster("cluster", _cluster(azure, identity, network), within(*identity.ready, *feature, kept=True))
+    pull = RegistryPull(
+        "pull",
+        RegistryPullArgs(name=azure.registry.name, registry_id=registry.id, puller=cluster.kubelet_principal),
+        within(),
+    )
+    pool = _gpu_pool(azure, network, within, [*cluster.ready, *feature], group.ready)
+    mounted = [volume for volume in volumes if volume.account is None and not volume.uses_token]
+    storage = _storage(azure, network, cluster, mounted, within(*group.ready, kept=True))
+    credentials = Credentials(
+        "credentials",
+        CredentialsArgs(
+            cluster=azure.cluster_name, resource_group=group_name, login=azure.access.login, after=cluster.ready
+        ),
+        within(),
+    )
+    return Infrastructure(
+        cluster=cluster.ready[0],
+        identifier=f"{group_name}/{azure.cluster_name}",
+        kubeconfig=credentials.kubeconfig,
+        ready=[*cluster.ready, *pull.ready],
+        pool=pool.ready,
+        registry=registry.server,
+        kubelet_client=cluster.kubelet_client,
+        account=azure.storage.account if azure.storage else None,
+        storage=storage,
+    )
+
+
+def _feature(azure: AzureSettings, options: pulumi.ResourceOptions) -> list[pulumi.Input[pulumi.Resource]]:
+    if not azure.registers_feature:
+        return []
+    args = InfinibandFeatureArgs(
+        deployment=f"{azure.cluster_name}-infiniband",
+        location=azure.location,
+        timeout_seconds=azure.feature.timeout_seconds,
+    )
+    return [InfinibandFeature("infiniband", args, options).registered]
+
+
+def _cluster(azure: AzureSettings, identity: ClusterIdentity, network: Network) -> AksClusterArgs:
+    system = azure.system_pool
+    return AksClusterArgs(
+        name=azure.cluster_name,
+        resource_group=azure.resource_group,
+        node_resource_group=azure.nodes_group,
+        location=azure.location,
+        kubernetes_version=azure.kubernetes_version,
+        support_plan=azure.support_plan,
+        tier=azure.tier,
+        admin_user=azure.admin_user,
+        ssh_public_key=azure.ssh_public_key,
+        identity_id=identity.id,
+        subnet_id=network.subnet_id,
+        system_pool=SystemPool(
+            name=system.name,
+            count=system.count,
+            vm_size=system.vm_size,
+            os_disk_gib=system.os_disk_gib,
+            os_sku=azure.os_sku,
+            zones=system.zones,
+        ),
+        pod_network=PodNetwork(
+            pod_cidr=azure.network.pod_cidr,
+            service_cidr=azure.network.service_cidr,
+            policy=azure.network.policy,
+        ),
+        api_server=ApiServer(
+            authorized_ranges=azure.api_server.authorized_ranges,
+            private=azure.api_server.private,
+            run_command=azure.api_server.run_command,
+        ),
+        local_accounts=azure.access.local_accounts,
+        admin_groups=azure.access.admin_groups,
+        upgrade_channel=azure.upgrades.kubernetes,
+        node_os_channel=azure.upgrades.node_os,
+        tags=azure.tags,
+    )
+
+
+def _gpu_pool(
+    azure: AzureSettings,
+    network: Network,
+    within: Any,
+    needs: Sequence[pulumi.Input[pulumi.Resource]],
+    group: Sequence[pulumi.Resource],
+) -> GpuPool:
+    pool = azure.gpu_pool
+    placement = None
+    if pool.proximity_placement_group:
+        placement_args = PlacementArgs(
+            name=f"{azure.cluster_name}-{pool.name}",
+            resource_group=azure.resource_group,
+            location=azure.location,
+            vm_size=pool.vm_size,
+            zone=pool.zones[0] if len(pool.zones) == 1 else None,
+            tags=azure.tags,
+        )
+        placement = Placement("placement", placement_args, within(*group))
+    return GpuPool(
+        "gpus",
+        GpuPoolArgs(
+            name=pool.name,
+            cluster=azure.cluster_name,
+            resource_group=azure.resource_group,
+            kubernetes_version=azure.kubernetes_version,
+            vm_size=pool.vm_size,
+            count=pool.count,
+            autoscale=Autoscale(min=pool.autoscale.min, max=pool.autoscale.max) if pool.autoscale else None,
+            os_disk_gib=pool.os_disk_gib,
+            os_sku=azure.os_sku,
+            subnet_id=network.subnet_id,
+            zones=pool.zones,
+            placement_id=placement.id if placement else None,
+            max_pods=pool.max_pods,
+            taint=pool.taint,
+            labels=POOL_LABEL,
+            retired_tag=pool.skip_gpu_driver_install_tag,
+            drain_timeout_minutes=azure.upgrades.drain_timeout_minutes,
+            tags=azure.tags,
+        ),
+        within(*needs),
+    )
+
+
+def _storage(
+    azure: AzureSettings,
+    network: Network,
+    cluster: AksCluster,
+    mounted: Sequence[VolumeSettings],
+    options: pulumi.ResourceOptions,
+) -> Sequence[pulumi.Resource]:
+    """Register the storage account; the nodes may do there what the volumes mounted by their identity need."""
+    if azure.storage is None:
+        return []
+    args = BlobStorageArgs(
+        account=azure.storage.account,
+        container=azure.storage.container,
+        resource_group=azure.resource_group,
+        location=azure.location,
+        sku=azure.storage.sku,
+        subnet_id=network.subnet_id,
+        allowed_ranges=azure.storage.allowed_ranges,
+        shared_key=azure.storage.shared_key,
+        reader=cluster.kubelet_principal if mounted else None,
+        writes=any(not volume.read_only for volume in mounted),
+        tags=azure.tags,
+    )
+    return BlobStorage("data", args, options).ready

@@ -1,0 +1,75 @@
+"""What makes GPUs, InfiniBand ports and local disks of the nodes usable."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from components import catalogue
+from components.nodes.network_operator import DevicePlugin
+from components.nodes.nvme_scratch import Filesystem
+from stacks.settings.section import Section, choice, refuse
+
+_GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
+_NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
+_FEATURE_DISCOVERY: Final = catalogue.chart_versions("node-feature-discovery")
+_DRIVER: Final = re.compile(r"[1-9][0-9]{2}\.[0-9]{2,3}(\.[0-9]{2})?")
+
+
+def _driver(value: str) -> str:
+    if not _DRIVER.fullmatch(value):
+        refuse(
+            wrong="this is no version of NVIDIA's data center driver",
+            allowed="three numbers with dots, or two, such as 580.126.20",
+            fix="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
+        )
+    return value
+
+
+class FabricSettings(Section):
+    """InfiniBand between the nodes.
+
+    operator_version: of NVIDIA's network operator.
+    device_plugin: sriov gives a pod ports of its own, nvidia.com/mlnxnics, which quotas count. shared gives every pod
+        that asks all ports, rdma/rdma_shared_device_a, which no quota counts.
+    wait_minutes: at most, for the driver on the first nodes.
+    """
+
+    enabled: bool = True
+    operator_version: Annotated[str, choice("network operator version", _NETWORK_OPERATOR)] = _NETWORK_OPERATOR[0]
+    device_plugin: DevicePlugin = DevicePlugin.SRIOV
+    wait_minutes: Annotated[int, Field(ge=1, le=120)] = 30
+
+
+class ScratchSettings(Section):
+    """A scratch file system on the local NVMe disks of each GPU node."""
+
+    enabled: bool = True
+    filesystem: Filesystem = Filesystem.EXT4
+
+
+class GpuSettings(Section):
+    """Drivers and device plugins of the GPU nodes.
+
+    operator_version: of NVIDIA's GPU operator. driver_version: of the driver, default the operator's own.
+    drain_for_drivers: let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps
+        its driver until an administrator deletes its driver pod.
+    node_labels: label nodes with their physical host.
+    """
+
+    operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
+    driver_version: Annotated[str, AfterValidator(_driver)] | None = None
+    drain_for_drivers: bool = False
+    feature_discovery_version: Annotated[str, choice("feature discovery version", _FEATURE_DISCOVERY)] = (
+        _FEATURE_DISCOVERY[0]
+    )
+    fabric: FabricSettings = FabricSettings()
+    node_labels: bool = True
+    nvme_scratch: ScratchSettings = ScratchSettings()
+
+    @property
+    def driver(self) -> str:
+        """The driver that the nodes get."""
+        return self.driver_version or catalogue.GPU_DRIVERS[self.operator_version]

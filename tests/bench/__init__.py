@@ -1,0 +1,1 @@
+"""`make bench`: what the platform costs, as ratios between figures of one run on one machine."""

@@ -1,0 +1,142 @@
+"""How long the AKS stack takes to get going, against an empty program that only imports pulumi.
+
+The engine writes its events as they come; the first resource is there when the log tells of it. The stack's own entry,
+which the engine makes before any line of a program runs, counts for the empty program alone, which has no other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from emulator import cluster as local_cluster
+from emulator.engine import Engine
+from emulator.paths import Paths
+from emulator.progress import Progress
+from tests.local.environment import ROOT, Project, stack_settings
+
+STACK_TYPE = "pulumi:pulumi:Stack"
+_POLL_SECONDS = 0.005
+
+IMPORTS = """
+import time
+began = time.perf_counter()
+import pulumi, pulumi_kubernetes
+core = time.perf_counter()
+from components.azure import blob_storage, cluster, credentials, feature, gpu_pool, identity, network, registry
+azure = time.perf_counter()
+from stacks import aks
+print(core - began, azure - core, time.perf_counter() - azure)
+"""
+
+
+def run(paths: Paths, folder: Path, repeats: int) -> str:
+    """Measure and return the figures in words."""
+    progress = Progress(5)
+    empty = empty_program(folder / "empty", paths)
+    aks = folder / "start"
+    aks.mkdir()
+    project = Project(aks, paths, "start", local_cluster.status(paths).providers)
+    project.configure(stack_settings("aks"))
+    with progress.step("imports"):
+        core, azure, rest = (
+            statistics.median(column) for column in zip(*(imports() for _ in range(repeats)), strict=True)
+        )
+    with progress.step("previews of the empty program"):
+        nothing = [first_resource(empty, folder, lambda kind: True) for _ in range(repeats)]
+    with progress.step("previews of the AKS stack, nothing created"):
+        first = [first_resource(project.engine, folder, lambda kind: kind != STACK_TYPE) for _ in range(repeats)]
+    with progress.step("pulumi up of the AKS stack"):
+        project.up()
+    with progress.step("previews without a change"):
+        unchanged = [preview(project) for _ in range(repeats)]
+        nothing_in_all = [preview_of(empty) for _ in range(repeats)]
+    project.destroy()
+    base, ours = statistics.median(nothing), statistics.median(first)
+    full, least = statistics.median(unchanged), statistics.median(nothing_in_all)
+    return "\n".join(
+        [
+            f"first resource: aks {ours:.2f} s, empty program {base:.2f} s, ratio {ours / base:.1f}",
+            f"imports: pulumi and pulumi-kubernetes {core:.2f} s, azure-native {azure:.2f} s, the rest {rest:.2f} s",
+            f"preview without a change: aks {full:.1f} s, empty program {least:.1f} s, ratio {full / least:.1f}",
+        ]
+    )
+
+
+def imports() -> tuple[float, float, float]:
+    """Return the seconds that imports take: Pulumi's SDKs but Azure's, Azure's, what is left of the stack."""
+    done = subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, capture_output=True, text=True, check=True)
+    core, azure, rest = map(float, done.stdout.split())
+    return core, azure, rest
+
+
+def empty_program(folder: Path, paths: Paths) -> Engine:
+    """Return an engine on a project whose program only imports pulumi."""
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump({"name": "empty", "runtime": "python"}))
+    (folder / "Pulumi.empty.yaml").write_text("config: {}\n")
+    (folder / "__main__.py").write_text("import pulumi\n")
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    own = Paths(root=folder, state=folder / "state", cache=paths.cache)
+    own.state.mkdir()
+    own.bin.symlink_to(paths.bin)
+    engine = Engine(own, "empty", paths.kubeconfig, {})
+    engine.prepare()
+    return engine
+
+
+def first_resource(engine: Engine, folder: Path, counts: Callable[[str], bool]) -> float:
+    """Return the seconds from the start of a preview to its first resource of a kind that counts."""
+    log = folder / "events.json"
+    log.unlink(missing_ok=True)
+    os.environ["PULUMI_DEBUG_COMMANDS"] = "true"
+    engine.prepare()
+    began = time.monotonic()
+    printed = folder / "printed"
+    seconds = None
+    with printed.open("w") as stream:
+        arguments = ["--non-interactive", "--event-log", str(log)]
+        process = engine.start("preview", arguments, stdout=stream, stderr=subprocess.STDOUT)
+        while seconds is None and process.poll() is None:
+            if any(counts(kind) for kind in registered(log)):
+                seconds = time.monotonic() - began
+            time.sleep(_POLL_SECONDS)
+        code = engine.finish(process)
+    if code != 0 or seconds is None:
+        raise RuntimeError(f"the preview failed, or registered nothing:\n{printed.read_text()}")
+    return seconds
+
+
+def registered(log: Path) -> list[str]:
+    """Return the types of the resources that an event log tells of so far."""
+    kinds = []
+    for line in log.read_text().splitlines() if log.exists() else ():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            break  # the last line may be half written
+        if "resourcePreEvent" in event:
+            kinds.append(event["resourcePreEvent"]["metadata"]["type"])
+    return kinds
+
+
+def preview(project: Project) -> float:
+    """Return the seconds of a preview that finds no change."""
+    began = time.monotonic()
+    project.unchanged()
+    return time.monotonic() - began
+
+
+def preview_of(engine: Engine) -> float:
+    """Return the seconds of a preview of the empty program."""
+    began = time.monotonic()
+    engine.capture("preview", ["--non-interactive"])
+    return time.monotonic() - began

@@ -1,0 +1,24 @@
+"""One empty subscription for each test, and one with a managed cluster in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.azure.subscription import Subscription
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Subscription:
+    return Subscription(tmp_path)
+
+
+@pytest.fixture
+def aks(azure: Subscription) -> Subscription:
+    """A registered feature, a resource group and a managed cluster with two system nodes."""
+    azure.group()
+    azure.register()
+    azure.clock.sleep(60)
+    azure.managed_cluster()
+    return azure

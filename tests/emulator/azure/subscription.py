@@ -1,0 +1,192 @@
+"""A subscription of a test's own: the emulated Azure without an engine, without a cluster, with a clock by hand."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from emulator.azure.arm import Arm
+from emulator.azure.cluster_link import NoCluster
+from emulator.azure.lifecycle import Lifecycle, Naming
+from emulator.azure.nodes import Node
+from emulator.azure.services import KINDS
+from emulator.azure.store import Store
+from emulator.azure.world import World
+from emulator.provider.operation import Operation
+
+GROUP = "azure-native:resources:ResourceGroup"
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+POOL = "azure-native:containerservice:AgentPool"
+REGISTRY = "azure-native:containerregistry:Registry"
+NETWORK = "azure-native:network:VirtualNetwork"
+SUBNET = "azure-native:network:Subnet"
+ACCOUNT = "azure-native:storage:StorageAccount"
+CONTAINER = "azure-native:storage:BlobContainer"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+FEATURE = "azure-native:features:SubscriptionFeatureRegistration"
+DEPLOYMENT = "azure-native:resources:DeploymentAtSubscriptionScope"
+PROXIMITY = "azure-native:compute:ProximityPlacementGroup"
+SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
+
+H100 = "Standard_ND96isr_H100_v5"
+_TYPE = b"ssh-ed25519"
+KEY = "ssh-ed25519 " + base64.b64encode(len(_TYPE).to_bytes(4, "big") + _TYPE + b"\0" * 36).decode()
+
+
+class Clock:
+    """The time, which passes only when something waits."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Messages:
+    """What the engine would show."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def log(self, severity: str, urn: str, message: str, *, ephemeral: bool) -> None:
+        self.texts.append(message)
+
+
+class Waiting(Operation):
+    """A call of the engine on the test's clock."""
+
+    def __init__(self, clock: Clock, messages: Messages) -> None:
+        super().__init__("urn:pulumi:test::test::t::n", messages)
+        self._clock = clock
+
+    def sleep(self, seconds: float) -> None:
+        self.check()
+        self._clock.sleep(seconds)
+
+
+class Subscription:
+    """The provider on a subscription: what an engine asks of it, in short forms."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = Clock()
+        self.cluster = NoCluster()
+        self.messages = Messages()
+        self.store = Store(folder)
+        self.world = World.of(folder / "world.yaml")
+        self.arm = Arm(self.store, self.world, self.cluster, self.clock)
+        self.lifecycle = Lifecycle(self.arm)
+
+    def again(self, folder: Path) -> Subscription:
+        """Another process on the same state."""
+        other = Subscription(folder)
+        other.clock = self.clock
+        other.arm = Arm(other.store, other.world, other.cluster, self.clock)
+        other.lifecycle = Lifecycle(other.arm)
+        return other
+
+    @property
+    def operation(self) -> Waiting:
+        return Waiting(self.clock, self.messages)
+
+    def check(
+        self, token: str, before: dict[str, Any] | None = None, **inputs: Any
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Return the checked inputs and the reasons of the failures."""
+        naming = Naming("thing", b"seed", "")
+        checked, problems = self.lifecycle.check(token, inputs, before or {}, naming, "")
+        return checked, [reason for _, reason in problems]
+
+    def create(self, token: str, **inputs: Any) -> tuple[str, dict[str, Any]]:
+        """Check and create; return id and outputs."""
+        checked, problems = self.check(token, **inputs)
+        assert problems == []
+        return self.lifecycle.create(token, checked, self.operation)
+
+    def update(self, token: str, resource_id: str, **inputs: Any) -> dict[str, Any]:
+        checked, problems = self.check(token, **inputs)
+        assert problems == []
+        return self.lifecycle.update(token, resource_id, checked, self.operation)
+
+    def delete(self, token: str, resource_id: str) -> None:
+        self.lifecycle.delete(token, resource_id, self.operation)
+
+    def changes(self, token: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str, bool]]:
+        """Return path -> (kind, whether it replaces) of what a diff finds."""
+        found = self.lifecycle.diff(token, self.check(token, **before)[0], self.check(token, **after)[0], [])
+        return {path: (change.kind, change.replaces) for path, change in found.items()}
+
+    def group(self, name: str = "rg", location: str = "eastus") -> str:
+        return self.create(GROUP, resourceGroupName=name, location=location)[0]
+
+    def register(self, feature: str = "AKSInfinibandSupport") -> str:
+        """Register a feature by a template, as the official provider lets nobody create a registration."""
+        resource = {
+            "type": "Microsoft.Features/featureProviders/subscriptionFeatureRegistrations",
+            "apiVersion": "2021-07-01",
+            "name": f"Microsoft.ContainerService/{feature}",
+            "properties": {},
+        }
+        template = {"mode": "Incremental", "template": {"resources": [resource]}}
+        return self.create(DEPLOYMENT, deploymentName="feature", location="eastus", properties=template)[0]
+
+    def managed_cluster(self, **changes: Any) -> tuple[str, dict[str, Any]]:
+        return self.create(CLUSTER, **cluster_inputs(**changes))
+
+    def pool(self, **changes: Any) -> tuple[str, dict[str, Any]]:
+        return self.create(POOL, **pool_inputs(**changes))
+
+    def node_names(self) -> list[str]:
+        return [node.name for node in self.cluster.nodes]
+
+    def node(self, name: str) -> Node:
+        return next(node for node in self.cluster.nodes if node.name == name)
+
+
+def system_pool(**changes: Any) -> dict[str, Any]:
+    pool = {"name": "system", "mode": "System", "count": 2, "vmSize": "Standard_D4s_v5", "osSKU": "Ubuntu"}
+    return _changed(pool, changes)
+
+
+def cluster_inputs(**changes: Any) -> dict[str, Any]:
+    inputs = {
+        "resourceGroupName": "rg",
+        "resourceName": "aks",
+        "location": "eastus",
+        "dnsPrefix": "aks",
+        "identity": {"type": "SystemAssigned"},
+        "nodeResourceGroup": "rg-nodes",
+        "agentPoolProfiles": [system_pool()],
+        "linuxProfile": {"adminUsername": "azureuser", "ssh": {"publicKeys": [{"keyData": KEY}]}},
+    }
+    return _changed(inputs, changes)
+
+
+def pool_inputs(**changes: Any) -> dict[str, Any]:
+    inputs = {
+        "resourceGroupName": "rg",
+        "resourceName": "aks",
+        "agentPoolName": "ndv5",
+        "count": 2,
+        "vmSize": H100,
+        "osDiskSizeGB": 128,
+        "osSKU": "Ubuntu",
+        "mode": "User",
+        "gpuProfile": {"driver": "None"},
+        "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
+    }
+    return _changed(inputs, changes)
+
+
+def _changed(inputs: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs with changes; a change to None takes an input away."""
+    return {key: value for key, value in {**inputs, **changes}.items() if value is not None}
+
+
+KNOWN = tuple(KINDS)

@@ -1,0 +1,159 @@
+"""Kubeconfigs, keys and tokens, and passwords."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from emulator.azure import credentials, random_password
+from emulator.azure.errors import ArmError, NotPlayedError
+from emulator.azure.functions import answer
+from emulator.provider.errors import ProviderError
+from tests.emulator.azure.subscription import ACCOUNT, REGISTRY, Subscription
+
+WHERE = {"resourceGroupName": "rg", "resourceName": "aks"}
+SAS = {
+    "resourceGroupName": "rg",
+    "accountName": "datasets1",
+    "canonicalizedResource": "/blob/datasets1/data",
+    "resource": "c",
+    "permissions": "rl",
+    "protocols": "https",
+    "sharedAccessExpiryTime": "2027-01-01",
+}
+
+
+def kubeconfig(azure: Subscription, function: str) -> dict[str, Any]:
+    found = answer(azure.arm, f"azure-native:containerservice:{function}", dict(WHERE))
+    return dict(yaml.safe_load(base64.b64decode(found["kubeconfigs"][0]["value"])))
+
+
+def signed_in(azure: Subscription, **changes: Any) -> None:
+    azure.group()
+    azure.managed_cluster(aadProfile={"managed": True, "enableAzureRBAC": True}, **changes)
+
+
+def test_without_entra_the_user_is_the_local_administrator(aks: Subscription) -> None:
+    document = kubeconfig(aks, "listManagedClusterUserCredentials")
+    assert document["users"] == [{"name": "clusterUser_rg_aks", "user": {"token": "administrator-token"}}]
+    assert document["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:6443"
+    assert document["current-context"] == "aks"
+
+
+def test_with_entra_the_user_signs_in_with_kubelogin_and_no_secret_is_in_the_file(azure: Subscription) -> None:
+    signed_in(azure)
+    document = kubeconfig(azure, "listManagedClusterUserCredentials")
+    plugin = document["users"][0]["user"]["exec"]
+    assert plugin["command"] == "kubelogin"
+    assert plugin["args"][0] == "get-token"
+    pairs = dict(zip(plugin["args"][1::2], plugin["args"][2::2], strict=True))
+    assert pairs["--server-id"] == "6dae42f8-4368-4678-94ff-3960e28e3630"
+    assert pairs["--tenant-id"] == azure.world.tenant
+    assert pairs["--login"] == "devicecode"
+    assert "administrator-token" not in str(document)
+
+
+def test_the_administrator_is_refused_where_local_accounts_are_disabled(azure: Subscription) -> None:
+    signed_in(azure, disableLocalAccounts=True)
+    with pytest.raises(ArmError, match="Getting static credential is not allowed"):
+        kubeconfig(azure, "listManagedClusterAdminCredentials")
+
+
+def test_the_administrator_has_a_token_where_there_are_local_accounts(azure: Subscription) -> None:
+    signed_in(azure)
+    document = kubeconfig(azure, "listManagedClusterAdminCredentials")
+    assert document["users"][0] == {"name": "clusterAdmin_rg_aks", "user": {"token": "administrator-token"}}
+    assert document["current-context"] == "aks-admin"
+
+
+def kubelogin(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    secret = tmp_path / "exec-credential.json"
+    secret.write_text(credentials.exec_credential("token"))
+    program = tmp_path / "kubelogin"
+    program.write_text(credentials.kubelogin(str(secret)))
+    program.chmod(0o700)
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("login", ["devicecode", "azurecli", "workloadidentity"])
+def test_the_stand_in_for_kubelogin_signs_in_any_way(tmp_path: Path, login: str) -> None:
+    done = kubelogin(tmp_path, "get-token", "--login", login, "--server-id", credentials.SERVER_ID)
+    assert json.loads(done.stdout)["status"] == {"token": "token"}
+
+
+@pytest.mark.parametrize("arguments", [["convert-kubeconfig"], ["get-token", "--server-id", "another"]])
+def test_the_stand_in_for_kubelogin_knows_one_cluster_only(tmp_path: Path, arguments: list[str]) -> None:
+    done = kubelogin(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert done.stdout == ""
+
+
+def test_a_service_sas_is_signed_with_the_accounts_key_and_stays_the_same(azure: Subscription) -> None:
+    azure.group()
+    azure.create(
+        ACCOUNT,
+        resourceGroupName="rg",
+        accountName="datasets1",
+        location="eastus",
+        kind="StorageV2",
+        sku={"name": "Standard_LRS"},
+    )
+    ask = lambda **changes: answer(azure.arm, "azure-native:storage:listStorageAccountServiceSAS", {**SAS, **changes})  # noqa: E731
+    token = ask()["serviceSasToken"]
+    fields = dict(urllib.parse.parse_qsl(token))
+    assert (fields["sp"], fields["sr"], fields["se"], fields["spr"]) == ("rl", "c", "2027-01-01", "https")
+    assert ask()["serviceSasToken"] == token
+    assert ask(permissions="r")["serviceSasToken"] != token
+    with pytest.raises(ArmError, match="begins with /blob/datasets1/"):
+        ask(canonicalizedResource="/blob/other/data")
+    keys = answer(azure.arm, "azure-native:storage:listStorageAccountKeys", {k: SAS[k] for k in list(SAS)[:2]})["keys"]
+    assert [key["keyName"] for key in keys] == ["key1", "key2"]
+    assert len(base64.b64decode(keys[0]["value"])) == 64
+
+
+def test_a_registry_without_admin_user_has_no_password(azure: Subscription) -> None:
+    azure.group()
+    azure.create(REGISTRY, resourceGroupName="rg", registryName="images1", location="eastus", sku={"name": "Basic"})
+    ask = {"resourceGroupName": "rg", "registryName": "images1"}
+    with pytest.raises(ArmError, match="admin user is disabled"):
+        answer(azure.arm, "azure-native:containerregistry:listRegistryCredentials", ask)
+
+
+def test_a_get_function_answers_what_a_resource_reads_back(aks: Subscription) -> None:
+    found = answer(aks.arm, "azure-native:containerservice:getManagedCluster", dict(WHERE))
+    assert found["fqdn"].endswith(".hcp.eastus.azmk8s.io")
+    assert found["id"].endswith("/managedClusters/aks")
+    with pytest.raises(ArmError, match="ResourceNotFound"):
+        answer(aks.arm, "azure-native:containerservice:getManagedCluster", {**WHERE, "resourceName": "none"})
+
+
+@pytest.mark.parametrize(
+    ("token", "arguments", "error", "text"),
+    [
+        ("azure-native:compute:getVirtualMachine", {}, NotPlayedError, "does not play azure-native:compute:getVirtual"),
+        ("azure-native:storage:listStorageAccountKeys", {"account": "x"}, ProviderError, "no argument account"),
+        ("azure-native:storage:listStorageAccountKeys", {"accountName": "x"}, ProviderError, "needs resourceGroupName"),
+    ],
+)
+def test_functions_that_are_not_played_or_asked_wrongly(
+    azure: Subscription, token: str, arguments: dict[str, str], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        answer(azure.arm, token, arguments)
+
+
+def test_a_password_has_what_is_asked_for() -> None:
+    made = random_password.create({"length": 16, "special": False, "minNumeric": 4})
+    assert len(made["result"]) == 16
+    assert made["result"].isalnum()
+    assert sum(character.isdigit() for character in made["result"]) >= 4
+    assert made["result"] != random_password.create({"length": 16})["result"]
+    with pytest.raises(ProviderError, match="length is 2"):
+        random_password.create({"length": 2, "minUpper": 3})

@@ -1,0 +1,105 @@
+"""Update or replacement, and what a preview knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.provider.wire import UNKNOWN
+from tests.emulator.azure.subscription import (
+    ACCOUNT,
+    ASSIGNMENT,
+    CLUSTER,
+    GROUP,
+    NETWORK,
+    POOL,
+    SUBNET,
+    Subscription,
+    cluster_inputs,
+    pool_inputs,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "replaces"),
+    [
+        ({"count": 4}, "count", False),
+        ({"nodeLabels": {"a.b/c": "d"}}, "nodeLabels", False),
+        ({"osDiskSizeGB": 256}, "osDiskSizeGB", False),
+        ({"vmSize": "Standard_ND96isr_H200_v5"}, "vmSize", True),
+        ({"agentPoolName": "other"}, "agentPoolName", True),
+        ({"resourceName": "other"}, "resourceName", True),
+    ],
+)
+def test_a_pool_is_updated_or_replaced_as_by_the_official_provider(
+    azure: Subscription, changes: dict[str, Any], path: str, replaces: bool
+) -> None:
+    found = azure.changes(POOL, pool_inputs(), pool_inputs(**changes))
+    assert [(key, replace) for key, (_, replace) in found.items()] == [(path, replaces)]
+
+
+@pytest.mark.parametrize(
+    ("token", "before", "after", "replaces"),
+    [
+        (CLUSTER, cluster_inputs(), cluster_inputs(dnsPrefix="other"), {"dnsPrefix": True}),
+        (CLUSTER, cluster_inputs(), cluster_inputs(disableLocalAccounts=True), {"disableLocalAccounts": False}),
+        (
+            CLUSTER,
+            cluster_inputs(networkProfile={"serviceCidr": "10.0.0.0/16", "loadBalancerSku": "standard"}),
+            cluster_inputs(networkProfile={"serviceCidr": "10.1.0.0/16", "loadBalancerSku": "basic"}),
+            {"networkProfile.serviceCidr": True, "networkProfile.loadBalancerSku": False},
+        ),
+        (GROUP, {"location": "eastus"}, {"location": "East US"}, {}),
+        (GROUP, {"location": "eastus"}, {"location": "westus"}, {"location": True}),
+        (ACCOUNT, {"isHnsEnabled": False}, {"isHnsEnabled": True}, {"isHnsEnabled": True}),
+        (ASSIGNMENT, {"principalId": "a"}, {"principalId": UNKNOWN}, {"principalId": True}),
+        (SUBNET, {"addressPrefix": "10.0.0.0/24"}, {"addressPrefix": "10.0.1.0/24"}, {"addressPrefix": False}),
+    ],
+)
+def test_what_replaces(
+    azure: Subscription, token: str, before: dict[str, Any], after: dict[str, Any], replaces: dict[str, bool]
+) -> None:
+    found = azure.lifecycle.diff(token, before, after, [])
+    assert {path: change.replaces for path, change in found.items()} == replaces
+
+
+def test_ignored_changes_are_no_changes(azure: Subscription) -> None:
+    assert azure.lifecycle.diff(POOL, pool_inputs(), pool_inputs(count=4), ["count"]) == {}
+
+
+def test_a_preview_of_a_create_knows_the_inputs_and_nothing_else(azure: Subscription) -> None:
+    outputs = azure.lifecycle.preview(CLUSTER, cluster_inputs(identityProfile=None), None)
+    assert outputs["dnsPrefix"] == "aks"
+    assert outputs["fqdn"] is UNKNOWN
+    assert outputs["identityProfile"] is UNKNOWN
+    assert outputs["identity"]["type"] == "SystemAssigned"
+    assert outputs["identity"]["principalId"] is UNKNOWN
+    assert outputs["agentPoolProfiles"][0]["provisioningState"] is UNKNOWN
+    assert "resourceGroupName" not in outputs
+
+
+def test_a_preview_of_an_update_also_knows_name_and_location(aks: Subscription) -> None:
+    recorded = aks.pool()[1]
+    outputs = aks.lifecycle.preview(POOL, pool_inputs(count=4), recorded)
+    assert (outputs["name"], outputs["count"], outputs["provisioningState"]) == ("ndv5", 4, UNKNOWN)
+
+
+def test_an_update_of_a_network_keeps_the_subnets_that_are_resources_of_their_own(azure: Subscription) -> None:
+    azure.group()
+    inputs: dict[str, Any] = {
+        "resourceGroupName": "rg",
+        "virtualNetworkName": "vnet",
+        "location": "eastus",
+        "addressSpace": {"addressPrefixes": ["10.128.0.0/16"]},
+    }
+    network, recorded = azure.create(NETWORK, **inputs)
+    azure.create(
+        SUBNET, resourceGroupName="rg", virtualNetworkName="vnet", subnetName="nodes", addressPrefix="10.128.4.0/22"
+    )
+    checked, _ = azure.check(NETWORK, **inputs)
+    # The subnet is no drift of a network that declares none.
+    assert azure.lifecycle.read(NETWORK, network, recorded, checked).inputs == checked
+    outputs = azure.update(NETWORK, network, **inputs, tags={"team": "ml"})
+    assert [subnet["name"] for subnet in outputs["subnets"]] == ["nodes"]
+    assert outputs["tags"] == {"team": "ml"}

@@ -1,0 +1,232 @@
+"""Asynchronous operations, faults, and what happens behind the engine's back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from emulator.azure import faults
+from emulator.azure.__main__ import change
+from emulator.azure.errors import ArmError
+from emulator.provider.errors import PartialError, ProviderError
+from tests.emulator.azure.subscription import (
+    CLUSTER,
+    FEATURE,
+    GROUP,
+    POOL,
+    REGISTRY,
+    Subscription,
+    cluster_inputs,
+    pool_inputs,
+)
+
+REGISTRATION = {"providerNamespace": "Microsoft.ContainerService", "featureName": "AKSInfinibandSupport"}
+
+
+def state_of_feature(azure: Subscription) -> str:
+    from emulator.azure.functions import answer
+
+    found = answer(azure.arm, "azure-native:features:getSubscriptionFeatureRegistration", dict(REGISTRATION))
+    return str(found["properties"]["state"])
+
+
+def registry(azure: Subscription, **changes: object) -> tuple[str, dict[str, object]]:
+    inputs = {"resourceGroupName": "rg", "registryName": "images1", "location": "eastus", "sku": {"name": "Basic"}}
+    return azure.create(REGISTRY, **{**inputs, **changes})
+
+
+def test_a_registration_takes_its_time(azure: Subscription) -> None:
+    assert state_of_feature(azure) == "NotRegistered"
+    azure.register()
+    assert state_of_feature(azure) == "Registering"
+    azure.clock.sleep(60)
+    assert state_of_feature(azure) == "Registered"
+
+
+def test_the_official_provider_takes_every_feature_for_an_existing_one(azure: Subscription) -> None:
+    checked, _ = azure.check(FEATURE, **REGISTRATION)
+    with pytest.raises(ProviderError, match=r"cannot create already existing resource .*issues/1722.*template"):
+        azure.lifecycle.create(FEATURE, checked, azure.operation)
+
+
+def test_a_feature_that_does_not_exist_is_refused_with_the_nearest_one(azure: Subscription) -> None:
+    with pytest.raises(ArmError, match="Did you mean 'AKSInfinibandSupport'"):
+        azure.register("AKSInfiniBandSuport")
+
+
+def test_a_pool_is_created_over_time_with_progress_and_its_nodes_come_at_the_end(aks: Subscription) -> None:
+    began = aks.clock.now
+    aks.messages.texts.clear()
+    _, outputs = aks.pool()
+    assert aks.clock.now - began == pytest.approx(aks.world.duration("agentPool", "create"), abs=0.2)
+    assert aks.messages.texts[0] == "Creating (0 s)"
+    assert outputs["provisioningState"] == "Succeeded"
+
+
+def test_while_an_operation_runs_others_see_it_and_are_refused(aks: Subscription) -> None:
+    from emulator.azure.services import KINDS
+
+    kind = KINDS[POOL]
+    inputs = pool_inputs()
+    names = {name: inputs.pop(name) for name in kind.parameters}
+    pool = aks.arm.put(kind, names, inputs)
+    found = aks.arm.get(pool)
+    assert found is not None
+    assert found["provisioningState"] == "Creating"
+    assert len(aks.node_names()) == 2
+    with pytest.raises(ArmError) as caught:
+        aks.arm.put(kind, names, inputs)
+    assert (caught.value.status, caught.value.code) == (409, "OperationNotAllowed")
+    cluster = pool.rpartition("/agentPools/")[0]
+    with pytest.raises(ArmError, match="in progress create operation"):
+        aks.delete(CLUSTER, cluster)
+    aks.clock.sleep(60)
+    # Nobody waited: whoever comes next finds it done.
+    assert aks.arm.get(pool)["provisioningState"] == "Succeeded"  # type: ignore[index]
+    assert len(aks.node_names()) == 4
+
+
+def test_throttling_is_waited_out_within_bounds(azure: Subscription) -> None:
+    azure.group()
+    with azure.arm.edit() as state:
+        faults.add(state, "*registries", faults.THROTTLE, 3)
+    began = azure.clock.now
+    registry(azure)
+    assert azure.clock.now - began == pytest.approx(3 * azure.world.retry_after)
+    assert any("throttled; attempt 4 of 4" in text for text in azure.messages.texts)
+    with azure.arm.edit() as state:
+        faults.add(state, "images2", faults.THROTTLE, 4)
+    with pytest.raises(ArmError) as caught:
+        registry(azure, registryName="images2")
+    assert (caught.value.status, caught.value.code) == (429, "TooManyRequests")
+
+
+def test_a_conflict_is_told_and_over_the_next_time(azure: Subscription) -> None:
+    azure.group()
+    with azure.arm.edit() as state:
+        faults.add(state, "*:Registry", faults.CONFLICT, 1)
+    with pytest.raises(ArmError) as caught:
+        registry(azure)
+    assert caught.value.status == 409
+    assert azure.store.read().faults == []
+    registry(azure)
+
+
+def test_an_operation_that_fails_leaves_a_failed_resource_that_an_update_repairs(aks: Subscription) -> None:
+    with aks.arm.edit() as state:
+        faults.add(state, "ndv5", faults.FAILED, 1)
+    with pytest.raises(PartialError, match='Code="InternalOperationError"') as caught:
+        aks.pool()
+    pool = caught.value.object_id
+    assert aks.arm.get(pool)["provisioningState"] == "Failed"  # type: ignore[index]
+    assert len(aks.node_names()) == 2
+    checked, _ = aks.check(POOL, **pool_inputs())
+    with pytest.raises(PartialError, match="provisioningState Failed"):
+        aks.lifecycle.read(POOL, pool, aks.arm.get(pool) or {}, checked)
+    assert aks.update(POOL, pool, **pool_inputs())["provisioningState"] == "Succeeded"
+    assert len(aks.node_names()) == 4
+
+
+def test_a_registration_can_be_stuck_until_the_faults_are_cleared(azure: Subscription) -> None:
+    with azure.arm.edit() as state:
+        faults.add(state, "AKSInfinibandSupport", faults.STUCK, 1)
+    azure.register()
+    azure.clock.sleep(10_000)
+    assert state_of_feature(azure) == "Registering"
+    with azure.arm.edit() as state:
+        faults.clear(state)
+    assert state_of_feature(azure) == "Registered"
+
+
+def test_an_unknown_fault_is_refused(azure: Subscription) -> None:
+    with azure.arm.edit() as state, pytest.raises(ValueError, match="there are throttle, conflict, failed, stuck"):
+        faults.add(state, "*", "explode", 1)
+
+
+def test_a_cancelled_wait_records_the_resource_and_the_operation_goes_on(aks: Subscription) -> None:
+    checked, _ = aks.check(POOL, **pool_inputs())
+    operation = aks.operation
+    sleep = operation.sleep
+
+    def cancel(seconds: float) -> None:
+        operation.cancel()
+        sleep(seconds)
+
+    operation.sleep = cancel  # type: ignore[method-assign]
+    with pytest.raises(PartialError, match="cancelled") as caught:
+        aks.lifecycle.create(POOL, checked, operation)
+    aks.clock.sleep(60)
+    assert aks.arm.get(caught.value.object_id)["provisioningState"] == "Succeeded"  # type: ignore[index]
+
+
+def test_the_state_is_private_survives_the_process_and_an_error_changes_nothing(
+    aks: Subscription, tmp_path: Path
+) -> None:
+    file = tmp_path / "subscription.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    before = json.loads(file.read_text())
+    with pytest.raises(ArmError):
+        aks.pool(count=9)
+    assert json.loads(file.read_text()) == before
+    other = aks.again(tmp_path)
+    pool, _ = other.pool()
+    assert aks.arm.get(pool) == other.arm.get(pool)
+
+
+def refreshed(azure: Subscription, token: str, resource_id: str, recorded: dict[str, object], **inputs: object) -> dict:
+    """Return the path -> kind of what an update would do after a refresh."""
+    checked, _ = azure.check(token, **inputs)
+    found = azure.lifecycle.read(token, resource_id, recorded, checked)
+    return {path: each.kind for path, each in azure.lifecycle.diff(token, found.inputs, checked, []).items()}
+
+
+def test_a_refresh_finds_no_drift_in_what_azure_has_filled_in(aks: Subscription) -> None:
+    pool, recorded = aks.pool()
+    assert refreshed(aks, POOL, pool, recorded, **pool_inputs()) == {}
+
+
+def test_a_refresh_finds_what_was_changed_and_only_that(aks: Subscription) -> None:
+    pool, recorded = aks.pool(availabilityZones=["1", "3"])
+    with aks.arm.edit() as state:
+        record = state.get(pool)
+        assert record is not None
+        change(record, "properties.count", 3)
+        change(record, "properties.availabilityZones", ["3", "1"])
+        change(record, "properties.nodeLabels", {"owner": "somebody"})
+    found = refreshed(aks, POOL, pool, recorded, **pool_inputs(availabilityZones=["1", "3"]))
+    assert found == {"count": "UPDATE", "nodeLabels": "DELETE"}
+
+
+def test_a_pool_of_its_own_shows_in_the_clusters_profiles(aks: Subscription) -> None:
+    cluster = aks.arm.state().of_type("Microsoft.ContainerService/managedClusters")[0].id
+    recorded = aks.arm.get(cluster) or {}
+    assert [pool["name"] for pool in recorded["agentPoolProfiles"]] == ["system"]
+    aks.pool()
+    found = refreshed(aks, CLUSTER, cluster, recorded, **cluster_inputs())
+    assert found == {"agentPoolProfiles[1]": "DELETE"}
+
+
+def test_a_resource_that_was_deleted_is_gone_after_a_refresh(azure: Subscription) -> None:
+    azure.group()
+    created, outputs = registry(azure)
+    azure.delete(REGISTRY, created)
+    assert azure.lifecycle.read(REGISTRY, created, outputs, {"registryName": "images1"}).id == ""
+
+
+def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: Subscription) -> None:
+    azure.group()
+    created, _ = registry(azure, adminUserEnabled=True)
+    found = azure.lifecycle.read(REGISTRY, created, {}, {})
+    assert found.inputs["adminUserEnabled"] is True
+    assert (found.inputs["resourceGroupName"], found.inputs["registryName"]) == ("rg", "images1")
+    assert "loginServer" not in found.inputs
+
+
+def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
+    registry(aks)
+    group = f"/subscriptions/{aks.world.subscription}/resourceGroups/rg"
+    aks.delete(GROUP, group)
+    assert [each.name for each in aks.arm.state().resources.values()] == ["AKSInfinibandSupport", "feature"]
+    assert aks.cluster.emptied == 1

@@ -1,0 +1,307 @@
+"""What Azure Resource Manager refuses, by its codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.azure.errors import ArmError
+from emulator.provider.errors import ProviderError
+from tests.emulator.azure.subscription import (
+    ACCOUNT,
+    ASSIGNMENT,
+    CLUSTER,
+    CONTAINER,
+    CREDENTIAL,
+    GROUP,
+    H100,
+    IDENTITY,
+    NETWORK,
+    PROXIMITY,
+    REGISTRY,
+    SUBNET,
+    Subscription,
+    cluster_inputs,
+    system_pool,
+)
+
+ACR_PULL = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
+
+
+def code_of(call: Any) -> str:
+    with pytest.raises(ArmError) as caught:
+        call()
+    assert f'Code="{caught.value.code}"' in str(caught.value)
+    return caught.value.code
+
+
+def network(azure: Subscription, *prefixes: str, endpoints: bool = False) -> str:
+    azure.create(
+        NETWORK,
+        resourceGroupName="rg",
+        virtualNetworkName="vnet",
+        location="eastus",
+        addressSpace={"addressPrefixes": ["10.128.0.0/16"]},
+    )
+    services = [{"service": "Microsoft.Storage"}] if endpoints else None
+    subnet_id = ""
+    for index, prefix in enumerate(prefixes or ("10.128.4.0/22",)):
+        subnet_id, _ = azure.create(
+            SUBNET,
+            resourceGroupName="rg",
+            virtualNetworkName="vnet",
+            subnetName=f"nodes{index}",
+            addressPrefix=prefix,
+            serviceEndpoints=services,
+        )
+    return subnet_id
+
+
+def test_an_existing_resource_is_not_created_again(azure: Subscription) -> None:
+    azure.group()
+    with pytest.raises(ProviderError, match="cannot create already existing resource '/subscriptions/"):
+        azure.group()
+
+
+def test_a_resource_group_that_does_not_exist(azure: Subscription) -> None:
+    call = lambda: azure.create(  # noqa: E731
+        REGISTRY, resourceGroupName="nowhere", registryName="images", location="eastus", sku={"name": "Basic"}
+    )
+    assert code_of(call) == "ResourceGroupNotFound"
+
+
+def test_a_region_that_does_not_exist(azure: Subscription) -> None:
+    assert code_of(lambda: azure.group(location="mars")) == "LocationNotAvailableForResourceGroup"
+    azure.group()
+    call = lambda: azure.create(IDENTITY, resourceGroupName="rg", resourceName="nodes", location="mars")  # noqa: E731
+    assert code_of(call) == "LocationNotAvailableForResourceType"
+
+
+@pytest.mark.parametrize("name", ["h100acr", "H100ACR"])
+def test_a_registry_name_that_somebody_has(azure: Subscription, name: str) -> None:
+    azure.group()
+    call = lambda: azure.create(  # noqa: E731
+        REGISTRY, resourceGroupName="rg", registryName=name, location="eastus", sku={"name": "Basic"}
+    )
+    assert code_of(call) == "AlreadyInUse"
+
+
+def test_a_storage_account_name_that_somebody_has(azure: Subscription) -> None:
+    azure.group()
+    call = lambda: azure.create(  # noqa: E731
+        ACCOUNT,
+        resourceGroupName="rg",
+        accountName="contoso",
+        location="eastus",
+        kind="StorageV2",
+        sku={"name": "Standard_LRS"},
+    )
+    assert code_of(call) == "StorageAccountAlreadyTaken"
+
+
+def test_subnets_stay_inside_their_network_and_apart(azure: Subscription) -> None:
+    azure.group()
+    network(azure)
+    subnet = {"resourceGroupName": "rg", "virtualNetworkName": "vnet", "subnetName": "more"}
+    assert code_of(lambda: azure.create(SUBNET, **subnet, addressPrefix="10.1.0.0/24")) == "NetcfgInvalidSubnet"
+    assert code_of(lambda: azure.create(SUBNET, **subnet, addressPrefix="10.128.5.0/24")) == "NetcfgSubnetRangesOverlap"
+    assert (
+        code_of(lambda: azure.create(SUBNET, **subnet, addressPrefix="10.128.5.1/24")) == "InvalidAddressPrefixFormat"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"dnsPrefix": None}, "InvalidParameter"),
+        ({"identity": None}, "InvalidParameter"),
+        ({"agentPoolProfiles": []}, "InvalidParameter"),
+        ({"agentPoolProfiles": [system_pool(mode="User")]}, "InvalidParameter"),
+        ({"agentPoolProfiles": [system_pool(count=0)]}, "InvalidParameter"),
+        ({"agentPoolProfiles": [system_pool(vmSize="Standard_D4s_v9")]}, "InvalidParameter"),
+        ({"agentPoolProfiles": [system_pool(), system_pool()]}, "InvalidParameter"),
+        (
+            {"agentPoolProfiles": [system_pool(vnetSubnetID="/subscriptions/x/subnets/none")]},
+            "InvalidResourceReference",
+        ),
+        ({"agentPoolProfiles": [system_pool(availabilityZones=["4"])]}, "AvailabilityZoneNotSupported"),
+        ({"identity": {"type": "UserAssigned"}}, "InvalidIdentityValues"),
+        ({"identity": {"type": "UserAssigned", "userAssignedIdentities": ["/none"]}}, "ResourceNotFound"),
+        ({"kubernetesVersion": "1.19"}, "K8sVersionNotSupported"),
+        ({"kubernetesVersion": "1.32"}, "K8sVersionNotSupported"),
+        ({"disableLocalAccounts": True}, "BadRequest"),
+        ({"supportPlan": "AKSLongTermSupport"}, "BadRequest"),
+        ({"apiServerAccessProfile": {"authorizedIPRanges": ["198.51.100.0/33"]}}, "InvalidParameter"),
+        (
+            {"apiServerAccessProfile": {"authorizedIPRanges": ["198.51.100.0/24"], "enablePrivateCluster": True}},
+            "InvalidParameter",
+        ),
+        ({"networkProfile": {"dnsServiceIP": "10.1.0.10"}}, "DnsServiceIpOutOfServiceCidr"),
+        ({"networkProfile": {"networkPolicy": "cilium"}}, "InvalidParameter"),
+        (
+            {"linuxProfile": {"adminUsername": "a", "ssh": {"publicKeys": [{"keyData": "ssh-rsa abc"}]}}},
+            "InvalidParameter",
+        ),
+        ({"nodeResourceGroup": "other"}, "NodeResourceGroupAlreadyExists"),
+    ],
+)
+def test_a_cluster_that_aks_refuses(azure: Subscription, changes: dict[str, Any], code: str) -> None:
+    azure.group()
+    azure.group("other")
+    assert code_of(lambda: azure.managed_cluster(**changes)) == code
+    assert azure.cluster.nodes == []
+
+
+def test_a_service_range_over_the_nodes_subnet(azure: Subscription) -> None:
+    azure.group()
+    subnet = network(azure)
+    changes = {
+        "networkProfile": {"serviceCidr": "10.128.0.0/16", "dnsServiceIP": "10.128.0.10"},
+        "agentPoolProfiles": [system_pool(vnetSubnetID=subnet)],
+    }
+    assert code_of(lambda: azure.managed_cluster(**changes)) == "ServiceCidrOverlapExistingSubnetsCidr"
+
+
+def test_a_second_cluster_is_refused_for_there_is_one_local_cluster(aks: Subscription) -> None:
+    assert code_of(lambda: aks.managed_cluster(resourceName="another")) == "LocalClusterTaken"
+
+
+def test_a_cluster_is_refused_where_the_local_cluster_holds_something_else(azure: Subscription) -> None:
+    azure.group()
+    azure.cluster.taken = "the node gpu-node-0"
+    assert code_of(azure.managed_cluster) == "LocalClusterInUse"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"count": 9}, "ErrCode_InsufficientVCPUQuota"),
+        ({"vmSize": "Standard_NC24ads_A100_v4", "count": 5}, "ErrCode_InsufficientVCPUQuota"),
+        ({"vmSize": "Standard_ND96isr_H100_v6"}, "InvalidParameter"),
+        ({"vmSize": "Standard_NC40ads_H100_v5", "count": 1}, "ErrCode_InsufficientVCPUQuota"),
+        ({"vmSize": "Standard_ND96asr_v4", "availabilityZones": ["7"]}, "AvailabilityZoneNotSupported"),
+        ({"availabilityZones": ["2"]}, "AvailabilityZoneNotSupported"),
+        ({"tags": {"SkipGPUDriverInstall": "true"}}, "SkipGPUDriverInstallNotSupported"),
+        ({"tags": {"skipgpudriverinstall": "True"}, "gpuProfile": None}, "SkipGPUDriverInstallNotSupported"),
+        ({"count": -1}, "InvalidParameter"),
+        ({"minCount": 0, "maxCount": 2}, "InvalidParameter"),
+        ({"enableAutoScaling": True}, "InvalidParameter"),
+        ({"enableAutoScaling": True, "minCount": 3, "maxCount": 2}, "InvalidParameter"),
+        ({"enableAutoScaling": True, "minCount": 3, "maxCount": 4, "count": 2}, "InvalidParameter"),
+        ({"orchestratorVersion": "1.37"}, "NodePoolMcVersionIncompatible"),
+        ({"orchestratorVersion": "1.20"}, "AgentPoolK8sVersionNotSupported"),
+        ({"nodeTaints": ["gpu"]}, "InvalidParameter"),
+        ({"nodeLabels": {"kubernetes.azure.com/x": "y"}}, "InvalidParameter"),
+        ({"proximityPlacementGroupID": "/subscriptions/x/none"}, "ResourceNotFound"),
+        ({"resourceName": "nothing"}, "ParentResourceNotFound"),
+    ],
+)
+def test_a_pool_that_aks_refuses(aks: Subscription, changes: dict[str, Any], code: str) -> None:
+    assert code_of(lambda: aks.pool(**changes)) == code
+    assert len(aks.node_names()) == 2
+
+
+def test_a_size_that_the_region_does_not_offer_names_those_that_do(azure: Subscription) -> None:
+    azure.group()
+    azure.managed_cluster(location="northeurope")
+    with pytest.raises(ArmError, match=r"Offered in australiaeast, .*eastus") as caught:
+        azure.pool()
+    assert caught.value.code == "SkuNotAvailable"
+    assert H100 in caught.value.message
+
+
+def test_a_proximity_placement_group_goes_with_one_zone_at_most(aks: Subscription) -> None:
+    group, _ = aks.create(PROXIMITY, resourceGroupName="rg", proximityPlacementGroupName="near", location="eastus")
+    changes = {"proximityPlacementGroupID": group, "availabilityZones": ["1", "3"]}
+    assert code_of(lambda: aks.pool(**changes)) == "InvalidParameter"
+    aks.pool(proximityPlacementGroupID=group, availabilityZones=["1"])
+    assert code_of(lambda: aks.delete(PROXIMITY, group)) == "OperationNotAllowed"
+
+
+@pytest.mark.parametrize("changes", [{"osDiskSizeGB": 256}, {"gpuProfile": {"driver": "Install"}}, {"maxPods": 50}])
+def test_a_fixed_property_of_a_pool_is_not_changed(aks: Subscription, changes: dict[str, Any]) -> None:
+    from tests.emulator.azure.subscription import POOL, pool_inputs
+
+    pool, _ = aks.pool()
+    assert code_of(lambda: aks.update(POOL, pool, **pool_inputs(**changes))) == "PropertyChangeNotAllowed"
+
+
+def test_a_control_plane_goes_up_one_minor_version_at_a_time(aks: Subscription) -> None:
+    cluster = aks.arm.state().of_type("Microsoft.ContainerService/managedClusters")[0].id
+    call = lambda version: aks.update(CLUSTER, cluster, **cluster_inputs(kubernetesVersion=version))  # noqa: E731
+    assert code_of(lambda: call("1.37")) == "OperationNotAllowed"
+    assert code_of(lambda: call("1.34")) == "OperationNotAllowed"
+    assert call("1.36")["currentKubernetesVersion"] == "1.36.1"
+
+
+def test_the_last_system_pool_stays(aks: Subscription) -> None:
+    from tests.emulator.azure.subscription import POOL
+
+    pool = aks.arm.state().of_type("Microsoft.ContainerService/managedClusters/agentPools")[0].id
+    assert code_of(lambda: aks.delete(POOL, pool)) == "OperationNotAllowed"
+
+
+def assignment(azure: Subscription, **changes: Any) -> tuple[str, dict[str, Any]]:
+    definition = (
+        f"/subscriptions/{azure.world.subscription}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
+    )
+    inputs = {"principalType": "ServicePrincipal", "roleDefinitionId": definition, **changes}
+    return azure.create(ASSIGNMENT, **{key: value for key, value in inputs.items() if value is not None})
+
+
+def test_a_role_is_given_to_a_principal_that_exists_once(aks: Subscription) -> None:
+    scope, _ = aks.create(
+        REGISTRY, resourceGroupName="rg", registryName="images1", location="eastus", sku={"name": "Basic"}
+    )
+    cluster = aks.arm.get(f"{aks.arm.state().of_type('Microsoft.ContainerService/managedClusters')[0].id}")
+    assert cluster is not None
+    kubelet = cluster["identityProfile"]["kubeletidentity"]["objectId"]
+    stranger = "00000000-0000-4000-8000-000000000001"
+    guid = "11111111-0000-4000-8000-000000000001"
+    assert code_of(lambda: assignment(aks, scope=scope, principalId=stranger)) == "PrincipalNotFound"
+    assert code_of(lambda: assignment(aks, scope=f"{scope}x", principalId=kubelet)) == "ResourceNotFound"
+    call = lambda **changes: assignment(aks, scope=scope, principalId=kubelet, **changes)  # noqa: E731
+    assert code_of(lambda: call(principalType="User")) == "UnmatchedPrincipalType"
+    assert code_of(lambda: call(roleAssignmentName="pull")) == "InvalidRoleAssignmentId"
+    assert code_of(lambda: call(roleDefinitionId="AcrPull")) == "RoleDefinitionDoesNotExist"
+    call(roleAssignmentName=guid)
+    assert code_of(lambda: call(roleAssignmentName=f"2{guid[1:]}")) == "RoleAssignmentExists"
+
+
+def test_network_rules_need_a_service_endpoint_and_public_containers_the_accounts_leave(azure: Subscription) -> None:
+    azure.group()
+    subnet = network(azure)
+    account = {
+        "resourceGroupName": "rg",
+        "accountName": "datasets1",
+        "location": "eastus",
+        "kind": "StorageV2",
+        "sku": {"name": "Standard_LRS"},
+    }
+    rules = {"defaultAction": "Deny", "virtualNetworkRules": [{"virtualNetworkResourceId": subnet}]}
+    assert code_of(lambda: azure.create(ACCOUNT, **account, networkRuleSet=rules)) == "NetworkAclsValidationFailure"
+    azure.create(ACCOUNT, **account)
+    container = {"resourceGroupName": "rg", "accountName": "datasets1", "containerName": "data"}
+    assert code_of(lambda: azure.create(CONTAINER, **container, publicAccess="Blob")) == "PublicAccessNotPermitted"
+
+
+def test_a_federated_credential_needs_its_identity_and_an_https_issuer(azure: Subscription) -> None:
+    azure.group()
+    inputs = {
+        "resourceGroupName": "rg",
+        "resourceName": "reader",
+        "federatedIdentityCredentialResourceName": "blobs",
+        "audiences": ["api://AzureADTokenExchange"],
+        "subject": "system:serviceaccount:default:reader",
+    }
+    call = lambda issuer: azure.create(CREDENTIAL, **inputs, issuer=issuer)  # noqa: E731
+    assert code_of(lambda: call("https://issuer")) == "ParentResourceNotFound"
+    azure.create(IDENTITY, resourceGroupName="rg", resourceName="reader", location="eastus")
+    assert code_of(lambda: call("http://issuer")) == "BadRequest"
+    assert call("https://issuer")[1]["issuer"] == "https://issuer"
+
+
+def test_a_group_of_a_cluster_belongs_to_the_cluster(aks: Subscription) -> None:
+    group = f"/subscriptions/{aks.world.subscription}/resourceGroups/rg-nodes"
+    assert code_of(lambda: aks.delete(GROUP, group)) == "ResourceGroupManaged"

@@ -1,0 +1,104 @@
+"""The engine's protocol: what the calls carry, secrets aside, and how errors arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
+
+from emulator.azure import faults, random_password
+from emulator.azure.server import start
+from emulator.provider import wire
+from tests.emulator.azure.subscription import GROUP, POOL, REGISTRY, Subscription, pool_inputs
+
+
+@pytest.fixture
+def stub(azure: Subscription) -> Iterator[provider_pb2_grpc.ResourceProviderStub]:
+    server, port = start(azure.lifecycle, 0)
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield provider_pb2_grpc.ResourceProviderStub(channel)
+    server.stop(0).wait()
+
+
+def urn(token: str, name: str = "thing") -> str:
+    return f"urn:pulumi:stack::project::mlbatch:azure:Some${token}::{name}"
+
+
+def configure(stub: provider_pb2_grpc.ResourceProviderStub, **inputs: str) -> None:
+    stub.Configure(provider_pb2.ConfigureRequest(args=wire.encode(dict(inputs))))
+
+
+def create(stub: provider_pb2_grpc.ResourceProviderStub, token: str, preview: bool = False, **inputs: object) -> object:
+    checked = stub.Check(provider_pb2.CheckRequest(urn=urn(token), news=wire.encode(inputs)))
+    assert list(checked.failures) == []
+    request = provider_pb2.CreateRequest(urn=urn(token), properties=checked.inputs, preview=preview)
+    return stub.Create(request)
+
+
+def test_failures_of_a_check_name_property_and_reason(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    answer = stub.Check(provider_pb2.CheckRequest(urn=urn(REGISTRY), news=wire.encode({"resourceGroupName": "rg"})))
+    assert [(each.property, each.reason) for each in answer.failures] == [("sku", "missing required property 'sku'")]
+
+
+def test_a_refusal_tells_the_engine_that_nothing_happened(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        create(stub, GROUP, resourceGroupName="rg", location="mars")
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert "LocationNotAvailableForResourceGroup" in caught.value.details()
+
+
+def test_a_failed_operation_hands_the_resource_to_the_engine(
+    aks: Subscription, stub: provider_pb2_grpc.ResourceProviderStub
+) -> None:
+    with aks.arm.edit() as state:
+        faults.add(state, "ndv5", faults.FAILED, 1)
+    aks.clock.now += 1
+    aks.arm.world._document["durations"]["scale"] = 0  # the server waits by the real clock
+    with pytest.raises(grpc.RpcError) as caught:
+        create(stub, POOL, **pool_inputs())
+    trailer = dict(caught.value.trailing_metadata())["grpc-status-details-bin"]
+    detail = provider_pb2.ErrorResourceInitFailed()
+    status_pb2.Status.FromString(trailer).details[0].Unpack(detail)
+    assert detail.id.endswith("/agentPools/ndv5")
+    assert wire.decode(detail.properties).plain["provisioningState"] == "Failed"
+
+
+def test_a_preview_creates_nothing(azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    answer = create(stub, GROUP, preview=True, resourceGroupName="rg", location="eastus")
+    assert wire.decode(answer.properties).plain["location"] == "eastus"  # type: ignore[attr-defined]
+    assert azure.arm.state().resources == {}
+
+
+def test_every_subscription_that_a_program_names_is_the_emulated_one(
+    azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub
+) -> None:
+    mine = "12345678-1234-4123-8123-123456789abc"
+    configure(stub, subscriptionId=mine, location="westeurope")
+    answer = create(stub, GROUP, resourceGroupName="rg")
+    assert answer.id == f"/subscriptions/{mine}/resourceGroups/rg"  # type: ignore[attr-defined]
+    assert wire.decode(answer.properties).plain["location"] == "westeurope"  # type: ignore[attr-defined]
+    with pytest.raises(grpc.RpcError, match="no id of a subscription"):
+        configure(stub, subscriptionId="mine")
+
+
+def test_a_password_is_unknown_in_a_preview_and_stays_once_made(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    token = random_password.TOKEN
+    preview = create(stub, token, preview=True, length=12)
+    assert wire.decode(preview.properties).plain["result"] is wire.UNKNOWN  # type: ignore[attr-defined]
+    made = create(stub, token, length=12)
+    request = provider_pb2.ReadRequest(id="none", urn=urn(token), properties=made.properties)  # type: ignore[attr-defined]
+    assert stub.Read(request).properties == made.properties  # type: ignore[attr-defined]
+    old, new = wire.encode({"length": 12}), wire.encode({"length": 14})
+    diff = stub.Diff(provider_pb2.DiffRequest(urn=urn(token), old_inputs=old, news=new))
+    assert list(diff.replaces) == ["length"]
+    with pytest.raises(grpc.RpcError, match="does not play random:index/randomId:RandomId"):
+        create(stub, "random:index/randomId:RandomId", length=1)
+
+
+def test_a_function_is_answered_and_an_unknown_one_named(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
+    answer = stub.Invoke(provider_pb2.InvokeRequest(tok="azure-native:authorization:getClientConfig"))
+    assert wire.decode(getattr(answer, "return")).plain["tenantId"] == "5ca1ab1e-0000-4000-8000-0000000000b2"
+    with pytest.raises(grpc.RpcError, match="does not play azure-native:compute:getDisk"):
+        stub.Invoke(provider_pb2.InvokeRequest(tok="azure-native:compute:getDisk"))

@@ -1,0 +1,46 @@
+"""Release Secrets as Helm writes them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from emulator.charts.record import ANNOTATION
+
+MANIFEST = """---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: ns}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, namespace: ns}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: r}
+"""
+
+
+def release_secret(
+    name: str = "r", namespace: str = "ns", revision: int = 1, status: str = "deployed", recorded: str = "", **more: Any
+) -> dict[str, Any]:
+    """Return the Secret of one revision. more: keys of the release such as `config`."""
+    metadata = {"name": "chart", "version": "1.2.3", "appVersion": "v9", "annotations": {ANNOTATION: recorded}}
+    release = {
+        "name": name,
+        "namespace": namespace,
+        "version": revision,
+        "info": {"status": status, "description": "done"},
+        "chart": {"metadata": metadata},
+        "manifest": MANIFEST,
+        **more,
+    }
+    content = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(release).encode()))).decode()
+    labels = {"owner": "helm", "name": name, "version": str(revision), "status": status}
+    return {
+        "metadata": {"name": f"sh.helm.release.v1.{name}.v{revision}", "namespace": namespace, "labels": labels},
+        "data": {"release": content},
+    }

@@ -1,0 +1,64 @@
+"""What Helm recorded is read back, and reported with what is played and what is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.charts import releases
+from emulator.charts.releases import Release
+from emulator.charts.report import is_played, report, rows
+from tests.emulator.charts.secrets import release_secret
+
+PLAYED = {"phase": "Running", "reason": "Played", "containerStatuses": [{"imageID": ""}]}
+REAL = {"phase": "Running", "containerStatuses": [{"imageID": "local/kueue"}]}
+SIMULATED = {"phase": "Running", "containerStatuses": [{"imageID": ""}]}
+
+
+def pod(namespace: str, instance: str, status: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"namespace": namespace, "labels": {"app.kubernetes.io/instance": instance}}, "status": status}
+
+
+def test_a_release_secret_is_decoded() -> None:
+    found = Release.of(release_secret(revision=3, config={"a": 1}))
+    assert (found.name, found.namespace, found.revision, found.status) == ("r", "ns", 3, "deployed")
+    assert (found.chart, found.version, found.app_version, found.values) == ("chart", "1.2.3", "v9", {"a": 1})
+
+
+def test_resources_are_named_as_the_official_provider_does() -> None:
+    assert releases.resource_names(Release.of(release_secret()).objects()) == {
+        "ClusterRole.rbac.authorization.k8s.io/rbac.authorization.k8s.io/v1": ["r"],
+        "ConfigMap/v1": ["ns/a"],
+        "Deployment.apps/apps/v1": ["ns/d"],
+    }
+
+
+def test_the_newest_revision_counts_by_number() -> None:
+    secrets = [release_secret(revision=number) for number in (2, 10, 9)]
+    assert Release.of(releases.newest(secrets)["ns", "r"]).revision == 10
+
+
+def test_only_pods_without_a_process_are_played() -> None:
+    assert [is_played(pod("ns", "r", status)) for status in (PLAYED, REAL, SIMULATED)] == [True, False, True]
+    assert not is_played(pod("ns", "r", {"phase": "Pending", "reason": "Played"}))
+
+
+def test_played_pods_are_counted_for_their_release() -> None:
+    secrets = [release_secret("a", "one"), release_secret("b", "two", recorded="https://x"), release_secret("c", "two")]
+    pods = [
+        pod("one", "", PLAYED),  # the one release of its namespace
+        pod("one", "other", SIMULATED),
+        pod("two", "b", PLAYED),
+        pod("two", "", PLAYED),  # of b or of c: nobody's
+        pod("two", "c", REAL),
+    ]
+    assert [(row[0], row[5], row[6]) for row in rows(secrets, pods)] == [
+        ("a", "rendered", "2"),
+        ("b", "recorded", "1"),
+        ("c", "rendered", "0"),
+    ]
+
+
+def test_the_report_says_what_recorded_means_where_something_is() -> None:
+    assert "facts read from upstream" in report([release_secret(recorded="https://x")], [])
+    assert "facts read from upstream" not in report([release_secret()], [])
+    assert report([], []) == ""

@@ -1,0 +1,123 @@
+"""What the health checks' account may do, asked of a real API server with a token that is bound to a pod."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes
+import pytest
+
+from components.health import reporter
+from emulator.paths import Paths
+from tests.local.environment import Cluster, eventually
+
+NODES = ("health-0", "health-1")
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+OWN_TAINT = {"key": "aznhc", "value": "failed", "effect": "NoSchedule"}
+
+
+def core(kubeconfig: Path, token: str | None = None) -> Any:
+    """Return a client of the administrator, or of whom a token belongs to."""
+    configuration = kubernetes.client.Configuration()
+    kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=configuration)
+    if token is not None:
+        configuration.cert_file = configuration.key_file = None
+        configuration.api_key = {"authorization": f"Bearer {token}"}
+    return kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
+
+
+@pytest.fixture(scope="module")
+def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
+    """A client of the account, with the token of a pod on the first of two nodes."""
+    admin = core(paths.kubeconfig)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "check", "namespace": reporter.NAMESPACE},
+        "spec": {
+            "nodeName": NODES[0],
+            "serviceAccountName": reporter.ACCOUNT,
+            "containers": [{"name": "check", "image": "registry.example.org/check:1"}],
+        },
+    }
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"nvidia.com/gpu.present": "true"}},
+            "spec": {"taints": [GPU_TAINT]},
+        }
+        for name in NODES
+    ]
+    documents = [*nodes, reporter.namespace_object(), *reporter.account(reporter.NAMESPACE), pod]
+    for document in documents:
+        cluster.create(document)
+    request = {"spec": {"audiences": [], "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "check"}}}
+    answer = admin.create_namespaced_service_account_token(reporter.ACCOUNT, reporter.NAMESPACE, request)
+    client = core(paths.kubeconfig, answer.status.token)
+
+    def refused() -> bool:
+        return "may change its own labels" in denied(client, {"metadata": {"labels": {"probe": "1"}}})
+
+    eventually("the policy is in force", refused)
+    yield client
+    admin.delete_namespaced_pod("check", reporter.NAMESPACE, grace_period_seconds=0)
+    for name in NODES:
+        admin.delete_node(name)
+
+
+def denied(client: Any, patch: dict[str, Any], node: str = NODES[0]) -> str:
+    """Return why a patch was refused, nothing when it was taken."""
+    try:
+        client.patch_node(node, patch)
+    except kubernetes.client.ApiException as error:
+        return str(json.loads(error.body)["message"])
+    return ""
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"metadata": {"labels": {"mlbatch/node-check": "fail", "autopilot.ibm.com/gpuhealth": "ERR"}}},
+        {"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": None}}},
+        {"metadata": {"annotations": {"mlbatch/nccl-gate-report": "{}"}}},
+        {"spec": {"taints": [GPU_TAINT, OWN_TAINT]}},
+        {"spec": {"taints": [GPU_TAINT]}},
+    ],
+)
+def test_a_verdict_on_its_own_node_is_taken(account: Any, patch: dict[str, Any]) -> None:
+    assert denied(account, patch) == ""
+
+
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [
+        ({"metadata": {"labels": {"example.org/other": "1"}}}, "may change its own labels only"),
+        ({"metadata": {"labels": {"nvidia.com/gpu.present": None}}}, "may change its own labels only"),
+        ({"metadata": {"labels": {"nvidia.com/gpu.present": "false"}}}, "may change its own labels only"),
+        ({"metadata": {"annotations": {"example.org/other": "1"}}}, "may change its own annotations only"),
+        ({"spec": {"taints": [{**OWN_TAINT, "key": "other"}, GPU_TAINT]}}, "may change its own taints only"),
+        ({"spec": {"taints": None}}, "may change its own taints only"),
+        ({"spec": {"unschedulable": True}}, "may not cordon a node"),
+        ({"metadata": {"finalizers": ["example.org/held"]}}, "may not cordon a node"),
+    ],
+)
+def test_anything_else_is_refused(account: Any, patch: dict[str, Any], reason: str) -> None:
+    assert reason in denied(account, patch)
+
+
+def test_another_node_is_none_of_its_business(account: Any) -> None:
+    patch = {"metadata": {"labels": {"mlbatch/node-check": "fail"}}}
+    assert "the node that it runs on, and no other" in denied(account, patch, NODES[1])
+
+
+def test_a_token_of_no_pod_changes_nothing(account: Any, paths: Paths) -> None:
+    admin = core(paths.kubeconfig)
+    answer = admin.create_namespaced_service_account_token(
+        reporter.ACCOUNT, reporter.NAMESPACE, {"spec": {"audiences": []}}
+    )
+    stolen = core(paths.kubeconfig, answer.status.token)
+    assert "the node that it runs on" in denied(stolen, {"metadata": {"labels": {"mlbatch/node-check": "pass"}}})

@@ -1,0 +1,278 @@
+"""The whole program on target `aks`, from the stack file that the checkout ships, with mocks in place of providers."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components.artefacts import Mirror
+from stacks.load import Stack, interpret
+from stacks.problems import SettingsError
+from tests.unit.conftest import ROOT
+from tests.unit.harness import Record, Registered, build, strings
+
+KUBECONFIG = yaml.safe_dump(
+    {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "users": [{"name": "u", "user": {"exec": {"command": "kubelogin", "args": ["get-token", "--server-id", "s"]}}}],
+    }
+)
+CALLS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+    "azure-native:containerservice:listManagedClusterUserCredentials": lambda _: {
+        "kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(KUBECONFIG.encode()).decode()}]
+    },
+    "azure-native:features:getSubscriptionFeatureRegistration": lambda _: {"properties": {"state": "Registered"}},
+}
+POOL = "azure-native:containerservice:AgentPool"
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+
+
+def provided(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What Azure, and the maker of passwords, add to what was asked for."""
+    if kind == CLUSTER:
+        kubelet = {"objectId": "kubelet-object", "clientId": "kubelet-client", "resourceId": "kubelet-resource"}
+        return {
+            "identity": {"type": "UserAssigned", "userAssignedIdentities": {}},
+            "identityProfile": {"kubeletidentity": kubelet},
+            "oidcIssuerProfile": {"issuerURL": "https://issuer.example"},
+        }
+    if kind.endswith("UserAssignedIdentity"):
+        return {"principalId": "identity-object", "clientId": "identity-client"}
+    return {"result": "correct-horse-battery"} if kind.endswith("RandomPassword") else {}
+
+
+def shipped() -> dict[str, Any]:
+    config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
+    return {key.removeprefix("mlbatch:"): value for key, value in config.items()}
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    """The shipped settings with other values, by path with dots."""
+    raw = copy.deepcopy(shipped())
+    for path, value in changes.items():
+        *sections, last = path.split("__")
+        at = raw
+        for section in sections:
+            at = at.setdefault(section, {})
+        at[last] = value
+    return raw
+
+
+def loaded(mirror: Mirror, raw: Mapping[str, Any]) -> Stack:
+    assert mirror.artefacts is not None
+    return interpret(raw, base=ROOT, environment={"MLBATCH_MIRROR": mirror.artefacts})
+
+
+def deployed(mirror: Mirror, raw: Mapping[str, Any], outputs: dict[str, Any] | None = None) -> Record:
+    stack = loaded(mirror, raw)
+
+    def program() -> None:
+        from stacks import deploy
+
+        found = deploy(stack)
+        if outputs is not None:
+            outputs.update(found)
+
+    found = build(program, calls=CALLS, outputs=provided)
+    found.resources[:] = [resource for resource in found.resources if resource.type != "pulumi:pulumi:Stack"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def record(mirror: Mirror) -> Record:
+    return deployed(mirror, shipped())
+
+
+def only(record: Record, kind: str) -> Registered:
+    found = [resource for resource in record.resources if resource.type == kind]
+    assert len(found) == 1, [resource.name for resource in found]
+    return found[0]
+
+
+def test_the_shipped_settings_have_no_mistake(mirror: Mirror) -> None:
+    stack = loaded(mirror, shipped())
+    assert stack.settings.pool.count == 2
+    assert stack.warnings == ()
+
+
+def test_every_kubernetes_object_names_its_provider_and_goes_with_the_cluster(record: Record) -> None:
+    cluster = only(record, CLUSTER)
+    providers = {r.urn for r in record.resources if r.type == "pulumi:providers:kubernetes"}
+    assert len(providers) == 1
+    by_urn = {resource.urn: resource for resource in record.resources}
+
+    def goes_with(resource: Registered) -> str:
+        # The engine hands the option down from component to child.
+        above = by_urn.get(resource.parent)
+        return resource.deleted_with or (goes_with(above) if above else "")
+
+    for resource in record.objects():
+        assert resource.provider.rpartition("::")[0] in providers, resource.name
+        assert goes_with(resource) == cluster.urn, resource.name
+
+
+def test_every_azure_resource_names_its_provider(record: Record) -> None:
+    azure = [r for r in record.resources if r.type.startswith("azure-native:")]
+    assert len(azure) == 14
+    assert {r.provider.rpartition("::")[0] for r in azure} == {only(record, "pulumi:providers:azure-native").urn}
+
+
+def test_the_cluster_waits_for_the_feature_and_the_pool_for_the_cluster(record: Record) -> None:
+    feature = only(record, "azure-native:features:SubscriptionFeatureRegistration")
+    cluster, pool = only(record, CLUSTER), only(record, POOL)
+    assert feature.urn in record.closure(cluster)
+    assert cluster.urn in record.closure(pool)
+
+
+def test_nothing_runs_in_the_cluster_before_its_nodes_may_pull(record: Record) -> None:
+    pull = next(r for r in record.resources if r.name == "mlbatchexample-pull")
+    for resource in record.objects():
+        if resource.type != "pulumi:providers:kubernetes":
+            assert pull.urn in record.closure(resource), resource.name
+
+
+def test_a_job_waits_for_gpus_queues_and_its_team(record: Record) -> None:
+    job = record.one("AppWrapper", "nccl-allreduce", "blue")
+    closure = record.closure(job)
+    for kind, name in (
+        ("ClusterQueue", "blue-cluster-queue"),
+        ("LocalQueue", "default-queue"),
+        ("NicClusterPolicy", "nic-cluster-policy"),
+    ):
+        assert any(r.urn in closure for r in record.of(kind) if r.object_name == name), kind
+    releases = {r.name for r in record.resources if r.type.endswith(":Release") and r.urn in closure}
+    assert {"feature-discovery", "network-operator", "gpu-operator"} <= releases
+    assert only(record, POOL).urn in closure
+
+
+def test_no_object_comes_before_the_chart_that_defines_its_kind(record: Record) -> None:
+    releases = {r.name: r.urn for r in record.resources if r.type.endswith(":Release")}
+    for kind, release in (
+        ("NicClusterPolicy", "network-operator"),
+        ("PrometheusRule", "monitoring"),
+        ("ServiceMonitor", "monitoring"),
+        ("Queue", "volcano"),
+    ):
+        objects = record.of(kind)
+        assert objects, kind
+        for item in objects:
+            assert releases[release] in record.closure(item), f"{kind} {item.object_name}"
+
+
+@pytest.fixture(scope="module")
+def scaled(mirror: Mirror) -> Record:
+    return deployed(mirror, settings(azure__gpuPool__count=4))
+
+
+@pytest.mark.parametrize(("count", "gpus", "slack"), [(2, "4", "8"), (4, "12", "8")], ids=["two", "four"])
+def test_quotas_follow_the_pool(record: Record, scaled: Record, count: int, gpus: str, slack: str) -> None:
+    found = {2: record, 4: scaled}[count]
+    assert only(found, POOL).inputs["count"] == count
+
+    def quota(queue: str) -> dict[str, str]:
+        (group,) = found.one("ClusterQueue", queue).inputs["spec"]["resourceGroups"]
+        return {item["name"]: item["nominalQuota"] for item in group["flavors"][0]["resources"]}
+
+    assert quota("blue-cluster-queue")["nvidia.com/gpu"] == gpus
+    assert quota("red-cluster-queue")["nvidia.com/mlnxnics"] == gpus
+    assert quota("slack-cluster-queue")["nvidia.com/gpu"] == slack
+
+
+def test_scaling_changes_the_pool_and_the_queues_and_nothing_else(record: Record, scaled: Record) -> None:
+    before = {resource.urn: resource.inputs for resource in record.resources}
+    after = {resource.urn: resource.inputs for resource in scaled.resources}
+    assert before.keys() == after.keys()
+    changed = {urn.rpartition("::")[2] for urn in after if before[urn] != after[urn]}
+    assert changed == {"ndv5", "blue-cluster-queue", "red-cluster-queue"}
+
+
+def test_secrets_are_secrets(record: Record) -> None:
+    assert "kubeconfig" in only(record, "pulumi:providers:kubernetes").secrets
+    grafana = record.one("Secret", "grafana-admin", "monitoring")
+    assert "data" in grafana.secrets
+    password = base64.b64encode(b"correct-horse-battery").decode()
+    for resource in record.resources:
+        plain = {key: value for key, value in resource.inputs.items() if key not in resource.secrets}
+        for text in strings(plain):
+            assert "correct-horse-battery" not in text, resource.name
+            assert password not in text, resource.name
+
+
+def test_what_holds_data_is_protected_unless_the_settings_say_otherwise(mirror: Mirror, record: Record) -> None:
+    assert not [r.name for r in record.resources if r.protect]
+    raw = settings()
+    del raw["azure"]["protect"]
+    kept = {r.type.rpartition(":")[2] for r in deployed(mirror, raw).resources if r.protect and r.is_custom}
+    assert kept >= {"ResourceGroup", "Registry", "ManagedCluster", "StorageAccount", "BlobContainer"}
+
+
+def test_without_queues_there_are_neither_teams_nor_their_operators(mirror: Mirror) -> None:
+    raw = settings(queueing__enabled=False, teams=[], workloads={})
+    found = deployed(mirror, raw)
+    assert not found.of("ClusterQueue")
+    assert not [r for r in found.of("Deployment") if r.inputs["metadata"].get("namespace") == "mlbatch-system"]
+    assert found.of("NicClusterPolicy")
+
+
+def test_outputs_tell_where_things_are(mirror: Mirror) -> None:
+    outputs: dict[str, Any] = {}
+    deployed(mirror, shipped(), outputs)
+    assert outputs["target"] == "aks"
+    assert outputs["nodes"] == {"count": 2, "instanceType": "Standard_ND96isr_H100_v5", "gpus": "16"}
+    assert outputs["registry"] == "mlbatchexample.azurecr.io"
+    assert isinstance(outputs["kubeconfig"], pulumi.Output)
+
+
+def test_sections_of_another_target_are_refused(mirror: Mirror) -> None:
+    with pytest.raises(SettingsError) as error:
+        loaded(mirror, settings(nodes={"count": 3}, kubernetes={"context": "x"}))
+    said = str(error.value)
+    assert "mlbatch:nodes" in said
+    assert "mlbatch:kubernetes" in said
+    assert "this section is for target simulated only" in said
+
+
+def test_the_section_that_the_target_needs_is_required(mirror: Mirror) -> None:
+    with pytest.raises(SettingsError, match="mlbatch:azure\n    wrong:   this key is required"):
+        loaded(mirror, {"target": "aks"})
+
+
+def sdk_modules(program: str) -> set[str]:
+    """Return the parts of Azure's SDK that a program has loaded at its end."""
+    # The SDK puts a placeholder in place of each part, which loads it once somebody looks into it.
+    show = (
+        "import sys; print(*sorted(name.split('.')[1] for name, module in sys.modules.items() "
+        "if name.startswith('pulumi_azure_native.') and type(module).__name__ != '_LazyModule'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{show}"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_other_targets_do_not_load_azures_sdk() -> None:
+    assert sdk_modules("import stacks.load, stacks.simulated") == set()
+
+
+def test_the_target_loads_only_the_parts_of_azures_sdk_that_it_uses(mirror: Mirror) -> None:
+    program = f"from tests.unit.test_aks import *\ndeployed(Mirror(artefacts={mirror.artefacts!r}), shipped())\n"
+    parts = {part for part in sdk_modules(program) if not part.startswith("_") and part not in ("provider", "outputs")}
+    assert parts == {
+        "authorization",
+        "containerregistry",
+        "containerservice",
+        "features",
+        "managedidentity",
+        "network",
+        "resources",
+        "storage",
+    }

@@ -1,0 +1,96 @@
+"""The AKS guide's commands can be copied: they parse, use no variable that is not set, and name settings that exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from components.health.baselines import FLOORS, Scope
+from stacks.load import SECRETS
+from stacks.settings.azure import AzureSettings
+from stacks.settings.health import HealthSettings
+from stacks.settings.workloads import WorkloadsSettings
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "aks.md").read_text()
+BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+SECTIONS: Mapping[str, type[BaseModel]] = {
+    "azure": AzureSettings,
+    "health": HealthSettings,
+    "workloads": WorkloadsSettings,
+}
+KEYS = sorted({f"{section}.{rest}" for section, rest in re.findall(r"mlbatch:(\w+)\.([\w.]+)", TEXT)})
+
+
+def model_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field holds, None where it holds a value."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        return next((found for found in map(model_of, get_args(annotation)) if found), None)
+    return None
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block).splitlines()[0][:40])
+def test_commands_parse(block: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_variable_is_set_before_it_is_used() -> None:
+    known: set[str] = set()
+    for block in BLOCKS:
+        for line in block.splitlines():
+            used = set(re.findall(r"\$\{?([A-Za-z_]+)", line))
+            known |= set(re.findall(r"(?:^|export |for | )([A-Za-z_]+)(?:=| in )", line))
+            assert used <= known, (used - known, line)
+
+
+def test_keys_are_found() -> None:
+    assert len(KEYS) > 12
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_settings_that_the_guide_names_exist(key: str) -> None:
+    section, *names = key.rstrip(".").split(".")
+    model: type[BaseModel] | None = SECTIONS[section]
+    for name in names:
+        assert model is not None, key
+        fields = {field.alias or python: field for python, field in model.model_fields.items()}
+        assert name in fields, f"{key}: {', '.join(fields)}"
+        model = model_of(fields[name].annotation)
+
+
+def test_secrets_are_set_as_secrets() -> None:
+    assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == set(SECRETS)
+
+
+def test_the_expected_bandwidths_are_those_that_the_checks_judge_by() -> None:
+    for scope, row in ((Scope.NODE, "| one node"), (Scope.FABRIC, "| two or more nodes")):
+        floor = FLOORS["Standard_ND96isr_H100_v5", scope]
+        line = next(line for line in TEXT.splitlines() if line.startswith(row))
+        assert [cell.strip() for cell in line.split("|")[2:4]] == [f"{floor.expected:g}", f"{floor.fail:g}"]
+
+
+def test_make_targets_and_files_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"`?make (\w+)", "\n".join([*BLOCKS, *re.findall(r"`(make [^`]*)`", TEXT)]))):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for name in re.findall(r"`((?:components|stacks|\.github)/[\w./-]+)`", TEXT):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_drift_check_reads_the_variables_that_the_guide_asks_for() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "drift.yml").read_text()
+    assert yaml.safe_load(workflow)
+    used = set(re.findall(r"(?:vars|secrets)\.([A-Z_]+)", workflow)) - {"DRIFT_STACK"}
+    section = TEXT.split("### The nightly drift check")[1].split("\n## ")[0]
+    assert used == {name for name in used if f"`{name}`" in section}

@@ -1,0 +1,758 @@
+"""What target `aks` asks Azure for: exact properties, what waits for what, and what stays secret."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from itertools import chain, repeat
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components import names
+from components.azure import sizes, versions
+from components.azure.blob_storage import BlobStorage, BlobStorageArgs
+from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool, dns_prefix
+from components.azure.credentials import Credentials, CredentialsArgs, signed_in
+from components.azure.feature import FeatureError, InfinibandFeature, InfinibandFeatureArgs
+from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
+from components.azure.identity import ClusterIdentity, ClusterIdentityArgs
+from components.azure.network import Network, NetworkArgs
+from components.azure.placement import Placement, PlacementArgs
+from components.azure.provider import subscribe
+from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
+from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
+from components.azure.roles import assignment_name
+from tests.unit.harness import Record, Registered, build, strings
+
+SUBSCRIPTION = "/subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590"
+GROUP = f"{SUBSCRIPTION}/resourceGroups/lab"
+KUBELET = "11111111-2222-3333-4444-555555555555"
+PRINCIPAL = "66666666-7777-8888-9999-aaaaaaaaaaaa"
+KEY = "ssh-rsa AAAA lab"
+STATE = "azure-native:features:getSubscriptionFeatureRegistration"
+USER_CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
+ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCredentials"
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: lab
+contexts:
+- {name: lab, context: {cluster: lab, user: clusterUser_lab_lab}}
+clusters:
+- {name: lab, cluster: {server: "https://lab.hcp.eastus.azmk8s.io:443"}}
+users:
+- name: clusterUser_lab_lab
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1beta1
+      command: kubelogin
+      args: [get-token, --environment, AzurePublicCloud, --server-id, 6dae42f8-4368-4678-94ff-3960e28e3630,
+             --client-id, 80faf920-1908-4b52-b5ef-a8e7bedfc67a, --tenant-id, tenant, --login, devicecode]
+      provideClusterInfo: false
+"""
+
+ACCOUNTS = {
+    "azure-native:network:Subnet": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/lab/subnets/nodes",
+    "azure-native:containerregistry:Registry": f"{GROUP}/providers/Microsoft.ContainerRegistry/registries/labimages",
+    "azure-native:storage:StorageAccount": f"{GROUP}/providers/Microsoft.Storage/storageAccounts/labdata",
+    "azure-native:containerservice:ManagedCluster": f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/lab",
+}
+
+
+def outputs(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what Azure adds to a resource."""
+    added: dict[str, Any] = {"id": ACCOUNTS[kind]} if kind in ACCOUNTS else {}
+    if kind == "azure-native:managedidentity:UserAssignedIdentity":
+        added["principalId"] = PRINCIPAL
+    if kind == "azure-native:containerservice:ManagedCluster":
+        added["identityProfile"] = {
+            "kubeletidentity": {"objectId": KUBELET, "clientId": "kubelet-client", "resourceId": "kubelet"}
+        }
+        # A list of ids on the way in is a map by id on the way out.
+        identities = {identity: {"principalId": PRINCIPAL} for identity in inputs["identity"]["userAssignedIdentities"]}
+        added["identity"] = {**inputs["identity"], "userAssignedIdentities": identities}
+        added["oidcIssuerProfile"] = {"enabled": True, "issuerURL": "https://eastus.oic.prod-aks.azure.com/lab/"}
+    return added
+
+
+def credentials(text: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    found = {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(text.encode()).decode()}]}
+    return lambda args: found
+
+
+def run(program: Callable[[], object], **calls: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Record:
+    return build(
+        program, calls={STATE: registered, USER_CREDENTIALS: credentials(KUBECONFIG), **calls}, outputs=outputs
+    )
+
+
+def registered(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    assert args == {"providerNamespace": "Microsoft.ContainerService", "featureName": "AKSInfinibandSupport"}
+    return {"properties": {"state": "Registered"}}
+
+
+def only(record: Record, kind: str) -> Registered:
+    """Return the one resource of an Azure type, such as containerservice:AgentPool."""
+    found = [resource for resource in record.resources if resource.type == f"azure-native:{kind}"]
+    assert len(found) == 1, [resource.type for resource in record.resources]
+    return found[0]
+
+
+def cluster_args(**changes: Any) -> AksClusterArgs:
+    return AksClusterArgs(
+        **{
+            "name": "lab_1",
+            "resource_group": "lab",
+            "node_resource_group": "lab-nrg",
+            "location": "eastus",
+            "kubernetes_version": "1.35",
+            "support_plan": "KubernetesOfficial",
+            "tier": "Standard",
+            "admin_user": "azureuser",
+            "ssh_public_key": KEY,
+            "identity_id": "identity",
+            "subnet_id": "subnet",
+            "system_pool": SystemPool(vm_size="Standard_D4s_v5", os_sku="Ubuntu2204", zones=("1", "2", "3")),
+            "pod_network": PodNetwork(pod_cidr="10.244.0.0/16", service_cidr="10.0.0.0/16", policy="cilium"),
+            "api_server": ApiServer(authorized_ranges=("203.0.113.0/24",)),
+            "admin_groups": ("group",),
+            "upgrade_channel": "none",
+            "node_os_channel": "NodeImage",
+            **changes,
+        }
+    )
+
+
+def cluster(**changes: Any) -> Registered:
+    return only(run(lambda: AksCluster("lab", cluster_args(**changes))), "containerservice:ManagedCluster")
+
+
+def pool_args(**changes: Any) -> GpuPoolArgs:
+    return GpuPoolArgs(
+        **{
+            "name": "ndv5",
+            "cluster": "lab",
+            "resource_group": "lab",
+            "kubernetes_version": "1.35",
+            "vm_size": "Standard_ND96isr_H100_v5",
+            "count": 2,
+            "os_sku": "Ubuntu2204",
+            "subnet_id": "subnet",
+            **changes,
+        }
+    )
+
+
+def pool(**changes: Any) -> Registered:
+    return only(run(lambda: GpuPool("pool", pool_args(**changes))), "containerservice:AgentPool")
+
+
+class TestCluster:
+    def test_everything_that_azure_is_asked_for(self) -> None:
+        assert cluster(tags={"team": "ml"}).inputs == {
+            "resourceName": "lab_1",
+            "resourceGroupName": "lab",
+            "nodeResourceGroup": "lab-nrg",
+            "location": "eastus",
+            "dnsPrefix": "lab-1",
+            "kubernetesVersion": "1.35",
+            "supportPlan": "KubernetesOfficial",
+            "sku": {"name": "Base", "tier": "Standard"},
+            "identity": {"type": "UserAssigned", "userAssignedIdentities": ["identity"]},
+            "enableRBAC": True,
+            "disableLocalAccounts": True,
+            "aadProfile": {"managed": True, "enableAzureRBAC": True, "adminGroupObjectIDs": ["group"]},
+            "apiServerAccessProfile": {
+                "authorizedIPRanges": ["203.0.113.0/24"],
+                "enablePrivateCluster": False,
+                "disableRunCommand": True,
+            },
+            "networkProfile": {
+                "networkPlugin": "azure",
+                "networkPluginMode": "overlay",
+                "networkDataplane": "cilium",
+                "networkPolicy": "cilium",
+                "podCidr": "10.244.0.0/16",
+                "serviceCidr": "10.0.0.0/16",
+                "dnsServiceIP": "10.0.0.10",
+                "loadBalancerSku": "standard",
+                "outboundType": "loadBalancer",
+            },
+            "oidcIssuerProfile": {"enabled": True},
+            "securityProfile": {"workloadIdentity": {"enabled": True}},
+            "autoUpgradeProfile": {"upgradeChannel": "none", "nodeOSUpgradeChannel": "NodeImage"},
+            "agentPoolProfiles": [
+                {
+                    "name": "system",
+                    "mode": "System",
+                    "type": "VirtualMachineScaleSets",
+                    "count": 2,
+                    "vmSize": "Standard_D4s_v5",
+                    "osType": "Linux",
+                    "osSKU": "Ubuntu2204",
+                    "osDiskSizeGB": 128,
+                    "availabilityZones": ["1", "2", "3"],
+                    "vnetSubnetID": "subnet",
+                }
+            ],
+            "linuxProfile": {"adminUsername": "azureuser", "ssh": {"publicKeys": [{"keyData": KEY}]}},
+            "tags": {"team": "ml"},
+        }
+
+    def test_other_pools_of_the_cluster_are_no_drift_of_it(self) -> None:
+        assert cluster().ignore_changes == ("agentPoolProfiles",)
+
+    def test_a_private_cluster_names_no_networks(self) -> None:
+        assert cluster(api_server=ApiServer(private=True)).inputs["apiServerAccessProfile"] == {
+            "enablePrivateCluster": True,
+            "disableRunCommand": True,
+        }
+
+    def test_a_public_one_only_without_networks_and_a_run_command_only_when_asked_for(self) -> None:
+        assert cluster(api_server=ApiServer(run_command=True)).inputs["apiServerAccessProfile"] == {
+            "enablePrivateCluster": False,
+            "disableRunCommand": False,
+        }
+
+    def test_local_accounts_only_when_asked_for_and_no_entra_without_groups(self) -> None:
+        inputs = cluster(local_accounts=True, admin_groups=()).inputs
+        assert inputs["disableLocalAccounts"] is False
+        assert "aadProfile" not in inputs
+
+    @pytest.mark.parametrize(("policy", "dataplane"), [("calico", "azure"), ("none", "azure"), ("cilium", "cilium")])
+    def test_each_policy_has_the_data_plane_that_enforces_it(self, policy: str, dataplane: str) -> None:
+        found = cluster(pod_network=PodNetwork(pod_cidr="10.244.0.0/16", service_cidr="10.1.0.0/16", policy=policy))
+        profile = found.inputs["networkProfile"]
+        assert (profile["networkPolicy"], profile["networkDataplane"]) == (policy, dataplane)
+        assert profile["dnsServiceIP"] == "10.1.0.10"
+
+    def test_a_dns_prefix_keeps_to_azures_alphabet_and_length(self) -> None:
+        assert dns_prefix("a_b" * 30) == ("a-b" * 18)
+        assert dns_prefix("x" * 53 + "_y") == "x" * 53
+
+    def test_a_system_pool_that_is_not_what_the_settings_say_is_a_warning(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said: list[str] = []
+        monkeypatch.setattr(pulumi.log, "warn", lambda text, *rest: said.append(text))
+
+        def other(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            found = outputs(kind, name, inputs)
+            if not kind.endswith(":ManagedCluster"):
+                return found
+            pools = [{"name": "ndv5", "count": 9}, {**inputs["agentPoolProfiles"][0], "count": 3}]
+            return {**found, "agentPoolProfiles": pools}
+
+        build(lambda: AksCluster("lab", cluster_args()), outputs=other)
+        (text,) = said
+        assert "has nodes 3 where the settings say 2" in text
+        assert "az aks nodepool scale" in text
+        said.clear()
+        build(lambda: AksCluster("lab", cluster_args()), outputs=outputs)
+        assert said == []
+
+
+class TestGpuPool:
+    def test_everything_that_azure_is_asked_for(self) -> None:
+        found = pool(labels={"local-nvme-scratch": "true"}, tags={"team": "ml"})
+        assert found.inputs == {
+            "agentPoolName": "ndv5",
+            "resourceName": "lab",
+            "resourceGroupName": "lab",
+            "mode": "User",
+            "type": "VirtualMachineScaleSets",
+            "orchestratorVersion": "1.35",
+            "vmSize": "Standard_ND96isr_H100_v5",
+            "count": 2,
+            "enableAutoScaling": False,
+            "osType": "Linux",
+            "osSKU": "Ubuntu2204",
+            "osDiskSizeGB": 128,
+            "gpuProfile": {"driver": "None"},
+            "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
+            "nodeLabels": {"local-nvme-scratch": "true"},
+            "vnetSubnetID": "subnet",
+            "maxPods": 250,
+            "upgradeSettings": {"maxSurge": "0", "maxUnavailable": "1", "drainTimeoutInMinutes": 30},
+            "tags": {"team": "ml"},
+        }
+        assert found.ignore_changes == ()
+
+    def test_a_count_of_0_is_a_pool_without_nodes(self) -> None:
+        assert pool(count=0).inputs["count"] == 0
+
+    def test_the_autoscaler_gets_its_bounds_and_the_number_of_nodes_is_left_to_it(self) -> None:
+        found = pool(autoscale=Autoscale(min=0, max=4))
+        assert {key: found.inputs[key] for key in ("enableAutoScaling", "minCount", "maxCount", "count")} == {
+            "enableAutoScaling": True,
+            "minCount": 0,
+            "maxCount": 4,
+            "count": 2,
+        }
+        assert found.ignore_changes == ("count",)
+
+    def test_no_taint_only_when_asked_for(self) -> None:
+        assert pool(taint=False).inputs["nodeTaints"] == []
+
+    def test_the_retired_tag_comes_besides_the_switch_that_works(self) -> None:
+        found = pool(retired_tag=True, tags={"team": "ml"}).inputs
+        assert found["tags"] == {"team": "ml", "SkipGPUDriverInstall": "true"}
+        assert found["gpuProfile"] == {"driver": "None"}
+
+    def test_zone_and_placement(self) -> None:
+        def program() -> None:
+            args = PlacementArgs(
+                name="ndv5-ppg",
+                resource_group="lab",
+                location="eastus",
+                vm_size="Standard_ND96isr_H100_v5",
+                zone="2",
+            )
+            placement = Placement("placement", args)
+            GpuPool("pool", pool_args(zones=("2",), placement_id=placement.id))
+
+        record = run(program)
+        group, found = only(record, "compute:ProximityPlacementGroup"), only(record, "containerservice:AgentPool")
+        assert group.inputs == {
+            "proximityPlacementGroupName": "ndv5-ppg",
+            "resourceGroupName": "lab",
+            "location": "eastus",
+            "proximityPlacementGroupType": "Standard",
+            "intent": {"vmSizes": ["Standard_ND96isr_H100_v5"]},
+            "zones": ["2"],
+            "tags": {},
+        }
+        assert found.inputs["availabilityZones"] == ["2"]
+        assert found.inputs["proximityPlacementGroupID"] == "ndv5-ppg-id"
+
+
+class TestRegistry:
+    @staticmethod
+    def program(admin_user: bool = False) -> Callable[[], None]:
+        def declare() -> None:
+            created = AksCluster("lab", cluster_args())
+            args = RegistryArgs(
+                name="labImages", resource_group="lab", location="eastus", sku="Standard", admin_user=admin_user
+            )
+            registry = Registry("registry", args)
+            assert registry.server == "labimages.azurecr.io"
+            RegistryPull(
+                "pull",
+                RegistryPullArgs(name="labImages", registry_id=registry.id, puller=created.kubelet_principal),
+            )
+
+        return declare
+
+    def test_no_shared_password_unless_asked_for(self) -> None:
+        assert only(run(self.program()), "containerregistry:Registry").inputs == {
+            "registryName": "labImages",
+            "resourceGroupName": "lab",
+            "location": "eastus",
+            "sku": {"name": "Standard"},
+            "adminUserEnabled": False,
+            "anonymousPullEnabled": False,
+            "networkRuleBypassOptions": "AzureServices",
+            "publicNetworkAccess": "Enabled",
+            "zoneRedundancy": "Disabled",
+            "tags": {},
+        }
+        shared = only(run(self.program(admin_user=True)), "containerregistry:Registry")
+        assert shared.inputs["adminUserEnabled"] is True
+
+    def test_the_kubelets_identity_may_pull_and_nothing_else(self) -> None:
+        record = run(self.program())
+        role, scope = only(record, "authorization:RoleAssignment"), ACCOUNTS["azure-native:containerregistry:Registry"]
+        acr_pull = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
+        assert role.inputs == {
+            "roleAssignmentName": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scope.lower()}/{acr_pull}/{KUBELET}")),
+            "roleDefinitionId": f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{acr_pull}",
+            "scope": scope,
+            "principalId": KUBELET,
+            "principalType": "ServicePrincipal",
+        }
+        before = record.closure(role)
+        assert only(record, "containerservice:ManagedCluster").urn in before
+        assert only(record, "containerregistry:Registry").urn in before
+
+    def test_an_assignments_name_is_the_same_each_time_and_another_for_another_principal(self) -> None:
+        first = assignment_name("/subscriptions/A/x", "role", "One")
+        assert first == assignment_name("/subscriptions/a/X", "role", "one")
+        assert uuid.UUID(first).version == 5
+        assert (
+            len({first, assignment_name("/subscriptions/A/x", "role", "two"), assignment_name("/s", "role", "one")})
+            == 3
+        )
+
+
+class TestNetwork:
+    @staticmethod
+    def record() -> Record:
+        def program() -> None:
+            place: dict[str, Any] = {"resource_group": "lab", "location": "eastus"}
+            net = Network("net", NetworkArgs(name="lab", cidr="10.128.0.0/20", node_cidr="10.128.4.0/22", **place))
+            identity = ClusterIdentity(
+                "identity", ClusterIdentityArgs(name="lab-control", subnet_id=net.subnet_id, **place)
+            )
+            AksCluster(
+                "cluster",
+                cluster_args(subnet_id=net.subnet_id, identity_id=identity.id),
+                pulumi.ResourceOptions(depends_on=list(identity.ready)),
+            )
+
+        return run(program)
+
+    def test_the_nodes_subnet_is_guarded_and_lies_in_the_virtual_network(self) -> None:
+        record = self.record()
+        assert only(record, "network:VirtualNetwork").inputs["addressSpace"] == {"addressPrefixes": ["10.128.0.0/20"]}
+        assert only(record, "network:Subnet").inputs == {
+            "subnetName": "nodes",
+            "virtualNetworkName": "lab",
+            "resourceGroupName": "lab",
+            "addressPrefix": "10.128.4.0/22",
+            "networkSecurityGroup": {"id": "lab-nodes-id"},
+            "serviceEndpoints": [{"service": "Microsoft.Storage"}],
+            "privateEndpointNetworkPolicies": "Disabled",
+            "privateLinkServiceNetworkPolicies": "Enabled",
+        }
+        assert "securityRules" not in only(record, "network:NetworkSecurityGroup").inputs
+        assert only(record, "network:VirtualNetwork").urn in record.closure(only(record, "network:Subnet"))
+
+    def test_the_control_plane_may_use_the_subnet_before_the_cluster_is_created(self) -> None:
+        record = self.record()
+        role = only(record, "authorization:RoleAssignment")
+        assert role.inputs["roleDefinitionId"].endswith("/4d97b98b-1d4f-4787-a291-c67834d212e7")
+        assert role.inputs["scope"] == ACCOUNTS["azure-native:network:Subnet"]
+        assert role.inputs["principalId"] == PRINCIPAL
+        assert role.urn in record.closure(only(record, "containerservice:ManagedCluster"))
+        identity = only(record, "containerservice:ManagedCluster").inputs["identity"]
+        assert identity == {"type": "UserAssigned", "userAssignedIdentities": ["lab-control-id"]}
+
+
+class TestBlobStorage:
+    @staticmethod
+    def record(**changes: Any) -> Record:
+        args = BlobStorageArgs(
+            **{
+                "account": "labdata",
+                "container": "data",
+                "resource_group": "lab",
+                "location": "eastus",
+                "sku": "Standard_LRS",
+                "subnet_id": "subnet",
+                **changes,
+            }
+        )
+        return run(lambda: BlobStorage("storage", args))
+
+    def test_an_account_that_only_the_nodes_reach_and_only_with_an_identity(self) -> None:
+        record = self.record()
+        assert only(record, "storage:StorageAccount").inputs == {
+            "accountName": "labdata",
+            "resourceGroupName": "lab",
+            "location": "eastus",
+            "kind": "StorageV2",
+            "sku": {"name": "Standard_LRS"},
+            "accessTier": "Hot",
+            "isHnsEnabled": False,
+            "minimumTlsVersion": "TLS1_2",
+            "enableHttpsTrafficOnly": True,
+            "allowBlobPublicAccess": False,
+            "allowSharedKeyAccess": False,
+            "allowCrossTenantReplication": False,
+            "publicNetworkAccess": "Enabled",
+            "networkRuleSet": {
+                "defaultAction": "Deny",
+                "bypass": "AzureServices",
+                "virtualNetworkRules": [{"virtualNetworkResourceId": "subnet", "action": "Allow"}],
+                "ipRules": [],
+            },
+            "tags": {},
+        }
+        assert only(record, "storage:BlobContainer").inputs == {
+            "accountName": "labdata",
+            "containerName": "data",
+            "resourceGroupName": "lab",
+            "publicAccess": "None",
+        }
+        assert only(record, "storage:StorageAccount").urn in record.closure(only(record, "storage:BlobContainer"))
+        assert not [resource for resource in record.resources if resource.type.endswith(":RoleAssignment")]
+
+    @pytest.mark.parametrize(
+        ("writes", "role"),
+        [(False, "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"), (True, "ba92f5b4-2d11-453d-a403-e96b0029c9fe")],
+    )
+    def test_an_identity_reads_and_writes_only_when_it_is_to(self, writes: bool, role: str) -> None:
+        found = only(self.record(reader=KUBELET, writes=writes), "authorization:RoleAssignment").inputs
+        assert found["roleDefinitionId"].endswith(f"/{role}")
+        assert found["principalId"] == KUBELET
+        assert found["scope"] == ACCOUNTS["azure-native:storage:StorageAccount"]
+
+    def test_the_key_and_other_networks_only_when_asked_for(self) -> None:
+        found = only(
+            self.record(shared_key=True, allowed_ranges=("203.0.113.0/24", "198.51.100.7/32")), "storage:StorageAccount"
+        )
+        assert found.inputs["allowSharedKeyAccess"] is True
+        rules = found.inputs["networkRuleSet"]["ipRules"]
+        assert [rule["iPAddressOrRange"] for rule in rules] == ["203.0.113.0/24", "198.51.100.7"]
+
+
+class TestFeature:
+    @pytest.fixture(autouse=True)
+    def said(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What was logged, while nobody sleeps."""
+        said: list[str] = []
+
+        real = asyncio.sleep
+
+        async def no_sleep(seconds: float) -> None:
+            if seconds:
+                said.append(f"slept {seconds:g}")
+            await real(0)
+
+        monkeypatch.setattr(asyncio, "sleep", no_sleep)
+        monkeypatch.setattr(pulumi.log, "info", lambda text, *rest: said.append(text))
+        monkeypatch.setattr(pulumi.log, "warn", lambda text, *rest: said.append(text))
+        return said
+
+    @staticmethod
+    def states(*states: str | None) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+        """Return a function that answers with one state after the other, and then with the last for ever."""
+        coming: Iterator[str | None] = chain(states, repeat(states[-1]))
+        return lambda args: {"properties": {"state": next(coming)} if states != (None,) else None}
+
+    @staticmethod
+    def program() -> None:
+        args = InfinibandFeatureArgs(
+            deployment="lab-infiniband", location="eastus", timeout_seconds=60, poll_seconds=15
+        )
+        created = InfinibandFeature("feature", args)
+        GpuPool("pool", pool_args(), pulumi.ResourceOptions(depends_on=[created.registered]))
+
+    def test_the_pool_waits_for_a_template_that_registers_the_feature(self, said: list[str]) -> None:
+        record = run(self.program)
+        found = only(record, "resources:DeploymentAtSubscriptionScope")
+        assert {name: found.inputs[name] for name in ("deploymentName", "location")} == {
+            "deploymentName": "lab-infiniband",
+            "location": "eastus",
+        }
+        assert found.inputs["properties"]["mode"] == "Incremental"
+        assert found.inputs["properties"]["template"]["resources"] == [
+            {
+                "type": "Microsoft.Features/featureProviders/subscriptionFeatureRegistrations",
+                "apiVersion": "2021-07-01",
+                "name": "Microsoft.ContainerService/AKSInfinibandSupport",
+                "properties": {},
+            }
+        ]
+        assert found.urn in record.closure(only(record, "containerservice:AgentPool"))
+        assert said == []
+
+    def test_it_is_waited_for_with_progress_and_the_last_step_is_named(self, said: list[str]) -> None:
+        record = run(self.program, **{STATE: self.states("NotRegistered", "Registering", "Registered")})
+        assert said[0] == "AKSInfinibandSupport is NotRegistered; waited 0 of at most 60 s"
+        assert said[1] == "slept 15"
+        assert said[2] == "AKSInfinibandSupport is Registering; waited 15 of at most 60 s"
+        assert "az provider register --namespace Microsoft.ContainerService" in said[4]
+        assert len(said) == 5
+        only(record, "containerservice:AgentPool")
+
+    def test_the_wait_ends(self, said: list[str]) -> None:
+        with pytest.raises(FeatureError, match=r"still Registering after 60 s.*az feature show") as caught:
+            run(self.program, **{STATE: self.states("Registering")})
+        assert "mlbatch:azure.feature.timeoutSeconds" in str(caught.value)
+        assert said.count("slept 15") == 4
+
+    @pytest.mark.parametrize("state", ["Unregistering", "Unregistered", "Strange", None])
+    def test_a_state_that_leads_nowhere_is_an_error_with_the_command(self, state: str | None, said: list[str]) -> None:
+        with pytest.raises(FeatureError, match=r"az feature register --namespace Microsoft\.ContainerService --name"):
+            run(self.program, **{STATE: self.states(state)})
+        assert said == []
+
+    def test_a_preview_asks_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def ask(args: Mapping[str, Any]) -> Mapping[str, Any]:
+            raise AssertionError("a preview waits for nothing")
+
+        monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: True)
+        assert only(run(self.program, **{STATE: ask}), "containerservice:AgentPool")
+
+
+class TestCredentials:
+    @staticmethod
+    def kubeconfig(login: str, calls: Mapping[str, Any]) -> tuple[str, Record]:
+        seen: list[str] = []
+        secret: list[bool] = []
+
+        def program() -> None:
+            created = AksCluster("lab", cluster_args())
+            args = CredentialsArgs(cluster="lab_1", resource_group="lab", login=login, after=created.ready)
+            found = Credentials("credentials", args)
+            found.kubeconfig.apply(seen.append)
+            is_secret: pulumi.Output[bool] = pulumi.Output.from_input(found.kubeconfig.is_secret())
+            is_secret.apply(secret.append)
+
+        record = build(program, calls=calls, outputs=outputs)
+        assert secret == [True]
+        return seen[0], record
+
+    def test_it_signs_in_through_entra_and_is_a_secret(self) -> None:
+        asked: list[Mapping[str, Any]] = []
+
+        def answer(args: Mapping[str, Any]) -> Mapping[str, Any]:
+            asked.append(args)
+            return credentials(KUBECONFIG)(args)
+
+        text, _ = self.kubeconfig("azurecli", {USER_CREDENTIALS: answer})
+        assert asked == [{"resourceGroupName": "lab", "resourceName": "lab_1", "format": "exec"}]
+        call = yaml.safe_load(text)["users"][0]["user"]["exec"]
+        assert call["command"] == "kubelogin"
+        assert call["args"] == [
+            "get-token",
+            "--login",
+            "azurecli",
+            "--server-id",
+            "6dae42f8-4368-4678-94ff-3960e28e3630",
+        ]
+        assert yaml.safe_load(text)["clusters"] == yaml.safe_load(KUBECONFIG)["clusters"]
+
+    def test_the_clusters_own_certificate_only_when_asked_for(self) -> None:
+        text, _ = self.kubeconfig("local", {ADMIN_CREDENTIALS: credentials("kind: Config")})
+        assert text == "kind: Config"
+
+    @pytest.mark.parametrize("login", ["workloadidentity", "msi"])
+    def test_logins_that_take_all_else_from_their_environment(self, login: str) -> None:
+        call = yaml.safe_load(signed_in(KUBECONFIG, login))["users"][0]["user"]["exec"]
+        assert call["args"] == ["get-token", "--login", login, "--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630"]
+
+    def test_a_service_principal_needs_the_tenant_too(self) -> None:
+        call = yaml.safe_load(signed_in(KUBECONFIG, "spn"))["users"][0]["user"]["exec"]
+        assert call["args"][3:] == [
+            "--server-id",
+            "6dae42f8-4368-4678-94ff-3960e28e3630",
+            "--client-id",
+            "80faf920-1908-4b52-b5ef-a8e7bedfc67a",
+            "--tenant-id",
+            "tenant",
+            "--environment",
+            "AzurePublicCloud",
+        ]
+
+    def test_users_that_sign_in_otherwise_are_left_alone(self) -> None:
+        plain = "users:\n- name: a\n  user:\n    token: t\n- name: b\n  user:\n    exec:\n      command: aws\n"
+        assert signed_in(plain, "azurecli") == plain
+
+    def test_no_kubeconfig_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match="no kubeconfig"):
+            self.kubeconfig("azurecli", {USER_CREDENTIALS: lambda args: {"kubeconfigs": []}})
+
+
+class TestTheRest:
+    def test_the_resource_group(self) -> None:
+        args = ResourceGroupArgs(name="lab", location="eastus", tags={"team": "ml"})
+        found = only(run(lambda: ResourceGroup("group", args)), "resources:ResourceGroup")
+        assert found.inputs == {"resourceGroupName": "lab", "location": "eastus", "tags": {"team": "ml"}}
+
+    def test_protection_reaches_what_a_component_creates(self) -> None:
+        args = ResourceGroupArgs(name="lab", location="eastus")
+        options = pulumi.ResourceOptions(protect=True)
+        assert only(run(lambda: ResourceGroup("group", args, options)), "resources:ResourceGroup").protect
+
+    def test_one_provider_for_one_subscription(self) -> None:
+        def program() -> None:
+            provider = subscribe("azure", subscription="0b1f", location="eastus")
+            options = pulumi.ResourceOptions(providers=[provider])
+            ResourceGroup("group", ResourceGroupArgs(name="lab", location="eastus"), options)
+
+        record = run(program)
+        provider = next(item for item in record.resources if item.type == "pulumi:providers:azure-native")
+        assert provider.inputs["subscriptionId"] == "0b1f"
+        assert only(record, "resources:ResourceGroup").provider.startswith(provider.urn)
+
+    def test_no_resource_holds_the_kubeconfig_or_a_key(self) -> None:
+        record = run(lambda: AksCluster("lab", cluster_args()))
+        assert not [text for item in record.resources for text in strings(item.inputs) if "PRIVATE" in text]
+
+
+class TestSizes:
+    def test_a_node_offers_what_aks_leaves_to_pods(self) -> None:
+        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].shape()
+        assert {name: str(amount) for name, amount in shape.resources.items()} == {
+            "cpu": "94940m",
+            "memory": "1895Gi",
+            "nvidia.com/gpu": "8",
+            "nvidia.com/roce_gdr": "0",
+            "nvidia.com/mlnxnics": "8",
+            "pods": "250",
+        }
+        assert (shape.instance_type, shape.gpu_product) == ("Standard_ND96isr_H100_v5", "NVIDIA-H100-80GB-HBM3")
+
+    def test_ports_are_no_resource_where_nothing_hands_them_out(self) -> None:
+        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].shape(infiniband=False)
+        assert shape.resources[names.INFINIBAND].nano == 0
+
+    @pytest.mark.parametrize(
+        ("cores", "kept"), [(1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), (64, 740)]
+    )
+    def test_reservations_are_those_of_aks_table(self, cores: int, kept: int) -> None:
+        assert sizes._reserved_millicores(cores) == kept
+
+    def test_the_table_is_consistent(self) -> None:
+        for size in sizes.GPU_SIZES.values():
+            assert sizes.is_vm_size(size.name)
+            assert sizes.family_of(size.name).startswith("N")
+            assert size.vcpus == sizes.vcpus_of(size.name)
+            assert size.gpus > 0
+            assert size.infiniband_ports in (0, size.gpus)
+            assert size.regions is None or size.regions <= sizes.REGIONS
+            assert size.source.startswith("https://")
+            assert set(size.shape().resources) == set(names.RESOURCES)
+            if size.infiniband_feature:
+                assert size.infiniband_ports
+        assert {size.name for size in sizes.GPU_SIZES.values() if size.refuses_infiniband_feature} == {
+            "Standard_ND128isr_NDR_GB200_v6",
+            "Standard_ND128isr_GB300_v6",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "vcpus"),
+        [
+            ("Standard_D4s_v5", 4),
+            ("Standard_D2s_v3", 2),
+            ("Standard_E16-8s_v5", 8),
+            ("Standard_D4ads_v5", 4),
+            ("Standard_DS3_v2", None),
+            ("Standard_A4", None),
+            ("D4s_v5", None),
+        ],
+    )
+    def test_vcpus_are_read_from_names_that_state_them(self, name: str, vcpus: int | None) -> None:
+        assert sizes.vcpus_of(name) == vcpus
+
+
+class TestVersions:
+    def test_support_begins_and_ends(self) -> None:
+        def minors(day: date, long_term: bool = False) -> list[str]:
+            return [release.minor for release in versions.supported(day, long_term=long_term)]
+
+        assert minors(date(2026, 11, 30)) == ["1.37", "1.36", "1.35", "1.34"]
+        assert minors(date(2026, 12, 1)) == ["1.37", "1.36", "1.35"]
+        assert minors(date(2026, 9, 30)) == ["1.36", "1.35", "1.34"]
+        assert minors(date(2026, 12, 1), long_term=True) == ["1.37", "1.36", "1.35", "1.34", "1.33", "1.32"]
+
+    def test_a_patch_belongs_to_its_minor_version(self) -> None:
+        release = versions.release_of("1.35.7")
+        assert release is not None
+        assert release.minor == "1.35"
+        assert versions.release_of("1.3") is None
+
+    def test_the_default_is_known_and_older_releases_end_earlier(self) -> None:
+        assert versions.release_of(versions.DEFAULT) is not None
+        ends = [release.end for release in versions.RELEASES]
+        assert ends == sorted(ends, reverse=True)
+        assert all(release.available < release.end < release.long_term_end for release in versions.RELEASES)

@@ -1,0 +1,173 @@
+"""The Azure part of target `aks`, composed as the stack composes it, against the emulated Azure: nothing is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from emulator.azure import functions
+from stacks.aks import infrastructure
+from tests.emulator.azure.subscription import Subscription
+from tests.unit.harness import Record, Registered, build
+from tests.unit.test_azure_settings import changed, read, some_day
+
+__all__ = ["some_day"]
+"""Without the fixture, the default version of Kubernetes would one day be out of support."""
+
+FUNCTIONS = (
+    "azure-native:features:getSubscriptionFeatureRegistration",
+    "azure-native:containerservice:listManagedClusterUserCredentials",
+    "azure-native:containerservice:listManagedClusterAdminCredentials",
+)
+
+
+class Run:
+    """One run of the program on a subscription. created: id and outputs of each resource, by type and name."""
+
+    def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
+        self.azure = read(changed(changes))
+        self.subscription = Subscription(folder)
+        self.created: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
+        self.kubeconfig = ""
+        self.record: Record = build(self._program, calls=self._functions(), outputs=self._create)
+
+    def one(self, kind: str) -> Registered:
+        """Return the one resource of a type."""
+        (found,) = [item for item in self.record.resources if item.type == f"azure-native:{kind}"]
+        return found
+
+    def drift(self) -> list[str]:
+        """Return what a refresh would report: type and property."""
+        found = []
+        for item in self.record.resources:
+            if (key := (item.type, item.name)) in self.created:
+                resource_id, outputs = self.created[key]
+                inputs, _ = self.subscription.check(item.type, **_whole(item.inputs))
+                now = self.subscription.lifecycle.read(item.type, resource_id, outputs, inputs)
+                changes = self.subscription.lifecycle.diff(item.type, now.inputs, inputs, list(item.ignore_changes))
+                found += [f"{item.type} {path}" for path in changes]
+        return found
+
+    def _program(self) -> None:
+        created = infrastructure.create(self.azure)
+        created.kubeconfig.apply(lambda text: setattr(self, "kubeconfig", text))
+
+    def _create(self, kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not kind.startswith("azure-native:"):
+            return {}
+        resource_id, outputs = self.subscription.create(kind, **_whole(inputs))
+        self.created[kind, name] = resource_id, outputs
+        return {**outputs, "id": resource_id}
+
+    def _functions(self) -> Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
+        def function(token: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+            return lambda arguments: functions.answer(self.subscription.arm, token, dict(arguments))
+
+        return {token: function(token) for token in FUNCTIONS}
+
+
+def _whole(value: Any) -> Any:
+    """Return a value with whole numbers as such: on the wire all numbers are floats."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Runs the program with settings changed; whoever waits, waits on the subscription's clock."""
+    real = asyncio.sleep
+    running: list[Subscription] = []
+
+    async def sleep(seconds: float) -> None:
+        for one in running:
+            one.clock.sleep(seconds)
+        await real(0)
+
+    def subscribed(self: Subscription, folder: Path, start: Any = Subscription.__init__) -> None:
+        start(self, folder)
+        running.append(self)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(Subscription, "__init__", subscribed)
+    return lambda **changes: Run(tmp_path, {key.replace("__", "."): value for key, value in changes.items()})
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "autoscaled": {
+        "gpuPool__count": 2,
+        "gpuPool__autoscale": {"min": 1, "max": 4},
+        "gpuPool__zones": ["1"],
+        "gpuPool__proximityPlacementGroup": True,
+        "tags": {"team": "ml"},
+    },
+    "no nodes": {"gpuPool__vmSize": "Standard_NC40ads_H100_v5", "gpuPool__count": 0},
+    "loose": {
+        "access": {"localAccounts": True, "login": "local"},
+        "apiServer": {"public": True},
+        "registry__adminUser": True,
+        "storage__sharedKey": True,
+        "storage__allowedRanges": ["198.51.100.7", "203.0.113.0/24"],
+    },
+    "private": {
+        "apiServer": {"private": True},
+        "network__policy": "calico",
+        "storage": None,
+        "kubernetesVersion": "1.36",
+        "osSku": "Ubuntu",
+        "tier": "Premium",
+        "support": "longTerm",
+    },
+}
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
+def test_azure_takes_it_all_and_reads_it_back_unchanged(run: Callable[..., Run], changes: dict[str, Any]) -> None:
+    found = run(**changes)
+    assert found.drift() == []
+    pools = [name for name in found.subscription.node_names() if "-ndv5-" in name]
+    assert len(pools) == found.azure.gpu_pool.count
+    assert yaml.safe_load(found.kubeconfig)["kind"] == "Config"
+
+
+def test_what_stands_on_what(run: Callable[..., Run]) -> None:
+    found = run()
+    pool, cluster = found.one("containerservice:AgentPool"), found.one("containerservice:ManagedCluster")
+    group, feature = found.one("resources:ResourceGroup"), found.one("resources:DeploymentAtSubscriptionScope")
+    before_cluster, before_pool = found.record.closure(cluster), found.record.closure(pool)
+    assert {group.urn, feature.urn, found.one("network:Subnet").urn} <= before_cluster
+    assert {cluster.urn, feature.urn} <= before_pool
+    for item in found.record.resources:
+        if item.type.startswith("azure-native:") and item not in (group, feature):
+            assert group.urn in found.record.closure(item), item.type
+
+
+def test_sizes_without_infiniband_leave_the_subscription_alone(run: Callable[..., Run]) -> None:
+    found = run(gpuPool__vmSize="Standard_NC40ads_H100_v5", gpuPool__count=0)
+    assert not [item for item in found.record.resources if item.type.endswith(":DeploymentAtSubscriptionScope")]
+
+
+def test_what_holds_data_is_protected_unless_the_settings_say_otherwise(run: Callable[..., Run]) -> None:
+    kept = ("ResourceGroup", "Registry", "StorageAccount", "ManagedCluster")
+    protected = {item.type.split(":")[-1] for item in run().record.resources if item.protect}
+    assert set(kept) <= protected
+
+
+def test_nothing_is_protected_where_the_settings_say_so(run: Callable[..., Run]) -> None:
+    assert not [item for item in run(protect=False).record.resources if item.protect]
+
+
+def test_every_resource_has_the_one_provider(run: Callable[..., Run]) -> None:
+    found = run(subscriptionId="5ca1ab1e-0000-4000-8000-0000000000a1")
+    (provider,) = [item for item in found.record.resources if item.type == "pulumi:providers:azure-native"]
+    assert provider.inputs["subscriptionId"] == "5ca1ab1e-0000-4000-8000-0000000000a1"
+    for item in found.record.resources:
+        assert not item.type.startswith("azure-native:") or item.provider.startswith(provider.urn)

@@ -1,0 +1,348 @@
+"""Feature discovery, the two operators and the agents are installed with exact values, in the one order that works."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from components import catalogue, names
+from components.artefacts import Mirror
+from components.nodes import node_agent
+from components.nodes.feature_discovery import (
+    OPERATOR_NAMESPACE,
+    FeatureDiscovery,
+    FeatureDiscoveryArgs,
+    PrivilegedNamespace,
+    PrivilegedNamespaceArgs,
+    feature_discovery_values,
+)
+from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, dcgm_metrics, gpu_operator_values
+from components.nodes.network_operator import (
+    SHARED_DEVICES,
+    DevicePlugin,
+    NetworkOperator,
+    NetworkOperatorArgs,
+    NicImages,
+    network_operator_values,
+    nic_cluster_policy,
+    resource,
+)
+from components.nodes.node_labeler import HOST_LABEL, NodeLabeler, NodeLabelerArgs, node_labeler
+from components.nodes.nvme_scratch import (
+    FOLDER,
+    POOL_LABEL,
+    READY,
+    Filesystem,
+    NvmeScratch,
+    NvmeScratchArgs,
+    scratch,
+)
+from components.nodes.placement import GPU_TOLERATION
+from components.nodes.shapes import GPU_TAINT
+from tests.unit.harness import Record, Registered, build
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+IMAGE = catalogue.PYTHON.reference
+
+
+def images() -> NicImages:
+    software = catalogue.find_nic_software("26.1.0")
+    return NicImages(driver=software.driver, sriov_plugin=software.sriov_plugin, shared_plugin=software.shared_plugin)
+
+
+def network_args(**changes: Any) -> NetworkOperatorArgs:
+    chart = Mirror().chart(catalogue.find_chart("network-operator"))
+    return NetworkOperatorArgs(**{"chart": chart, "images": images(), "namespace": OPERATOR_NAMESPACE, **changes})
+
+
+def gpu_args(**changes: Any) -> GpuOperatorArgs:
+    chart = Mirror().chart(catalogue.find_chart("gpu-operator"))
+    return GpuOperatorArgs(**{"chart": chart, "namespace": OPERATOR_NAMESPACE, **changes})
+
+
+def plugin_config(policy: dict[str, Any], key: str) -> Any:
+    return json.loads(policy["spec"][key]["config"])
+
+
+@pytest.fixture(scope="module")
+def operators() -> Record:
+    def program() -> None:
+        namespace = PrivilegedNamespace("operators", PrivilegedNamespaceArgs(namespace=OPERATOR_NAMESPACE)).namespace
+        chart = Mirror().chart(catalogue.find_chart("node-feature-discovery"))
+        discovery = FeatureDiscovery("discovery", FeatureDiscoveryArgs(chart=chart, namespace=namespace))
+        after = pulumi.ResourceOptions(depends_on=discovery.ready)
+        network = NetworkOperator("network", network_args(namespace=namespace), after)
+        GpuOperator("gpu", gpu_args(namespace=namespace), pulumi.ResourceOptions(depends_on=network.ready))
+
+    return build(program)
+
+
+class TestOrder:
+    def release(self, operators: Record, name: str) -> Registered:
+        return next(item for item in operators.resources if item.type == RELEASE and item.inputs["name"] == name)
+
+    def test_the_policy_comes_after_the_chart_that_defines_its_kind(self, operators: Record) -> None:
+        policy = operators.one("NicClusterPolicy", "nic-cluster-policy")
+        assert self.release(operators, "network-operator").urn in operators.closure(policy)
+
+    def test_the_gpu_operator_comes_after_the_policy_and_feature_discovery(self, operators: Record) -> None:
+        before = operators.closure(self.release(operators, "gpu-operator"))
+        assert operators.one("NicClusterPolicy", "nic-cluster-policy").urn in before
+        assert self.release(operators, "node-feature-discovery").urn in before
+
+    def test_the_network_operator_comes_after_feature_discovery(self, operators: Record) -> None:
+        before = operators.closure(self.release(operators, "network-operator"))
+        assert self.release(operators, "node-feature-discovery").urn in before
+
+    def test_each_chart_waits_for_the_namespace_that_lets_its_pods_in(self, operators: Record) -> None:
+        namespace = operators.one("Namespace", OPERATOR_NAMESPACE)
+        assert namespace.inputs["metadata"]["labels"] == {
+            "pod-security.kubernetes.io/enforce": "privileged",
+            "pod-security.kubernetes.io/audit": "privileged",
+            "pod-security.kubernetes.io/warn": "privileged",
+        }
+        releases = [item for item in operators.resources if item.type == RELEASE]
+        assert len(releases) == 3
+        assert all(namespace.urn in operators.closure(item) for item in releases)
+
+
+class TestFeatureDiscovery:
+    def test_values(self) -> None:
+        assert feature_discovery_values((GPU_TOLERATION,)) == {
+            "master": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
+            "gc": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
+            "worker": {
+                "nodeSelector": {"kubernetes.azure.com/accelerator": "nvidia"},
+                "tolerations": [TOLERATION],
+                "config": {
+                    "sources": {
+                        "pci": {
+                            "deviceClassWhitelist": ["02", "03", "0200", "0207"],
+                            "deviceLabelFields": ["vendor"],
+                        }
+                    }
+                },
+            },
+        }
+
+    def test_the_toleration_is_for_the_taint_of_gpu_nodes(self) -> None:
+        assert (GPU_TOLERATION["key"], GPU_TOLERATION["effect"]) == (GPU_TAINT["key"], GPU_TAINT["effect"])
+
+
+class TestNetworkOperator:
+    def test_the_chart_installs_the_operator_alone(self) -> None:
+        assert network_operator_values() == {
+            "nfd": {"enabled": False, "deployNodeFeatureRules": False},
+            "sriovNetworkOperator": {"enabled": False},
+            "operator": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
+        }
+
+    def test_each_port_is_a_device_of_the_name_that_jobs_ask_for(self) -> None:
+        policy = nic_cluster_policy(network_args())
+        assert plugin_config(policy, "sriovDevicePlugin") == {
+            "resourceList": [
+                {
+                    "resourcePrefix": "nvidia.com",
+                    "resourceName": "mlnxnics",
+                    "selectors": {"vendors": ["15b3"], "linkTypes": ["infiniband"], "isRdma": True},
+                }
+            ]
+        }
+        assert resource(DevicePlugin.SRIOV) == names.INFINIBAND == "nvidia.com/mlnxnics"
+        assert "rdmaSharedDevicePlugin" not in policy["spec"]
+
+    def test_shared_devices_are_the_alternative_and_never_there_as_well(self) -> None:
+        policy = nic_cluster_policy(network_args(device_plugin=DevicePlugin.SHARED))
+        assert plugin_config(policy, "rdmaSharedDevicePlugin") == {
+            "configList": [
+                {
+                    "resourceName": "rdma_shared_device_a",
+                    "rdmaHcaMax": 63,
+                    "selectors": {"vendors": ["15b3"], "linkTypes": ["infiniband"]},
+                }
+            ]
+        }
+        assert resource(DevicePlugin.SHARED) == SHARED_DEVICES == "rdma/rdma_shared_device_a"
+        assert "sriovDevicePlugin" not in policy["spec"]
+
+    @pytest.mark.parametrize("plugin", DevicePlugin)
+    def test_upstream_puts_the_configuration_between_single_quotes(self, plugin: DevicePlugin) -> None:
+        assert "'" not in json.dumps(nic_cluster_policy(network_args(device_plugin=plugin))["spec"])
+
+    def test_images_are_those_of_the_operators_release(self) -> None:
+        spec = nic_cluster_policy(network_args())["spec"]
+        assert {key: spec["ofedDriver"][key] for key in ("repository", "image", "version")} == {
+            "repository": "nvcr.io/nvidia/mellanox",
+            "image": "doca-driver",
+            "version": "doca3.3.0-26.01-1.0.0.0-0",
+        }
+        assert spec["sriovDevicePlugin"]["image"] == "sriov-network-device-plugin"
+        assert spec["sriovDevicePlugin"]["version"] == "network-operator-v26.1.0"
+
+    def test_the_operator_would_leave_out_tainted_nodes_without_tolerations_of_the_policys_own(self) -> None:
+        assert nic_cluster_policy(network_args())["spec"]["tolerations"] == [TOLERATION]
+
+    def test_nodes_without_such_a_card_are_left_alone(self) -> None:
+        affinity = nic_cluster_policy(network_args())["spec"]["nodeAffinity"]
+        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        assert term["matchExpressions"] == [
+            {"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "In", "values": ["true"]}
+        ]
+
+    def test_it_is_waited_for_only_where_there_are_nodes(self) -> None:
+        metadata = nic_cluster_policy(network_args())["metadata"]
+        assert metadata["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
+        assert "annotations" not in nic_cluster_policy(network_args(wait=False))["metadata"]
+
+    def test_no_job_is_ended_for_a_driver_unless_asked_for(self) -> None:
+        policy = nic_cluster_policy(network_args())["spec"]["ofedDriver"]["upgradePolicy"]
+        assert (policy["autoUpgrade"], policy["drain"]["enable"], policy["drain"]["force"]) == (False, False, False)
+        policy = nic_cluster_policy(network_args(drain=True))["spec"]["ofedDriver"]["upgradePolicy"]
+        assert (policy["autoUpgrade"], policy["drain"]["enable"], policy["maxParallelUpgrades"]) == (True, True, 1)
+
+
+class TestGpuOperator:
+    def test_values(self) -> None:
+        values = gpu_operator_values(gpu_args())
+        assert values["nfd"] == {"enabled": False}
+        assert values["driver"] == {
+            "enabled": True,
+            "rdma": {"enabled": True, "useHostMofed": False},
+            "upgradePolicy": {"autoUpgrade": False},
+        }
+        assert values["toolkit"] == {"enabled": True}
+        assert values["daemonsets"] == {"tolerations": [TOLERATION]}
+        assert values["dcgmExporter"]["serviceMonitor"] == {"enabled": False}
+
+    def test_a_driver_can_be_chosen(self) -> None:
+        assert gpu_operator_values(gpu_args(driver_version="580.173.02"))["driver"]["version"] == "580.173.02"
+
+    def test_prometheus_finds_the_metrics_by_its_labels(self) -> None:
+        values = gpu_operator_values(gpu_args(monitor_labels={"release": "kube-prometheus-stack"}))
+        assert values["dcgmExporter"]["serviceMonitor"] == {
+            "enabled": True,
+            "additionalLabels": {"release": "kube-prometheus-stack"},
+        }
+
+    def test_each_metric_is_a_line_of_three_fields(self) -> None:
+        lines = dcgm_metrics().splitlines()
+        assert "DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error." in lines
+        for line in lines:
+            field, kind, _ = line.split(", ")
+            assert field.startswith("DCGM_FI_")
+            assert kind in ("gauge", "counter", "label")
+
+
+def agents() -> tuple[node_agent.Agent, node_agent.Agent]:
+    labeler = node_labeler(NodeLabelerArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
+    disks = scratch(NvmeScratchArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
+    return labeler, disks
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    def program() -> None:
+        NodeLabeler("labeler", NodeLabelerArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
+        NvmeScratch("disks", NvmeScratchArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
+
+    return build(program)
+
+
+class TestAgents:
+    def test_the_labeler_is_nobody_and_reads_one_folder(self) -> None:
+        pod = node_agent.daemon_set(agents()[0])["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert "hostPID" not in pod
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        }
+        folders = [volume["hostPath"] for volume in pod["volumes"] if "hostPath" in volume]
+        assert folders == [{"path": "/var/lib/hyperv", "type": "Directory"}]
+        assert all(mount["readOnly"] for mount in container["volumeMounts"])
+        assert HOST_LABEL == "hyperv/PhysicalHostName"
+
+    def test_the_scratch_agent_runs_on_the_pools_nodes_and_marks_them_by_another_label(self) -> None:
+        pod = node_agent.daemon_set(agents()[1])["spec"]["template"]["spec"]
+        assert pod["nodeSelector"] == POOL_LABEL == {"local-nvme-scratch": "true"}
+        assert READY == {"mlbatch/nvme-scratch": "ready"}
+        assert pod["hostPID"] is True
+        (container,) = pod["containers"]
+        assert container["command"][-2:] == [FOLDER, "ext4"] == ["/pv-disks/scratch", "ext4"]
+        assert pod["tolerations"] == [TOLERATION]
+
+    def test_the_file_system_can_be_chosen(self) -> None:
+        args = NvmeScratchArgs(namespace=node_agent.NAMESPACE, image=IMAGE, filesystem=Filesystem.XFS)
+        assert scratch(args).arguments == (FOLDER, "xfs")
+
+    @pytest.mark.parametrize("index", [0, 1])
+    def test_every_container_has_bounds(self, index: int) -> None:
+        (container,) = node_agent.daemon_set(agents()[index])["spec"]["template"]["spec"]["containers"]
+        assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+
+    @pytest.mark.parametrize("index", [0, 1])
+    def test_the_files_that_are_mounted_run_by_the_pods_command(self, index: int, tmp_path: Path) -> None:
+        agent = agents()[index]
+        pod = node_agent.daemon_set(agent)["spec"]["template"]["spec"]
+        files = node_agent.program(agent.module)
+        for item in pod["volumes"][0]["configMap"]["items"]:
+            file = tmp_path / item["path"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(files[item["key"]])
+        command = [sys.executable, *pod["containers"][0]["command"][1:]]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBERNETES_")}
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**environment, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert "KeyError: 'KUBERNETES_SERVICE_HOST'" in done.stderr
+
+    def test_accounts_may_patch_nodes_only_behind_the_policy_that_narrows_it(self, record: Record) -> None:
+        for name in ("node-labeler", "local-nvme-scratch"):
+            policy = record.one("ValidatingAdmissionPolicy", name)
+            binding = record.one("ValidatingAdmissionPolicyBinding", name)
+            role = record.one("ClusterRole", name)
+            assert role.inputs["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}]
+            assert {policy.urn, binding.urn} <= record.closure(record.one("ClusterRoleBinding", name))
+            assert binding.inputs["spec"] == {"policyName": name, "validationActions": ["Deny"]}
+            assert policy.inputs["spec"]["failurePolicy"] == "Fail"
+
+    def test_the_policy_names_the_account_the_node_and_the_labels(self, record: Record) -> None:
+        spec = record.one("ValidatingAdmissionPolicy", "node-labeler").inputs["spec"]
+        assert spec["matchConditions"] == [
+            {
+                "name": "account",
+                "expression": "request.userInfo.username == 'system:serviceaccount:mlbatch-nodes:node-labeler'",
+            }
+        ]
+        node, rest, labels = (validation["expression"] for validation in spec["validations"])
+        assert "request.userInfo.extra['authentication.kubernetes.io/node-name'][0] == object.metadata.name" in node
+        assert rest.startswith("object.spec == oldObject.spec && ")
+        assert "name.startsWith('hyperv/') || name == 'ib/pkey'" in labels
+        spec = record.one("ValidatingAdmissionPolicy", "local-nvme-scratch").inputs["spec"]
+        assert "name == 'mlbatch/nvme-scratch'" in spec["validations"][2]["expression"]
+
+    def test_a_change_of_the_program_restarts_the_pods(self, record: Record) -> None:
+        first, second = agents()
+        digests = {
+            agent.name: node_agent.daemon_set(agent)["spec"]["template"]["metadata"]["annotations"]
+            for agent in (first, second)
+        }
+        assert digests["node-labeler"] != digests["local-nvme-scratch"]
+        program = record.one("ConfigMap", "node-labeler")
+        assert program.urn in record.closure(record.one("DaemonSet", "node-labeler"))

@@ -1,0 +1,330 @@
+"""Health checks as objects: what measures, what may change a node, and what stands in the configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from components import catalogue
+from components.health import node_check, node_report
+from components.health.baselines import BASELINES, FLOORS, Scope, checks
+from components.health.check_job import CheckArgs, GateArgs
+from components.health.nccl_gate import NcclGate, NcclGateArgs, job_documents, size_bytes, test_command
+from components.health.node_check import NodeCheck, NodeCheckArgs
+from components.health.reporter import Reporter, ReporterArgs
+from components.queueing.appwrapper import AUTOPILOT_TAINTS
+from components.workloads.fabric import SRIOV
+from components.workloads.jobs import NodePods
+from tests.unit.harness import Record, build
+
+test_command.__test__ = False  # type: ignore[attr-defined]
+
+NDV5 = "Standard_ND96isr_H100_v5"
+BASELINE = BASELINES[NDV5]
+
+
+def record(component: Callable[[pulumi.ResourceOptions], Any]) -> Record:
+    def program() -> None:
+        component(pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")]))
+
+    return build(program)
+
+
+def check(nodes: int = 3, gate: GateArgs | None = None, trigger: str = "monday") -> CheckArgs:
+    pods = NodePods(
+        image=catalogue.NODE_HEALTH_CHECKS.reference,
+        nodes=nodes,
+        gpus=8,
+        cpu="64",
+        memory="1000Gi",
+        fabric=SRIOV,
+        shared_memory="128Gi",
+        deadline_seconds=3600,
+    )
+    return CheckArgs(pods=pods, trigger=trigger, gate=gate, python_image="registry.example.org/python:3")
+
+
+def node_checks(**values: Any) -> Record:
+    kernel_log = values.pop("kernel_log", True)
+    args = NodeCheckArgs(check=check(**values), baseline=BASELINE, kernel_log=kernel_log)
+    return record(lambda opts: NodeCheck("node-check", args, opts))
+
+
+def gate(scope: Scope = Scope.NODE, **values: Any) -> NcclGateArgs:
+    return NcclGateArgs(check=check(**values), scope=scope, floor=FLOORS[NDV5, scope])
+
+
+def settings(built: Record, name: str = "node-check") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(built.one("ConfigMap", f"{name}-files").inputs["data"]["report.json"])
+    return found
+
+
+class TestBaselines:
+    def test_the_arguments_stand_in_the_order_in_which_the_checks_read_them(self) -> None:
+        """Azure/azurehpc-health-checks, customTests/azure_nccl_allreduce.nhc since 2a4d33e (July 2024)."""
+        (line,) = [item for item in checks(BASELINE, kernel_log=True) if item.startswith("check_nccl_allreduce ")]
+        bandwidth, repetitions, size, topology = line.split()[1:]
+        assert (bandwidth, repetitions, size) == ("460.0", "1", "16G")
+        assert topology == "$AZ_NHC_ROOT/topofiles/ndv5-topo.xml"
+
+    def test_all_checks_of_ndv5_on_aks(self) -> None:
+        assert checks(BASELINE, kernel_log=True) == [
+            "check_hw_cpuinfo 2 96 96",
+            "check_hw_physmem 1915071MB 1915071MB 5%",
+            "check_hw_swap 0kB 0kB 3%",
+            *(f"check_hw_ib 400 mlx5_{index}:1" for index in range(8)),
+            "check_hw_eth lo",
+            "check_hw_eth eth0",
+            "check_hw_topology",
+            "check_gpu_count 8",
+            "check_nvsmi_healthmon",
+            "check_gpu_xid",
+            "check_gpu_bw 48 335",
+            "check_gpu_ecc 20000000 10000",
+            "check_gpu_clock_throttling",
+            "check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml",
+            "check_nvlink_status",
+            "check_ib_bw_gdr 380",
+            "check_ib_link_flapping",
+        ]
+
+    def test_without_the_kernels_log_what_reads_it_is_left_out_rather_than_skipped(self) -> None:
+        every, fewer = checks(BASELINE, kernel_log=True), checks(BASELINE, kernel_log=False)
+        assert set(every) - set(fewer) == {"check_gpu_xid", "check_ib_link_flapping"}
+
+    @pytest.mark.parametrize("scope", Scope)
+    def test_a_floor_warns_before_it_fails_and_says_where_it_is_from(self, scope: Scope) -> None:
+        floor = FLOORS[NDV5, scope]
+        assert floor.fail < floor.warn < floor.expected
+        assert "Azure/" in floor.source
+
+    def test_a_floor_for_single_nodes_is_that_of_the_node_check(self) -> None:
+        assert FLOORS[NDV5, Scope.NODE].fail == BASELINE.nccl_gbs
+
+
+class TestNodeCheck:
+    def test_a_pod_on_each_node_all_of_which_run_to_their_end(self) -> None:
+        job = node_checks().one("Job", "node-check", "mlbatch-health").inputs
+        spec = job["spec"]
+        assert {key: spec[key] for key in spec if key != "template"} == {
+            "completionMode": "Indexed",
+            "completions": 3,
+            "parallelism": 3,
+            "backoffLimitPerIndex": 0,
+            "maxFailedIndexes": 3,
+            "activeDeadlineSeconds": 3600,
+        }
+        pod = spec["template"]["spec"]
+        (term,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term == {
+            "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "node-check"}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        assert "ttlSecondsAfterFinished" not in spec, "a job that is gone would be run again by the next update"
+        assert job["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+
+    def test_upstreams_image_of_a_fixed_version_measures_with_all_that_the_node_has(self) -> None:
+        pod = node_checks().one("Job", "node-check").inputs["spec"]["template"]["spec"]
+        (measure,) = pod["initContainers"]
+        assert measure["image"] == "mcr.microsoft.com/aznhc/aznhc-nv:1.2.0"
+        assert measure["resources"]["limits"]["nvidia.com/gpu"] == "8"
+        assert measure["resources"]["limits"]["nvidia.com/mlnxnics"] == "8"
+        mounts = {item["mountPath"]: item["name"] for item in measure["volumeMounts"]}
+        by_name = {item["name"]: item for item in pod["volumes"]}
+        assert by_name[mounts["/dev/shm"]]["emptyDir"] == {"medium": "Memory", "sizeLimit": "128Gi"}
+        assert by_name[mounts["/azure-nhc/syslog"]]["hostPath"] == {"path": "/var/log/syslog", "type": "File"}
+        assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in pod["tolerations"]
+
+    def test_without_a_gate_nothing_can_reach_the_cluster(self) -> None:
+        built = node_checks()
+        pod = built.one("Job", "node-check").inputs["spec"]["template"]["spec"]
+        assert "serviceAccountName" not in pod
+        assert pod["automountServiceAccountToken"] is False
+        assert not [item for item in pod["volumes"] if "projected" in item]
+        assert [item["name"] for item in pod["initContainers"]] == ["check"]
+        assert settings(built)["write"] is False
+        assert settings(built)["taint"] is None
+        assert settings(built)["queueLabel"] is None
+
+    def test_with_a_gate_only_what_reports_holds_the_account(self) -> None:
+        built = node_checks(gate=GateArgs())
+        pod = built.one("Job", "node-check").inputs["spec"]["template"]["spec"]
+        mark, measure = pod["initContainers"]
+        (report,) = pod["containers"]
+        assert (mark["command"][-1], report["command"][-1]) == ("mark", "report")
+        assert pod["serviceAccountName"] == "health-reporter"
+        assert pod["automountServiceAccountToken"] is False
+        tokens = {item["name"] for item in pod["volumes"] if "projected" in item}
+        holders = {
+            item["name"]
+            for item in (mark, measure, report)
+            if tokens & {mount["name"] for mount in item["volumeMounts"]}
+        }
+        assert holders == {"mark", "report"}
+        for item in (mark, report):
+            assert item["securityContext"]["runAsNonRoot"] is True
+            assert item["image"] == "registry.example.org/python:3"
+            assert "nvidia.com/gpu" not in item["resources"]["limits"]
+
+    def test_a_failed_node_is_kept_free_and_queues_are_told(self) -> None:
+        found = settings(node_checks(gate=GateArgs()))
+        assert found["taint"] == {"key": "aznhc", "value": "failed", "effect": "NoSchedule"}
+        assert found["queueLabel"] == {"key": "autopilot.ibm.com/gpuhealth", "value": "ERR"}
+        assert found["label"] == "mlbatch/node-check"
+        assert found["expected"] == checks(BASELINE, kernel_log=True)
+        assert settings(node_checks(gate=GateArgs(report_to_queues=False)))["queueLabel"] is None
+
+    def test_no_execute_moves_jobs_away_as_well(self) -> None:
+        found = settings(node_checks(gate=GateArgs(effect="NoExecute")))
+        assert found["taint"]["effect"] == "NoExecute"
+        assert found["queueLabel"]["value"] == "EVICT"
+        with pytest.raises(ValueError, match="NoSchedule, NoExecute"):
+            GateArgs(effect="PreferNoSchedule")
+
+    @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+    def test_the_queues_label_is_one_that_app_wrapper_acts_on(self, effect: str) -> None:
+        label = settings(node_checks(gate=GateArgs(effect=effect)))["queueLabel"]
+        taints = [taint for items in AUTOPILOT_TAINTS.values() for taint in items]
+        assert [taint["effect"] for taint in taints if (taint["key"], taint["value"]) == tuple(label.values())] == [
+            effect
+        ]
+
+    def test_a_node_that_failed_can_be_checked_again(self) -> None:
+        pod = node_checks(gate=GateArgs()).one("Job", "node-check").inputs["spec"]["template"]["spec"]
+        assert {"key": "aznhc", "operator": "Exists"} in pod["tolerations"]
+        assert {"key": "nccl-gate", "operator": "Exists"} in pod["tolerations"]
+
+    def test_another_trigger_runs_it_anew(self) -> None:
+        def annotations(trigger: str) -> Any:
+            job = node_checks(trigger=trigger).one("Job", "node-check")
+            assert set(job.replace_on_changes) == {"metadata", "spec"}
+            return job.inputs["spec"]["template"]["metadata"]["annotations"]
+
+        assert annotations("monday") != annotations("tuesday")
+        assert annotations("monday") == annotations("monday")
+
+    def run(self, tmp_path: Path, order: str, code: int) -> tuple[int, dict[str, str]]:
+        """Execute the measuring container's script against a stand-in for nhc; return its results by name."""
+        (tmp_path / "nhc").write_text(
+            f'#!/bin/bash\nfor word in "$@"; do case $word in LOGFILE=*) log=${{word#LOGFILE=}};; esac; done\n'
+            f'echo "ran $*" > "$log"\nexit {code}\n'
+        )
+        (tmp_path / "nhc").chmod(0o755)
+        scripts = tmp_path / "scripts"
+        scripts.mkdir()
+        (scripts / "azure_nccl_allreduce.nhc").write_text(order)
+        (tmp_path / "results").mkdir()
+        script = node_check.script().replace("/etc/nhc/scripts", str(scripts))
+        script = script.replace("/results", str(tmp_path / "results")).replace("/azure-nhc", str(tmp_path / "root"))
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        ran = subprocess.run(["/bin/bash", "-c", script], env={"PATH": path}, timeout=20)
+        return ran.returncode, {file.name: file.read_text() for file in (tmp_path / "results").iterdir()}
+
+    @pytest.mark.parametrize("code", [0, 1])
+    def test_the_script_runs_all_checks_and_leaves_the_verdict_to_others(self, tmp_path: Path, code: int) -> None:
+        returned, results = self.run(tmp_path, "   MESSAGE_SIZE=$3\n   TOPOFILE=$4\n", code)
+        assert returned == 0
+        assert results["exit-code"] == f"{code}\n"
+        assert "ran -a -v DETACHED_MODE=0 CONFFILE=/etc/mlbatch/aznhc.conf" in results["output.txt"]
+
+    def test_an_image_with_the_arguments_in_another_order_is_not_measured_with(self, tmp_path: Path) -> None:
+        returned, results = self.run(tmp_path, "   TOPOFILE=$3\n   MESSAGE_SIZE=$4\n", 0)
+        assert returned == 0
+        assert "another order" in results["output.txt"]
+        assert "exit-code" not in results
+        verdict = node_report.judge_checks(results["output.txt"], None, checks(BASELINE, kernel_log=True))
+        assert verdict.state == "unknown"
+
+
+class TestNcclGate:
+    def test_single_nodes_are_tested_with_the_image_of_the_node_checks(self) -> None:
+        built = record(lambda opts: NcclGate("nccl-gate", gate(gate=GateArgs()), opts))
+        found = settings(built, "nccl-gate")
+        assert {key: found[key] for key in ("kind", "ranks", "bytes", "warn", "fail")} == {
+            "kind": "nccl",
+            "ranks": 8,
+            "bytes": 17179869184,
+            "warn": 470,
+            "fail": 460,
+        }
+        assert found["taint"] == {"key": "nccl-gate", "value": "failed", "effect": "NoSchedule"}
+        measure = built.one("Job", "nccl-gate").inputs["spec"]["template"]["spec"]["initContainers"][1]
+        assert "/opt/nccl-tests/build/all_reduce_perf' '-b' '16G' '-e' '16G'" in measure["command"][2]
+        assert "--hostfile" not in measure["command"][2]
+        assert set(built.one("ConfigMap", "nccl-gate-files").inputs["data"]) == {"node_report.py", "report.json"}
+
+    def test_all_nodes_together_are_tested_over_the_fabric(self) -> None:
+        built = record(lambda opts: NcclGate("nccl-gate", gate(Scope.FABRIC, nodes=4), opts))
+        found = settings(built, "nccl-gate")
+        assert (found["ranks"], found["warn"], found["fail"]) == (32, 400, 300)
+        data = built.one("ConfigMap", "nccl-gate-files").inputs["data"]
+        launch = json.loads(data["mpi.json"])
+        assert launch["hosts"] == [f"nccl-gate-{index}.nccl-gate-service" for index in range(4)]
+        assert launch["output"] == "/results/output.txt", "every pod judges the one figure for its own node"
+        measure = built.one("Job", "nccl-gate").inputs["spec"]["template"]["spec"]["initContainers"][0]
+        assert measure["command"][2] == (
+            "python3 /etc/mlbatch/mpi_index.py /etc/mlbatch/mpi.json\necho $? > /results/exit-code\n"
+        )
+
+    def test_one_node_has_no_fabric(self) -> None:
+        with pytest.raises(ValueError, match="no fabric"):
+            job_documents(gate(Scope.FABRIC, nodes=1))
+
+    @pytest.mark.parametrize(("size", "count"), [("16G", 17179869184), ("1K", 1024), ("512", 512)])
+    def test_sizes_are_nccl_tests(self, size: str, count: int) -> None:
+        assert size_bytes(size) == count
+
+    def test_the_script_leaves_output_and_exit_code_behind(self, tmp_path: Path) -> None:
+        document = job_documents(gate())[-1]
+        script = document["spec"]["template"]["spec"]["initContainers"][0]["command"][2]
+        (tmp_path / "mpirun").write_text('#!/bin/sh\necho "$@"\nexit 3\n')
+        (tmp_path / "mpirun").chmod(0o755)
+        script = script.replace("/results", str(tmp_path))
+        env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        assert subprocess.run(["/bin/bash", "-c", script], env=env, timeout=20).returncode == 0
+        assert (tmp_path / "exit-code").read_text() == "3\n"
+        assert "-np 8 --map-by ppr:8:node -x LD_LIBRARY_PATH" in (tmp_path / "output.txt").read_text()
+
+
+class TestReporter:
+    def test_without_gates_there_is_no_account(self) -> None:
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(writes=False), opts))
+        assert [item.kind for item in built.objects()] == ["Namespace"]
+
+    def test_the_account_may_read_and_patch_nodes_and_nothing_else(self) -> None:
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(), opts))
+        assert built.one("ClusterRole", "mlbatch-health-reporter").inputs["rules"] == [
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}
+        ]
+        assert built.one("ClusterRoleBinding", "mlbatch-health-reporter").inputs["subjects"] == [
+            {"kind": "ServiceAccount", "name": "health-reporter", "namespace": "mlbatch-health"}
+        ]
+        assert built.one("ServiceAccount", "health-reporter", "mlbatch-health")
+
+    def test_the_policy_is_in_force_before_the_permission(self) -> None:
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(), opts))
+        binding = built.one("ClusterRoleBinding", "mlbatch-health-reporter")
+        before = built.closure(binding)
+        for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
+            assert built.one(kind, "mlbatch-health-reporter").urn in before
+
+    def test_the_policy_fails_closed_and_holds_for_the_account_alone(self) -> None:
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(), opts))
+        spec = built.one("ValidatingAdmissionPolicy", "mlbatch-health-reporter").inputs["spec"]
+        assert spec["failurePolicy"] == "Fail"
+        (condition,) = spec["matchConditions"]
+        assert condition["expression"] == (
+            "request.userInfo.username == 'system:serviceaccount:mlbatch-health:health-reporter'"
+        )
+        assert len(spec["validations"]) == 5
+        assert spec["validations"][0]["expression"] == (
+            "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([]) == [object.metadata.name]"
+        )

@@ -1,0 +1,338 @@
+"""The programs on the nodes: labels from Hyper-V's pairs, and scratch disks through fake commands of a node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from components.nodes.agents import hyperv_labels, node, nvme_scratch
+from components.nodes.agents.nvme_scratch import Answer, Scratch, ScratchError
+
+
+def record_of(key: str, value: str) -> bytes:
+    return key.encode().ljust(512, b"\0") + value.encode().ljust(2048, b"\0")
+
+
+class TestHypervLabels:
+    def test_each_pair_is_a_label(self) -> None:
+        pool = record_of("PhysicalHostName", "LON23PrdApp04") + record_of("HostingSystemEditionId", "168")
+        assert hyperv_labels.wanted(pool, []) == {
+            "hyperv/PhysicalHostName": "LON23PrdApp04",
+            "hyperv/HostingSystemEditionId": "168",
+        }
+
+    def test_a_record_cut_short_or_empty_is_left_out(self) -> None:
+        pool = record_of("A", "1") + record_of("", "2") + record_of("B", "3")[:-1]
+        assert hyperv_labels.wanted(pool, []) == {"hyperv/A": "1"}
+
+    @pytest.mark.parametrize(
+        ("text", "label"),
+        [
+            ("host one", "host-one"),
+            ("-x.y_z-", "x.y_z"),
+            ("a" * 70, "a" * 63),
+            ("ä", ""),
+            ("{1B2C}", "1B2C"),
+            ("a" * 62 + "..", "a" * 62),
+        ],
+    )
+    def test_a_value_becomes_one_that_a_label_may_have(self, text: str, label: str) -> None:
+        assert hyperv_labels.label_part(text) == label
+
+    def test_a_pool_gone_wild_gives_a_bounded_number_of_labels(self) -> None:
+        pool = b"".join(record_of(f"K{number:03}", "1") for number in range(100))
+        assert len(hyperv_labels.wanted(pool, [])) == 32
+
+    def test_the_partition_key_is_that_of_the_one_full_membership(self) -> None:
+        assert hyperv_labels.partition_key(["0x8001", "0x7fff", "0xffff", "0x0000"]) == "0x8001"
+        assert hyperv_labels.partition_key(["0x8001", "0x8002"]) is None
+        assert hyperv_labels.partition_key(["0x7fff", "junk"]) is None
+
+    def test_stale_labels_go_and_those_of_others_stay(self) -> None:
+        present = {"hyperv/A": "1", "hyperv/Gone": "2", "ib/pkey": "0x8001", "team": "blue"}
+        assert hyperv_labels.changes(present, {"hyperv/A": "1", "hyperv/B": "3"}) == {
+            "hyperv/B": "3",
+            "hyperv/Gone": None,
+            "ib/pkey": None,
+        }
+
+    def test_nothing_is_written_when_nothing_has_changed(self) -> None:
+        assert hyperv_labels.changes({"hyperv/A": "1"}, {"hyperv/A": "1"}) == {}
+
+
+class TestHealth:
+    def test_a_program_whose_rounds_do_not_end_is_not_alive(self) -> None:
+        time = 0.0
+        health = node.Health(300, now=lambda: time)
+        assert (health.is_alive, health.is_ready) == (True, False)
+        time = 1199.0
+        assert health.is_alive
+        health.passed(True)
+        time = 2398.0
+        assert (health.is_alive, health.is_ready) == (True, True)
+        time = 2400.0
+        assert not health.is_alive
+
+    def test_it_is_ready_only_after_a_good_round(self) -> None:
+        health = node.Health(60)
+        health.passed(True)
+        health.passed(False)
+        assert not health.is_ready
+
+
+@dataclass
+class Machine:
+    """A node with disks, on which the agent's commands have their effect."""
+
+    models: dict[str, str] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
+    partitioned: set[str] = field(default_factory=set)
+    members: list[str] = field(default_factory=list)
+    array: str = ""
+    filesystem: str = ""
+    mounted: str = ""
+    immutable: bool = False
+    left_behind: str = ""
+    broken: set[str] = field(default_factory=set)
+    ran: list[list[str]] = field(default_factory=list)
+
+    @classmethod
+    def with_disks(cls, count: int, model: str = "Microsoft NVMe Direct Disk v2") -> Machine:
+        return cls(models={f"/dev/nvme{number}n1": model for number in range(count)})
+
+    def reboot(self) -> None:
+        """Unmount everything; Linux then finds the array and names it by itself."""
+        self.mounted = ""
+        if self.members:
+            self.array = "/dev/md127"
+
+    def __call__(self, command: Sequence[str]) -> Answer:
+        self.ran.append(list(command))
+        if command[0] in self.broken:
+            return Answer(1, f"{command[0]}: broken")
+        answer: Answer = getattr(self, f"_{command[0].replace('.', '_')}")(list(command[1:]))
+        return answer
+
+    def did(self, name: str) -> list[list[str]]:
+        return [command for command in self.ran if command[0] == name]
+
+    def _lsblk(self, _: list[str]) -> Answer:
+        return Answer(0, json.dumps({"blockdevices": [self._disk(path) for path in self.models]}))
+
+    def _disk(self, path: str) -> dict[str, Any]:
+        children: list[dict[str, Any]] = []
+        own = self.signatures.get(path)
+        mounts: list[str | None] = [None]
+        if path in self.partitioned:
+            children = [{"path": f"{path}p1", "type": "part", "model": None, "fstype": "ext4", "mountpoints": ["/"]}]
+        elif self.array and path in self.members:
+            mount = [self.mounted] if self.mounted == self.array else [None]
+            child = {"path": self.array, "type": "raid0", "model": None, "fstype": self.filesystem or None}
+            children = [{**child, "mountpoints": ["/pv-disks/scratch"] if mount[0] else [None]}]
+        elif len(self.models) == 1:
+            own = own or self.filesystem
+            mounts = ["/pv-disks/scratch"] if self.mounted == path else [None]
+        entry: dict[str, Any] = {
+            "path": path,
+            "type": "disk",
+            "model": f"{self.models[path]}   ",
+            "fstype": own or None,
+        }
+        entry["mountpoints"] = mounts
+        return {**entry, "children": children} if children else entry
+
+    def _findmnt(self, arguments: list[str]) -> Answer:
+        return Answer(0, f"{self.mounted}\n") if self.mounted else Answer(1, "")
+
+    def _readlink(self, arguments: list[str]) -> Answer:
+        return Answer(0, f"{arguments[-1]}\n")
+
+    def _mdadm(self, arguments: list[str]) -> Answer:
+        disks = [argument for argument in arguments if argument.startswith("/dev/nvme")]
+        self.members, self.array = disks, "/dev/md127"
+        self.signatures = dict.fromkeys(disks, "linux_raid_member")
+        if "--create" in arguments:
+            self.filesystem = ""
+        return Answer(0, "")
+
+    def _udevadm(self, _: list[str]) -> Answer:
+        return Answer(0, "")
+
+    def _mkfs_ext4(self, _: list[str]) -> Answer:
+        self.filesystem = "ext4"
+        return Answer(0, "")
+
+    def _mkfs_xfs(self, _: list[str]) -> Answer:
+        self.filesystem = "xfs"
+        return Answer(0, "")
+
+    def _mkdir(self, _: list[str]) -> Answer:
+        return Answer(0, "")
+
+    def _chattr(self, arguments: list[str]) -> Answer:
+        assert not self.mounted, "the file system itself must stay writable"
+        self.immutable = arguments[0] == "+i"
+        return Answer(0, "")
+
+    def _ls(self, _: list[str]) -> Answer:
+        return Answer(0, self.left_behind)
+
+    def _mount(self, arguments: list[str]) -> Answer:
+        assert self.immutable, "the bare folder could be written to"
+        self.mounted = arguments[-2]
+        return Answer(0, "")
+
+    def _chmod(self, _: list[str]) -> Answer:
+        assert self.mounted, "the bare folder would be opened"
+        return Answer(0, "")
+
+
+class FakeNode(node.Node):
+    """A node whose labels are a dictionary; every write is kept."""
+
+    def __init__(self, **labels: str) -> None:
+        self.held = {name.replace("__", "/").replace("_", "-"): value for name, value in labels.items()}
+        self.written: list[dict[str, str | None]] = []
+
+    def labels(self) -> dict[str, str]:
+        return dict(self.held)
+
+    def label(self, changes: Any) -> None:
+        self.written.append(dict(changes))
+        for name, value in changes.items():
+            if value is None:
+                self.held.pop(name, None)
+            else:
+                self.held[name] = value
+
+
+READY = {"mlbatch/nvme-scratch": "ready"}
+
+
+def round_on(machine: Machine, own: FakeNode, filesystem: str = "ext4") -> bool:
+    return nvme_scratch.round_of(Scratch(machine, "/pv-disks/scratch", filesystem), own)
+
+
+class TestScratch:
+    def test_blank_disks_become_one_file_system_and_the_node_says_so(self) -> None:
+        machine, own = Machine.with_disks(8), FakeNode()
+        assert round_on(machine, own)
+        assert own.held == READY
+        (create,) = machine.did("mdadm")
+        assert create == [
+            "mdadm",
+            "--create",
+            "/dev/md/mlbatch-scratch",
+            "--run",
+            "--level=0",
+            "--chunk=512K",
+            "--name=mlbatch-scratch",
+            "--homehost=any",
+            "--raid-devices=8",
+            *(f"/dev/nvme{number}n1" for number in range(8)),
+        ]
+        (make,) = machine.did("mkfs.ext4")
+        assert make[-3:] == ["-E", "stride=128,stripe-width=1024", "/dev/md127"]
+        (mount,) = machine.did("mount")
+        assert mount == ["mount", "--options", "noatime,discard", "/dev/md127", "/pv-disks/scratch"]
+
+    def test_a_second_round_changes_nothing(self) -> None:
+        machine, own = Machine.with_disks(8), FakeNode()
+        round_on(machine, own)
+        machine.ran.clear()
+        own.written.clear()
+        assert round_on(machine, own)
+        assert {command[0] for command in machine.ran} == {"findmnt", "lsblk", "readlink"}
+        assert own.written == []
+
+    def test_after_a_reboot_the_array_is_mounted_again_and_keeps_its_data(self) -> None:
+        machine, own = Machine.with_disks(8), FakeNode()
+        round_on(machine, own)
+        machine.reboot()
+        machine.ran.clear()
+        own.written.clear()
+        assert round_on(machine, own)
+        assert not machine.did("mdadm")
+        assert not machine.did("mkfs.ext4")
+        assert own.written == [{"mlbatch/nvme-scratch": None}, READY]
+
+    def test_after_a_reboot_a_folder_with_files_does_not_pass_for_the_scratch_space(self) -> None:
+        machine, own = Machine.with_disks(8), FakeNode(mlbatch__nvme_scratch="ready")
+        machine.left_behind = "lost+found\ncheckpoint-17\n"
+        machine.broken = {"mdadm"}
+        with pytest.raises(ScratchError, match="mdadm"):
+            round_on(machine, own)
+        assert own.held == {}
+        assert machine.immutable
+
+    def test_an_array_that_is_not_assembled_is_and_its_data_stays(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode()
+        round_on(machine, own)
+        machine.reboot()
+        machine.array = ""
+        machine.ran.clear()
+        assert round_on(machine, own)
+        (assemble,) = machine.did("mdadm")
+        assert assemble[1:4] == ["--assemble", "--run", "/dev/md/mlbatch-scratch"]
+        assert not machine.did("mkfs.ext4")
+
+    def test_one_disk_needs_no_array(self) -> None:
+        machine, own = Machine.with_disks(1, "Microsoft NVMe Direct Disk"), FakeNode()
+        assert round_on(machine, own)
+        assert not machine.did("mdadm")
+        assert machine.did("mkfs.ext4")[0][-1] == "/dev/nvme0n1"
+
+    def test_other_nvme_disks_are_never_touched(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode()
+        machine.models["/dev/nvme8n1"] = "MSFT NVMe Accelerator v1.0"
+        machine.models["/dev/nvme9n1"] = "Microsoft NVMe Direct Disk v2"
+        machine.partitioned = {"/dev/nvme9n1"}
+        assert round_on(machine, own)
+        touched = [argument for command in machine.ran for argument in command]
+        assert not {"/dev/nvme8n1", "/dev/nvme9n1"} & set(touched)
+        assert machine.members == ["/dev/nvme0n1", "/dev/nvme1n1"]
+
+    def test_a_disk_with_something_on_it_is_left_alone(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode()
+        machine.signatures = {"/dev/nvme1n1": "LVM2_member"}
+        with pytest.raises(ScratchError, match=r"LVM2_member"):
+            round_on(machine, own)
+        assert not machine.did("mdadm")
+        assert own.held == {}
+
+    def test_a_replaced_disk_is_not_filled_up_in_silence(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode()
+        machine.signatures = {"/dev/nvme1n1": "linux_raid_member"}
+        with pytest.raises(ScratchError, match="a disk was replaced"):
+            round_on(machine, own)
+        assert own.held == {}
+
+    def test_another_file_system_is_not_overwritten(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode()
+        round_on(machine, own)
+        machine.reboot()
+        with pytest.raises(ScratchError, match="ext4, not xfs"):
+            round_on(machine, own, "xfs")
+        assert own.held == {}
+
+    def test_a_mount_of_something_else_is_not_the_scratch_space(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode(mlbatch__nvme_scratch="ready")
+        machine.mounted = "/dev/sda1"
+        with pytest.raises(ScratchError, match="/dev/sda1"):
+            round_on(machine, own)
+        assert own.held == {}
+
+    def test_a_node_without_local_disks_is_not_ready(self) -> None:
+        own = FakeNode()
+        with pytest.raises(ScratchError, match="no local NVMe disk"):
+            round_on(Machine(), own)
+        assert own.held == {}
+
+    def test_xfs_knows_the_arrays_geometry(self) -> None:
+        machine = Machine.with_disks(8)
+        assert round_on(machine, FakeNode(), "xfs")
+        assert machine.did("mkfs.xfs") == [["mkfs.xfs", "-d", "su=512k,sw=8", "/dev/md127"]]

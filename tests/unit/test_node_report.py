@@ -1,0 +1,282 @@
+"""The verdicts of health checks: four states, of which only a measurement can be a pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.health import node_report
+from components.health.baselines import BASELINES, checks
+from components.health.node_report import FAIL, PASS, UNKNOWN, WARN, change, judge_checks, judge_nccl
+
+EXPECTED = ["check_gpu_count 8", "check_gpu_bw 48 335", "check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topo.xml"]
+SIZE = 16 << 30
+FLOOR = {"warn": 470.0, "fail": 460.0}
+NOW = "2026-01-02T03:04:05Z"
+
+
+def log(*lines: str, checks: list[str] = EXPECTED) -> str:
+    """Return Node Health Check's log of some checks, with further lines."""
+    ran = [f'[{index}] - Running check:  "{check}"' for index, check in enumerate(checks)]
+    return "\n".join([*ran, *lines])
+
+
+def allreduce(
+    *rows: tuple[int, float, float],
+    ranks: int = 8,
+    wrong: str = "0",
+    bounds: str = "0 OK",
+) -> str:
+    """Return what all_reduce_perf prints: rows of size, and bus bandwidth out of place and in place."""
+    lines = ["# nThread 1 nGpus 1 minBytes 17179869184 maxBytes 17179869184 step: 2(factor) warmup iters: 5"]
+    lines += [
+        f"#  Rank {rank:2} Group  0 Pid {4000 + rank} on node device {rank % 8:2} [0x0{rank % 8}] NVIDIA H100 80GB"
+        for rank in range(ranks)
+    ]
+    lines += ["#       size         count      type   redop    root     time   algbw   busbw #wrong"]
+    for size, apart, in_place in rows:
+        half = f"62510.4  274.84  {apart}  {wrong}  62440.1  275.14  {in_place}  {wrong}"
+        lines.append(f" {size}  {size // 4}  float  sum  -1  {half}")
+    lines += [f"# Out of bounds values : {bounds}", "# Avg bus bandwidth    : 481.234", "#"]
+    return "\n".join(lines)
+
+
+class TestChecks:
+    def test_all_ran_and_none_complained(self) -> None:
+        verdict = judge_checks(log("SUCCESS:  nhc:  Health check passed:  check_gpu_bw"), 0, EXPECTED)
+        assert (verdict.state, verdict.reason) == (PASS, "3 checks passed")
+
+    def test_a_failed_check_fails_the_node_and_is_named(self) -> None:
+        verdict = judge_checks(
+            log("ERROR:  nhc:  Health check failed:  check_gpu_count: 7. FaultCode: NHC2009"), 1, EXPECTED
+        )
+        assert (verdict.state, verdict.reason) == (FAIL, "check_gpu_count: 7. FaultCode: NHC2009")
+
+    def test_close_to_a_limit_is_a_warning(self) -> None:
+        verdict = judge_checks(log("WARNING:  nhc:  Nearing a failure threshold:  GPU 3: 48.9 GB/s"), 0, EXPECTED)
+        assert (verdict.state, verdict.reason) == (WARN, "GPU 3: 48.9 GB/s")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "check_gpu_xid: /azure-nhc/syslog not found. Skipping GPU Xid error test.",
+            "check_ib_link_flapping: kernel log /azure-nhc/syslog not found. IB Link flapping test skipped.",
+            "check_ib_link_flapping: No valid log files found. IB Link flapping test skipped.",
+        ],
+    )
+    def test_what_was_skipped_is_not_passed(self, line: str) -> None:
+        assert judge_checks(log(line), 0, EXPECTED).state == UNKNOWN
+
+    def test_an_old_kernel_message_that_is_passed_over_is_no_skipped_check(self) -> None:
+        line = "Xid older than 2 hours: 9 hours. Skipping this XID error: Nov  1 10:00:00 Xid 63."
+        assert judge_checks(log(line), 0, EXPECTED).state == PASS
+
+    def test_a_check_that_could_not_be_made_says_nothing_about_the_node(self) -> None:
+        verdict = judge_checks(log("ERROR:  nhc:  Health check failed:  nccl missing. FaultCode: NHCNA"), 1, EXPECTED)
+        assert verdict.state == UNKNOWN
+
+    def test_a_check_that_did_not_run_is_missed(self) -> None:
+        verdict = judge_checks(log(checks=EXPECTED[:1]), 0, EXPECTED)
+        assert (verdict.state, verdict.reason) == (UNKNOWN, f"not run: {', '.join(EXPECTED[1:])}")
+
+    @pytest.mark.parametrize("code", [1, 137, None])
+    def test_an_end_without_a_reason_is_unknown(self, code: int | None) -> None:
+        assert judge_checks(log(), code, EXPECTED).state == UNKNOWN
+
+    def test_the_gravest_finding_counts_and_unknown_is_graver_than_a_warning(self) -> None:
+        fail = "ERROR:  nhc:  Health check failed:  link down. FaultCode: NHC2005"
+        skipped = "check_gpu_xid: log not found. Skipping GPU Xid error test."
+        warning = "WARNING:  nhc:  Nearing a failure threshold:  GPU 3"
+        assert judge_checks(log(warning, skipped, fail), 1, EXPECTED).state == FAIL
+        assert judge_checks(log(warning, skipped), 0, EXPECTED).state == UNKNOWN
+
+    def test_the_checks_of_a_machine_type_are_recognised_in_the_log(self) -> None:
+        own = checks(BASELINES["Standard_ND96isr_H100_v5"], kernel_log=True)
+        assert judge_checks(log(checks=own), 0, own).state == PASS
+
+
+class TestNccl:
+    def judge(self, output: str, code: int | None = 0, **values: Any) -> node_report.Verdict:
+        return judge_nccl(output, code, **{"ranks": 8, "size": SIZE, **FLOOR, **values})
+
+    @pytest.mark.parametrize(
+        ("apart", "in_place", "state"),
+        [(481.0, 479.0, PASS), (470.0, 470.0, PASS), (469.0, 470.9, WARN), (460.0, 460.0, WARN), (459.0, 460.8, FAIL)],
+    )
+    def test_the_mean_of_both_rows_is_held_to_the_floors(self, apart: float, in_place: float, state: str) -> None:
+        verdict = self.judge(allreduce((SIZE, apart, in_place)))
+        assert verdict.state == state
+        assert verdict.measured == pytest.approx((apart + in_place) / 2)
+
+    def test_the_largest_messages_count(self) -> None:
+        assert self.judge(allreduce((1024, 0.1, 0.1), (SIZE, 481.0, 480.0))).state == PASS
+
+    def test_wrong_results_fail_however_fast_they_were(self) -> None:
+        assert self.judge(allreduce((SIZE, 481.0, 480.0), wrong="3")).state == FAIL
+        assert self.judge(allreduce((SIZE, 481.0, 480.0), bounds="2 FAILED")).state == FAIL
+
+    @pytest.mark.parametrize(
+        ("output", "code"),
+        [
+            ("", 0),
+            ("", None),
+            ("mpirun: command not found", 127),
+            (allreduce(), 0),
+            (allreduce((SIZE, 481.0, 480.0)), 1),
+            (allreduce((SIZE, 481.0, 480.0)), None),
+            (allreduce((SIZE, 481.0, 480.0), ranks=7), 0),
+            (allreduce((SIZE, 481.0, 480.0), wrong="N/A"), 0),
+            (allreduce((SIZE >> 1, 481.0, 480.0)), 0),
+            (allreduce((SIZE, float("nan"), 480.0)), 0),
+            (allreduce((SIZE, 0.0, 0.0)), 0),
+        ],
+        ids=[
+            "nothing",
+            "no end",
+            "no program",
+            "no figures",
+            "failed program",
+            "killed program",
+            "a GPU too few",
+            "unchecked",
+            "smaller messages",
+            "no number",
+            "zero",
+        ],
+    )
+    def test_what_was_not_measured_is_never_a_pass(self, output: str, code: int | None) -> None:
+        assert self.judge(output, code).state == UNKNOWN
+
+    def test_too_few_processes_of_a_test_over_nodes_are_noticed(self) -> None:
+        assert self.judge(allreduce((SIZE, 481.0, 480.0), ranks=8), ranks=16).state == UNKNOWN
+        assert self.judge(allreduce((SIZE, 481.0, 480.0), ranks=16), ranks=16).state == PASS
+
+
+def settings(**values: Any) -> dict[str, Any]:
+    return {
+        "check": "node-check",
+        "kind": "nhc",
+        "output": "/results/output.txt",
+        "exitCode": "/results/exit-code",
+        "trigger": "monday",
+        "write": True,
+        "label": "mlbatch/node-check",
+        "annotation": "mlbatch/node-check-report",
+        "failLabels": ["mlbatch/node-check", "mlbatch/nccl-gate"],
+        "taint": {"key": "aznhc", "value": "failed", "effect": "NoSchedule"},
+        "queueLabel": {"key": "autopilot.ibm.com/gpuhealth", "value": "ERR"},
+        "expected": EXPECTED,
+        **values,
+    }
+
+
+def node(labels: dict[str, str] | None = None, taints: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    metadata = {"name": "gpu-0", "resourceVersion": "7", "labels": labels or {}}
+    return {"metadata": metadata, "spec": {"taints": taints} if taints else {}}
+
+
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+OWN_TAINT = {"key": "aznhc", "value": "failed", "effect": "NoSchedule"}
+
+
+class TestChange:
+    def test_a_failed_node_is_labelled_tainted_and_kept_out_of_the_queues(self) -> None:
+        patch = change(node(taints=[GPU_TAINT]), node_report.Verdict(FAIL, "GPU 3"), settings(), NOW)
+        assert patch["metadata"]["labels"] == {"mlbatch/node-check": "fail", "autopilot.ibm.com/gpuhealth": "ERR"}
+        assert patch["spec"] == {"taints": [GPU_TAINT, OWN_TAINT]}
+        assert patch["metadata"]["resourceVersion"] == "7", "somebody else's change must not be lost"
+        assert json.loads(patch["metadata"]["annotations"]["mlbatch/node-check-report"]) == {
+            "check": "node-check",
+            "reason": "GPU 3",
+            "state": "fail",
+            "time": NOW,
+            "trigger": "monday",
+        }
+
+    def test_a_node_that_failed_already_keeps_its_taint_as_it_is(self) -> None:
+        before = [GPU_TAINT, {**OWN_TAINT, "timeAdded": NOW}]
+        assert "spec" not in change(node(taints=before), node_report.Verdict(FAIL, "GPU 3"), settings(), NOW)
+
+    def test_another_effect_takes_the_place_of_the_one_before(self) -> None:
+        harder = settings(taint={**OWN_TAINT, "effect": "NoExecute"})
+        patch = change(node(taints=[GPU_TAINT, OWN_TAINT]), node_report.Verdict(FAIL, "GPU 3"), harder, NOW)
+        assert patch["spec"]["taints"] == [GPU_TAINT, {**OWN_TAINT, "effect": "NoExecute"}]
+
+    @pytest.mark.parametrize("state", [PASS, WARN])
+    def test_a_node_that_recovered_is_given_back(self, state: str) -> None:
+        before = node({"mlbatch/node-check": "fail", "autopilot.ibm.com/gpuhealth": "ERR"}, [GPU_TAINT, OWN_TAINT])
+        patch = change(before, node_report.Verdict(state, "well"), settings(), NOW)
+        assert patch["metadata"]["labels"] == {"mlbatch/node-check": state, "autopilot.ibm.com/gpuhealth": None}
+        assert patch["spec"] == {"taints": [GPU_TAINT]}
+
+    def test_not_while_another_check_says_fail(self) -> None:
+        before = node({"mlbatch/nccl-gate": "fail", "autopilot.ibm.com/gpuhealth": "ERR"}, [GPU_TAINT])
+        patch = change(before, node_report.Verdict(PASS, "well"), settings(), NOW)
+        assert patch["metadata"]["labels"] == {"mlbatch/node-check": "pass"}
+
+    def test_what_autopilot_has_found_itself_stays(self) -> None:
+        before = node({"autopilot.ibm.com/gpuhealth": "EVICT"})
+        patch = change(before, node_report.Verdict(PASS, "well"), settings(), NOW)
+        assert "autopilot.ibm.com/gpuhealth" not in patch["metadata"]["labels"]
+
+    def test_an_unknown_node_keeps_what_it_has(self) -> None:
+        before = node({"autopilot.ibm.com/gpuhealth": "ERR"}, [GPU_TAINT, OWN_TAINT])
+        patch = change(before, node_report.Verdict(UNKNOWN, "no end"), settings(), NOW)
+        assert patch["metadata"]["labels"] == {"mlbatch/node-check": "unknown"}
+        assert "spec" not in patch
+
+    def test_queues_are_left_alone_where_that_is_asked_for(self) -> None:
+        patch = change(node(), node_report.Verdict(FAIL, "GPU 3"), settings(queueLabel=None), NOW)
+        assert patch["metadata"]["labels"] == {"mlbatch/node-check": "fail"}
+
+
+class TestMain:
+    @pytest.mark.parametrize(
+        ("output", "code", "exit_code"),
+        [
+            (log(), "0", 0),
+            (log("WARNING:  nhc:  Nearing a failure threshold:  GPU 3"), "0", 0),
+            (log("ERROR:  nhc:  Health check failed:  GPU 3"), "1", 1),
+            (None, None, 2),
+        ],
+    )
+    def test_without_a_gate_it_prints_the_verdict_and_asks_nobody(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        output: str | None,
+        code: str | None,
+        exit_code: int,
+    ) -> None:
+        own = settings(write=False, output=str(tmp_path / "output"), exitCode=str(tmp_path / "code"))
+        if output is not None and code is not None:
+            (tmp_path / "output").write_text(output)
+            (tmp_path / "code").write_text(f"{code}\n")
+        (tmp_path / "settings.json").write_text(json.dumps(own))
+        (tmp_path / "termination").touch()
+        monkeypatch.setattr(node_report, "TERMINATION", tmp_path / "termination")
+        monkeypatch.setattr(node_report, "call", lambda *_: pytest.fail("the cluster was asked"))
+        monkeypatch.setenv("NODE_NAME", "gpu-0")
+        assert node_report.main(str(tmp_path / "settings.json"), "report") == exit_code
+        said = json.loads((tmp_path / "termination").read_text())
+        assert said["node"] == "gpu-0"
+        assert said["state"] == {0: said["state"], 1: "fail", 2: "unknown"}[exit_code]
+        assert json.dumps(said) in capsys.readouterr().out
+
+    def test_a_mark_takes_an_older_verdict_away(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[tuple[Any, ...]] = []
+
+        def call(*request: Any) -> dict[str, Any]:
+            asked.append(request)
+            return node({"mlbatch/node-check": "pass"})
+
+        (tmp_path / "settings.json").write_text(json.dumps(settings()))
+        monkeypatch.setattr(node_report, "call", call)
+        monkeypatch.setenv("NODE_NAME", "gpu-0")
+        assert node_report.main(str(tmp_path / "settings.json"), "mark") == 0
+        assert [request[:2] for request in asked] == [("GET", "/api/v1/nodes/gpu-0"), ("PATCH", "/api/v1/nodes/gpu-0")]
+        assert asked[1][2]["metadata"]["labels"] == {"mlbatch/node-check": "unknown"}

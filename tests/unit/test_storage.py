@@ -1,0 +1,182 @@
+"""Blob driver, storage classes and volumes, with the values that the driver takes."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pulumi
+import pytest
+
+from components import catalogue
+from components.artefacts import Mirror
+from components.storage.blob_driver import BlobDriver, BlobDriverArgs, blob_driver_values
+from components.storage.blob_volume import (
+    BlobVolume,
+    BlobVolumeArgs,
+    BlockCache,
+    ManagedIdentity,
+    SasToken,
+    mount_options,
+)
+from components.storage.storage_classes import Reclaim, StorageClasses, StorageClassesArgs, files_class
+from tests.unit.harness import Record, build, strings
+
+TOKEN = "sv=2024-11-04&sr=c&sp=rl&sig=c2VjcmV0"
+IDENTITY = ManagedIdentity(client_id="11111111-2222-3333-4444-555555555555")
+
+
+def volume(**changes: Any) -> BlobVolumeArgs:
+    values = {
+        "claim": "olmo-data",
+        "namespace": "workloads",
+        "account": "mlbatchdata",
+        "container": "olmo",
+        "access": IDENTITY,
+    }
+    return BlobVolumeArgs(**{**values, **changes})
+
+
+def created(args: BlobVolumeArgs) -> Record:
+    return build(lambda: BlobVolume("data", args))
+
+
+class TestBlobDriver:
+    def values(self, blobfuse: str | None) -> Any:
+        chart = Mirror().chart(catalogue.find_chart("blob-csi-driver"))
+        return blob_driver_values(BlobDriverArgs(chart=chart, blobfuse=blobfuse))
+
+    def test_the_proxy_puts_the_pinned_blobfuse_on_the_nodes(self) -> None:
+        node = self.values("2.5.3")["node"]
+        assert node["enableBlobfuseProxy"] is True
+        assert node["blobfuseProxy"] == {
+            "installBlobfuse": False,
+            "installBlobfuse2": True,
+            "blobfuse2Version": "2.5.3",
+        }
+        assert node["tolerations"] == [{"operator": "Exists"}]
+
+    def test_the_nodes_own_can_stay(self) -> None:
+        assert self.values(None)["node"]["blobfuseProxy"] == {"installBlobfuse": False, "installBlobfuse2": False}
+
+    def test_it_goes_where_the_cloud_configuration_is(self) -> None:
+        chart = Mirror().chart(catalogue.find_chart("blob-csi-driver"))
+        record = build(lambda: BlobDriver("blob", BlobDriverArgs(chart=chart, blobfuse=None)))
+        (release,) = (item for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release")
+        assert (release.inputs["namespace"], release.inputs["name"]) == ("kube-system", "blob-csi-driver")
+
+
+class TestStorageClasses:
+    def test_classes(self) -> None:
+        record = build(lambda: StorageClasses("classes", StorageClassesArgs()))
+        found = {item.object_name: item.inputs for item in record.of("StorageClass")}
+        assert {name: body["provisioner"] for name, body in found.items()} == {
+            "azureblob-fuse-premium": "blob.csi.azure.com",
+            "mlbatch-files": "file.csi.azure.com",
+            "mlbatch-files-nfs": "file.csi.azure.com",
+        }
+        assert {body["reclaimPolicy"] for body in found.values()} == {"Retain"}
+        assert found["mlbatch-files-nfs"]["parameters"] == {
+            "skuName": "Premium_LRS",
+            "protocol": "nfs",
+            "networkEndpointType": "privateEndpoint",
+        }
+
+    def test_a_share_is_its_users_alone(self) -> None:
+        options = files_class(StorageClassesArgs(uid=1001))["mountOptions"]
+        assert {"dir_mode=0770", "file_mode=0660", "uid=1001", "gid=100"} <= set(options)
+
+    def test_data_goes_with_its_claim_only_where_asked_for(self) -> None:
+        assert files_class(StorageClassesArgs(reclaim=Reclaim.DELETE))["reclaimPolicy"] == "Delete"
+
+    def test_a_class_that_cannot_be_changed_is_replaced(self) -> None:
+        record = build(lambda: StorageClasses("classes", StorageClassesArgs(blob=False)))
+        assert "azureblob-fuse-premium" not in {item.object_name for item in record.of("StorageClass")}
+        for item in record.of("StorageClass"):
+            assert {"parameters", "reclaimPolicy"} <= set(item.replace_on_changes)
+            assert item.delete_before_replace
+
+
+class TestBlobVolume:
+    def test_mount_options_are_those_of_random_access(self) -> None:
+        assert mount_options(volume()) == [
+            "-o allow_other",
+            "--block-cache",
+            "--block-cache-path=/mnt/blobfuse",
+            "--block-cache-block-size=0.00390625",
+            "--block-cache-disk-size=102400",
+            "--block-cache-disk-timeout=604800",
+            "--block-cache-pool-size=1024",
+            "--block-cache-parallelism=128",
+            "--block-cache-prefetch=0",
+            "--block-cache-prefetch-on-open=false",
+            "--use-adls=false",
+        ]
+
+    def test_blocks_can_be_larger(self) -> None:
+        options = mount_options(volume(cache=BlockCache(block_kib=512)))
+        assert "--block-cache-block-size=0.5" in options
+
+    def test_the_nodes_identity_needs_no_secret(self) -> None:
+        record = created(volume())
+        source = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]["csi"]
+        assert source == {
+            "driver": "blob.csi.azure.com",
+            "volumeHandle": "mlbatchdata_olmo_workloads-olmo-data",
+            "readOnly": True,
+            "volumeAttributes": {
+                "protocol": "fuse2",
+                "storageAccount": "mlbatchdata",
+                "containerName": "olmo",
+                "AzureStorageAuthType": "msi",
+                "AzureStorageIdentityClientID": "11111111-2222-3333-4444-555555555555",
+            },
+        }
+        assert not record.of("Secret")
+
+    @pytest.mark.parametrize("token", [TOKEN, f"?{TOKEN}", f" {TOKEN}\n"])
+    def test_a_token_is_a_token_and_not_an_account_key(self, token: str) -> None:
+        record = created(volume(access=SasToken(token=pulumi.Output.secret(token))))
+        secret = record.one("Secret", "olmo-data-sas-token")
+        decoded = {key: base64.b64decode(value).decode() for key, value in secret.inputs["data"].items()}
+        assert decoded == {"azurestorageaccountname": "mlbatchdata", "azurestorageaccountsastoken": TOKEN}
+        volume_spec = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]
+        assert volume_spec["csi"]["nodeStageSecretRef"] == {"name": "olmo-data-sas-token", "namespace": "workloads"}
+        assert volume_spec["csi"]["volumeAttributes"]["AzureStorageAuthType"] == "sas"
+
+    def test_a_plain_token_becomes_secret_and_shows_nowhere_else(self) -> None:
+        record = created(volume(access=SasToken(token=TOKEN)))
+        secret = record.one("Secret", "olmo-data-sas-token")
+        assert "data" in secret.secrets
+        others = [item.inputs for item in record.resources if item is not secret]
+        assert not [text for text in strings(others) if "c2VjcmV0" in text]
+
+    def test_volume_and_claim_bind_each_other_and_nobody_else(self) -> None:
+        record = created(volume())
+        spec = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]
+        assert spec["claimRef"]["name"] == "olmo-data"
+        assert spec["claimRef"]["namespace"] == "workloads"
+        assert spec["persistentVolumeReclaimPolicy"] == "Retain"
+        bound = record.one("PersistentVolumeClaim", "olmo-data", "workloads")
+        assert bound.inputs["spec"] == {
+            "accessModes": ["ReadOnlyMany"],
+            "resources": {"requests": {"storage": "8Ti"}},
+            "volumeName": "workloads-olmo-data",
+            "storageClassName": "azureblob-fuse-premium",
+        }
+        assert record.one("PersistentVolume", "workloads-olmo-data").urn in record.closure(bound)
+
+    def test_writing_has_to_be_asked_for(self) -> None:
+        record = created(volume(read_only=False))
+        spec = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]
+        assert spec["accessModes"] == ["ReadWriteMany"]
+        assert spec["csi"]["readOnly"] is False
+
+    def test_one_container_can_be_a_volume_in_two_namespaces(self) -> None:
+        def program() -> None:
+            BlobVolume("a", volume(namespace="blue"))
+            BlobVolume("b", volume(namespace="red"))
+
+        found = build(program).of("PersistentVolume")
+        assert len({item.inputs["spec"]["csi"]["volumeHandle"] for item in found}) == 2
+        assert {item.object_name for item in found} == {"blue-olmo-data", "red-olmo-data"}

@@ -1,0 +1,158 @@
+"""The workflows are pinned, have no more rights than they use, and give a pull request's code no token that writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from review.markdown import MARKER
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+){1,2}$")
+READING = {"contents": "read"}
+RIGHTS = {
+    ("ci", None): READING,
+    ("review", "preview"): READING,
+    ("review", "comment"): {**READING, "pull-requests": "write"},
+    ("drift", "check"): {**READING, "id-token": "write"},
+    ("drift", "report"): {"issues": "write"},
+}
+"""What each job may do. A job that is not listed has what its workflow has."""
+
+
+def load(name: str) -> dict[str, Any]:
+    # YAML 1.1 reads the key `on` as true.
+    text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
+    return {"on" if key is True else key: value for key, value in yaml.safe_load(text).items()}
+
+
+def jobs(name: str) -> Mapping[str, dict[str, Any]]:
+    found: Mapping[str, dict[str, Any]] = load(name)["jobs"]
+    return found
+
+
+def steps() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for file in FILES:
+        for job, body in jobs(file.stem).items():
+            for step in body["steps"]:
+                yield file.stem, job, step
+
+
+def test_there_are_three() -> None:
+    assert [file.stem for file in FILES] == ["ci", "drift", "review"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_action_is_pinned_to_a_commit_with_its_version(file: Path) -> None:
+    uses = [line.strip().removeprefix("- ") for line in file.read_text().splitlines() if "uses:" in line]
+    assert all(PINNED.match(line) for line in uses), uses
+
+
+def test_one_action_has_one_commit_everywhere() -> None:
+    pins: dict[str, set[str]] = {}
+    for file in FILES:
+        for action, commit in re.findall(r"uses: ([\w./-]+)@(\S+ # \S+)", file.read_text()):
+            pins.setdefault(action, set()).add(commit)
+    assert all(len(found) == 1 for found in pins.values()), pins
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_code_of_a_pull_request_never_runs_with_the_rights_of_the_base(file: Path) -> None:
+    assert not {"pull_request_target", "workflow_run"} & set(load(file.stem)["on"])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_jobs_have_the_rights_that_they_use_and_no_others(file: Path) -> None:
+    workflow = load(file.stem)
+    assert workflow["permissions"] == RIGHTS.get((file.stem, None), {})
+    for name, job in jobs(file.stem).items():
+        assert job.get("permissions") == RIGHTS.get((file.stem, name)), name
+
+
+def test_a_job_that_can_write_runs_no_code_of_the_checkout() -> None:
+    for file in FILES:
+        for name, job in jobs(file.stem).items():
+            writes = {right for right, level in (job.get("permissions") or {}).items() if level == "write"}
+            if writes - {"id-token"}:
+                assert not any("checkout" in step.get("uses", "") for step in job["steps"]), name
+
+
+def test_checkouts_leave_no_token_behind() -> None:
+    checkouts = [step for _, _, step in steps() if "actions/checkout" in step.get("uses", "")]
+    assert len(checkouts) == 3
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_nothing_that_somebody_else_writes_becomes_part_of_a_script() -> None:
+    scripts = [(name, job, step["run"]) for name, job, step in steps() if "run" in step]
+    assert scripts
+    for name, job, script in scripts:
+        assert "${{" not in script, (name, job)
+
+
+def test_every_job_ends() -> None:
+    for file in FILES:
+        for name, job in jobs(file.stem).items():
+            assert 0 < job["timeout-minutes"] <= 90, (file.stem, name)
+            assert job["runs-on"] == "ubuntu-24.04"
+
+
+def test_continuous_integration_runs_what_the_readme_says() -> None:
+    assert [step["run"] for step in jobs("ci")["test"]["steps"] if "run" in step][-1] == ".ci/run"
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_go_that_is_installed_is_new_enough_for_every_tool() -> None:
+    def directive(file: Path) -> tuple[int, ...]:
+        found = re.search(r"^go ([\d.]+)$", file.read_text(), re.MULTILINE)
+        assert found
+        return tuple(int(part) for part in found[1].split("."))
+
+    newest = max((ROOT / "emulator" / "tools").glob("*/go.mod"), key=directive)
+    wanted = {step["with"]["go-version-file"] for _, _, step in steps() if "setup-go" in step.get("uses", "")}
+    assert wanted == {str(newest.relative_to(ROOT))}
+
+
+def test_the_review_is_compared_with_the_base_and_posted_once() -> None:
+    preview, comment = (jobs("review")[name] for name in ("preview", "comment"))
+    run = next(step for step in preview["steps"] if "make" in step.get("run", ""))
+    assert run["run"] == 'make --silent review BASE="$BASE" > "$RUNNER_TEMP/review.md"'
+    assert run["env"] == {"BASE": "origin/${{ github.base_ref }}"}
+    assert preview["steps"][0]["with"]["fetch-depth"] == 0
+    post = comment["steps"][-1]["run"]
+    assert f'startswith("{MARKER}")' in post
+    assert "--method PATCH" in post
+    assert "--method POST" in post
+
+
+def test_a_fork_gets_a_summary_and_no_comment() -> None:
+    assert "head.repo.full_name == github.repository" in jobs("review")["comment"]["if"]
+    assert any("GITHUB_STEP_SUMMARY" in step.get("run", "") for step in jobs("review")["preview"]["steps"])
+
+
+def test_drift_is_looked_at_every_night_without_changing_anything() -> None:
+    workflow = load("drift")
+    assert workflow["on"]["schedule"] == [{"cron": "23 2 * * *"}]
+    script = next(step["run"] for step in jobs("drift")["check"]["steps"] if step.get("id") == "compare")
+    assert "refresh --preview-only" in script
+    assert "--expect-no-changes" in script
+    assert not re.search(r"pulumi (up|destroy|import|state)\b", script)
+
+
+def test_drift_without_credentials_is_a_notice() -> None:
+    look = jobs("drift")["configured"]["steps"][0]
+    assert "::notice" in look["run"]
+    assert jobs("drift")["check"]["if"] == "${{ needs.configured.outputs.complete == 'true' }}"
+
+
+def test_the_passphrase_reaches_one_step_and_is_nowhere_a_plain_value() -> None:
+    holders = [step for _, _, step in steps() if "secrets.PULUMI_CONFIG_PASSPHRASE }}" in str(step.get("env"))]
+    assert [step["id"] for step in holders] == ["compare"]
+    for file in FILES:
+        assert not re.search(r"(password|client-secret|creds):", file.read_text())

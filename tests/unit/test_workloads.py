@@ -1,0 +1,582 @@
+"""The workloads' objects: what their pods ask for, how they are submitted, and the scripts that they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.workloads import aim, interface, jupyterlab, metaseq, nccl, olmo, tensorboard
+from components.workloads.fabric import NONE, SHARED, SRIOV, Fabric
+from components.workloads.interface import Exposure, LogVolume, Reach
+from components.workloads.jobs import Gang, NodePods, Submission
+from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs, Size, fewest_nodes, layout
+from components.workloads.namespace import WorkloadsNamespace
+from components.workloads.nccl import Nccl, NcclArgs
+from components.workloads.olmo import Olmo, OlmoArgs
+from tests.unit.harness import Record, build, strings
+
+TEAM = Submission(gang=Gang.MLBATCH, namespace="blue", user="alice", priority_class="high-priority")
+VOLCANO = Submission(gang=Gang.VOLCANO, namespace="workloads", queue="research")
+PLAIN = Submission(gang=Gang.NONE, namespace="workloads")
+GPU_MEMORY = 80 << 30
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+WHOLE_NODE = {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8", "nvidia.com/mlnxnics": "8"}
+
+
+def pods(nodes: int = 2, fabric: Fabric = SRIOV, **values: Any) -> NodePods:
+    common = {"image": "registry.example.org/nccltest:1", "gpus": 8, "cpu": "64", "memory": "1000Gi"}
+    return NodePods(
+        **{**common, "nodes": nodes, "fabric": fabric, "shared_memory": "8Gi", "deadline_seconds": 3600, **values}
+    )
+
+
+def record(component: Callable[[pulumi.ResourceOptions], Any]) -> Record:
+    def program() -> None:
+        component(pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")]))
+
+    return build(program)
+
+
+def of(documents: list[Document], kind: str) -> Document:
+    """Return the one object of a kind, also where an AppWrapper contains it."""
+    wrappers = [item for item in documents if item["kind"] == "AppWrapper"]
+    inner = [part["template"] for item in wrappers for part in item["spec"]["components"]]
+    found = [item for item in [*documents, *inner] if item["kind"] == kind]
+    assert len(found) == 1, [item["kind"] for item in documents]
+    document: Document = found[0]
+    return document
+
+
+def pod_of(documents: list[Document], kind: str = "Job") -> Document:
+    pod: Document = of(documents, kind)["spec"]["template"]["spec"]
+    return pod
+
+
+def environment(container: Document) -> dict[str, str]:
+    return {item["name"]: item["value"] for item in container["env"] if "value" in item}
+
+
+def mounts(pod: Document) -> dict[str, Document]:
+    """Return the volumes of a pod's first container by path."""
+    by_name = {item["name"]: item for item in pod["volumes"]}
+    return {item["mountPath"]: by_name[item["name"]] for item in pod["containers"][0]["volumeMounts"]}
+
+
+class TestSubmission:
+    def test_a_team_submits_one_app_wrapper_of_a_service_and_an_indexed_job(self) -> None:
+        documents = nccl.documents("nccl-allreduce", NcclArgs(submission=TEAM, pods=pods()))
+        wrapper = of(documents, "AppWrapper")
+        assert wrapper["apiVersion"] == "workload.codeflare.dev/v1beta2"
+        assert wrapper["metadata"] == {
+            "name": "nccl-allreduce",
+            "namespace": "blue",
+            "labels": {"kueue.x-k8s.io/queue-name": "default-queue", "app.kubernetes.io/name": "nccl-allreduce"},
+            "annotations": {
+                "workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m",
+                "mlbatch/submitted-for": "alice",
+            },
+        }
+        assert [part["template"]["kind"] for part in wrapper["spec"]["components"]] == ["Service", "Job"]
+        job = of(documents, "Job")
+        assert job["metadata"] == {"name": "nccl-allreduce", "labels": {"app.kubernetes.io/name": "nccl-allreduce"}}
+        assert {key: job["spec"][key] for key in job["spec"] if key != "template"} == {
+            "completionMode": "Indexed",
+            "completions": 2,
+            "parallelism": 2,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": 3600,
+        }
+        pod = pod_of(documents)
+        assert pod["priorityClassName"] == "high-priority"
+        assert pod["subdomain"] == "nccl-allreduce-service"
+        assert pod["restartPolicy"] == "Never"
+
+    def test_app_wrapper_may_create_all_that_is_in_it(self) -> None:
+        """Its ClusterRole in v1.1.2 has pods, services and jobs, and no ConfigMaps."""
+        for documents in (
+            nccl.documents("a", NcclArgs(submission=TEAM, pods=pods())),
+            metaseq.documents("b", MetaseqArgs(submission=TEAM, pods=pods(), size="1.3b")),
+            olmo.documents("c", OlmoArgs(submission=TEAM, pods=pods(), data="data")),
+            [jupyterlab.server("d", lab(TEAM))],
+        ):
+            wrapper = of(documents, "AppWrapper")
+            assert {part["template"]["kind"] for part in wrapper["spec"]["components"]} <= {
+                "Service",
+                "Job",
+                "Deployment",
+            }
+            assert all("namespace" not in part["template"]["metadata"] for part in wrapper["spec"]["components"])
+
+    def test_pods_in_a_queue_ask_for_nothing_that_no_queue_covers(self) -> None:
+        pod = pod_of(nccl.documents("nccl", NcclArgs(submission=TEAM, pods=pods())))
+        assert set(pod["containers"][0]["resources"]["requests"]) <= set(names.RESOURCES)
+
+    def test_pods_find_each_other_before_they_are_ready(self) -> None:
+        service = of(nccl.documents("nccl", NcclArgs(submission=TEAM, pods=pods())), "Service")
+        assert service["metadata"]["name"] == "nccl-service"
+        assert service["spec"] == {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {"batch.kubernetes.io/job-name": "nccl"},
+        }
+
+    def test_without_a_gang_the_job_is_its_own_and_nobody_waits_for_its_end(self) -> None:
+        documents = nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods()))
+        assert [item["kind"] for item in documents] == ["ConfigMap", "Service", "Job"]
+        assert {item["metadata"]["namespace"] for item in documents} == {"workloads"}
+        assert of(documents, "Job")["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+        assert "kueue.x-k8s.io/queue-name" not in set(strings(documents))
+
+    def test_volcano_starts_a_launcher_and_all_workers_or_none(self) -> None:
+        job = of(nccl.documents("nccl-allreduce", NcclArgs(submission=VOLCANO, pods=pods(4))), "Job")
+        assert job["apiVersion"] == "batch.volcano.sh/v1alpha1"
+        assert job["metadata"]["namespace"] == "workloads"
+        spec = job["spec"]
+        assert {key: spec[key] for key in ("minAvailable", "schedulerName", "queue", "plugins")} == {
+            "minAvailable": 5,
+            "schedulerName": "volcano",
+            "queue": "research",
+            "plugins": {"ssh": [], "svc": []},
+        }
+        assert spec["policies"] == [
+            {"event": "PodEvicted", "action": "RestartJob"},
+            {"event": "PodFailed", "action": "TerminateJob"},
+        ]
+        launcher, worker = spec["tasks"]
+        assert (launcher["name"], launcher["replicas"]) == ("mpimaster", 1)
+        assert launcher["policies"] == [{"event": "TaskCompleted", "action": "CompleteJob"}]
+        assert (worker["name"], worker["replicas"]) == ("mpiworker", 4)
+        assert launcher["template"]["spec"]["serviceAccountName"] == "mpi-worker-view"
+        assert "serviceAccountName" not in worker["template"]["spec"]
+        assert worker["template"]["spec"]["automountServiceAccountToken"] is False
+        share = {"cpu": "1", "memory": "8Gi"}
+        assert launcher["template"]["spec"]["containers"][0]["resources"] == {"requests": share, "limits": share}
+        assert worker["template"]["spec"]["containers"][0]["resources"] == {
+            "requests": WHOLE_NODE,
+            "limits": WHOLE_NODE,
+        }
+        for task in (launcher, worker):
+            assert task["template"]["spec"]["activeDeadlineSeconds"] == 3600
+            assert task["template"]["spec"]["containers"][0]["ports"] == [
+                {"name": "mpijob-port", "containerPort": 22, "protocol": "TCP"}
+            ]
+
+    @pytest.mark.parametrize("submission", [TEAM, PLAIN, VOLCANO], ids=str)
+    def test_a_changed_job_is_submitted_anew_after_its_files_exist(self, submission: Submission) -> None:
+        args = MetaseqArgs(submission=submission, pods=pods(), size="1.3b")
+        built = record(lambda opts: Metaseq("metaseq", args, opts))
+        runs = built.of("AppWrapper" if submission is TEAM else "Job")[0]
+        files = built.one("ConfigMap", "metaseq-files")
+        assert set(runs.replace_on_changes) == {"metadata", "spec"}
+        assert runs.delete_before_replace
+        assert files.urn in runs.dependencies
+        assert files.replace_on_changes == ()
+
+    def test_a_changed_file_changes_the_pods(self) -> None:
+        def annotation(size: str) -> str:
+            documents = metaseq.documents("m", MetaseqArgs(submission=TEAM, pods=pods(), size=size))
+            return str(of(documents, "Job")["spec"]["template"]["metadata"]["annotations"]["mlbatch/config-sha256"])
+
+        assert annotation("1.3b") != annotation("6.7b")
+
+
+class TestPods:
+    def test_a_pod_takes_a_whole_node_and_may_run_there(self) -> None:
+        pod = pod_of(nccl.documents("nccl", NcclArgs(submission=TEAM, pods=pods())))
+        container = pod["containers"][0]
+        assert container["image"] == "registry.example.org/nccltest:1"
+        assert container["resources"] == {"requests": WHOLE_NODE, "limits": WHOLE_NODE}
+        assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+        assert pod["tolerations"] == [TOLERATION]
+        assert pod["automountServiceAccountToken"] is False
+        assert mounts(pod)["/dev/shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
+
+    def test_the_shared_plugin_gives_one_device_and_no_fabric_none(self) -> None:
+        def requests(fabric: Fabric) -> Any:
+            pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=fabric))))
+            return pod["containers"][0]["resources"]["limits"]
+
+        assert requests(SHARED) == {
+            "cpu": "64",
+            "memory": "1000Gi",
+            "nvidia.com/gpu": "8",
+            "rdma/rdma_shared_device_a": "1",
+        }
+        assert requests(NONE) == {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8"}
+
+
+class TestNccl:
+    def test_the_variables_of_ndv5(self) -> None:
+        pod = pod_of(nccl.documents("nccl", NcclArgs(submission=TEAM, pods=pods())))
+        assert environment(pod["containers"][0]) == {
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "NCCL_DEBUG": "WARN",
+            "NCCL_IB_PCI_RELAXED_ORDERING": "1",
+            "NCCL_MIN_NCHANNELS": "32",
+            "NCCL_NET_GDR_LEVEL": "5",
+            "NCCL_SOCKET_IFNAME": "eth0",
+            "NCCL_TOPO_FILE": "/workspace/ndv5-topo.xml",
+            "UCX_IB_PCI_RELAXED_ORDERING": "on",
+            "UCX_MEM_EVENTS": "n",
+            "UCX_NET_DEVICES": "mlx5_0:1",
+            "UCX_TLS": "rc",
+        }
+
+    def test_sharp_only_when_asked_for(self) -> None:
+        args = NcclArgs(submission=TEAM, pods=pods(), sharp=True)
+        assert {
+            "NCCL_COLLNET_ENABLE": "1",
+            "NCCL_ALGO": "CollnetChain,NVLS",
+            "SHARP_COLL_ENABLE_SAT": "1",
+            "SHARP_SMX_UCX_INTERFACE": "mlx5_0:1",
+        }.items() <= environment(pod_of(nccl.documents("nccl", args))["containers"][0]).items()
+        plain = environment(pod_of(nccl.documents("nccl", NcclArgs(submission=TEAM, pods=pods())))["containers"][0])
+        assert not {name for name in plain if name.startswith(("NCCL_ALGO", "NCCL_COLLNET", "SHARP"))}
+
+    def test_without_infiniband_nothing_speaks_of_it(self) -> None:
+        pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=NONE))))
+        assert set(environment(pod["containers"][0])) == {"CUDA_DEVICE_ORDER", "NCCL_SOCKET_IFNAME", "NCCL_DEBUG"}
+
+    def test_a_rank_for_each_gpu_sends_from_1k_to_16g(self) -> None:
+        command = nccl.test_command(NcclArgs(submission=TEAM, pods=pods(4)))
+        assert command[:6] == ["mpirun", "--allow-run-as-root", "-np", "32", "--map-by", "ppr:8:node"]
+        assert command[-11:] == [
+            "/workspace/nccl-tests/build/all_reduce_perf",
+            *("-b", "1K", "-e", "16G", "-f", "2", "-g", "1", "-c", "1"),
+        ]
+        exported = {command[index + 1] for index, word in enumerate(command) if word == "-x"}
+        assert {"LD_LIBRARY_PATH", "NCCL_TOPO_FILE", "UCX_TLS", "NCCL_DEBUG"} <= exported
+
+    def test_it_is_registered_as_one_component(self) -> None:
+        built = record(lambda opts: Nccl("nccl", NcclArgs(submission=TEAM, pods=pods()), opts))
+        assert sorted(item.kind for item in built.objects()) == ["AppWrapper", "ConfigMap"]
+        data = built.one("ConfigMap", "nccl-files").inputs["data"]
+        assert set(data) == {"mpi_index.py", "mpi.json"}
+        assert json.loads(data["mpi.json"])["hosts"] == ["nccl-0.nccl-service", "nccl-1.nccl-service"]
+
+
+class TestMetaseq:
+    def test_the_table_is_upstreams(self) -> None:
+        assert {
+            name: (size.layers, size.embedding, size.heads, size.batch, size.learning_rate, size.model_parallel)
+            for name, size in SIZES.items()
+        } == {
+            "125m": (12, 768, 12, 524288, 0.0006, 2),
+            "350m": (24, 1024, 16, 524288, 0.0003, 2),
+            "760m": (24, 1536, 16, 524288, 0.00025, 2),
+            "1.3b": (24, 2048, 32, 1048576, 0.0002, 2),
+            "2.7b": (32, 2560, 32, 1048576, 0.00016, 4),
+            "6.7b": (32, 4096, 32, 2097152, 0.00012, 2),
+            "13b": (40, 5120, 40, 4194304, 0.0001, 2),
+            "30b": (48, 7168, 56, 4194304, 0.0001, 2),
+            "66b": (64, 9216, 72, 2097152, 0.00008, 8),
+            "175b": (96, 12288, 96, 2097152, 0.00003, 8),
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "billions"),
+        [("125m", 0.125), ("1.3b", 1.3), ("2.7b", 2.7), ("6.7b", 6.7), ("13b", 13), ("30b", 30), ("175b", 175)],
+    )
+    def test_a_model_has_about_as_many_weights_as_its_name_says(self, name: str, billions: float) -> None:
+        assert SIZES[name].parameters / 1e9 == pytest.approx(billions, rel=0.05)
+
+    @pytest.mark.parametrize("name", SIZES)
+    def test_the_learning_rate_ends_at_a_tenth(self, name: str) -> None:
+        size = SIZES[name]
+        assert size.end_learning_rate == pytest.approx(size.learning_rate / 10)
+        options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(8), size=name))
+        given = dict(option.split(" ", 1) for option in options if " " in option)
+        assert float(given["--lr"]) == size.learning_rate
+        assert float(given["--end-learning-rate"]) == pytest.approx(size.learning_rate / 10)
+        assert float(given["--end-learning-rate"]) > 0
+
+    @pytest.mark.parametrize(
+        ("name", "gpus", "micro_batch", "accumulated"),
+        [("1.3b", 8, 8, 16), ("1.3b", 512, 2, 1), ("125m", 8, 8, 8), ("13b", 16, 8, 32), ("175b", 64, 8, 16)],
+    )
+    def test_the_batch_of_the_table_is_what_one_update_takes(
+        self, name: str, gpus: int, micro_batch: int, accumulated: int
+    ) -> None:
+        plan = layout(SIZES[name], gpus)
+        assert (plan.micro_batch, plan.accumulated) == (micro_batch, accumulated)
+        assert plan.batch == SIZES[name].batch
+
+    def test_where_it_does_not_divide_the_batch_is_as_near_as_can_be(self) -> None:
+        plan = layout(SIZES["1.3b"], 24)
+        assert plan.batch == 12 * 8 * plan.accumulated * 2048
+        assert abs(plan.batch - SIZES["1.3b"].batch) <= 12 * 8 * 2048 / 2
+
+    def test_gpus_that_cannot_be_parted_or_are_too_many_are_refused(self) -> None:
+        odd = Size(layers=1, embedding=64, heads=1, batch=4096, learning_rate=0.1, model_parallel=8)
+        with pytest.raises(ValueError, match="12 GPUs cannot be parted into groups of 8"):
+            layout(odd, 12)
+        with pytest.raises(ValueError, match="3 groups of GPUs are more than the 2 sequences"):
+            layout(odd, 24)
+
+    @pytest.mark.parametrize(
+        ("name", "nodes"), [("125m", 1), ("1.3b", 1), ("13b", 1), ("30b", 1), ("66b", 2), ("175b", 4)]
+    )
+    def test_a_model_needs_as_many_nodes_as_hold_its_weights_gradients_and_moments(self, name: str, nodes: int) -> None:
+        assert fewest_nodes(SIZES[name], gpus=8, gpu_bytes=GPU_MEMORY) == nodes
+        held = nodes * 8 * GPU_MEMORY * 0.8
+        assert SIZES[name].parameters * 12 <= held
+
+    def test_the_options_of_1_3b_on_one_node(self) -> None:
+        options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b"))
+        assert {
+            "--decoder-layers 24",
+            "--decoder-embed-dim 2048",
+            "--decoder-ffn-embed-dim 8192",
+            "--decoder-attention-heads 32",
+            "--model-parallel-size 2",
+            "--sequence-parallel",
+            "--lr 0.0002",
+            "--end-learning-rate 2e-05",
+            "--batch-size 8",
+            "--update-freq 16",
+            "--max-update 61036",
+            "--dict-size 51196",
+            "--tokens-per-sample 2048",
+            "--adam-betas '(0.9, 0.95)'",
+        } <= set(options)
+        assert not [option for option in options if "aim" in option or "tensorboard" in option]
+
+    def test_logs_go_to_the_volume_where_their_viewers_look(self) -> None:
+        args = MetaseqArgs(
+            submission=TEAM, pods=pods(1), size="125m", logs="training-logs", use_aim=True, use_tensorboard=True
+        )
+        assert {"--aim-repo /workspace/aim_logs", "--tensorboard-logdir /workspace/tensorboard_logs/run"} <= set(
+            metaseq.train_options(args)
+        )
+        pod = pod_of(metaseq.documents("metaseq", args))
+        found = {item["mountPath"]: item.get("subPath") for item in pod["containers"][0]["volumeMounts"]}
+        assert found["/workspace/aim_logs"] == "aim_logs"
+        assert found["/workspace/tensorboard_logs"] == "tensorboard_logs"
+        claims = [item for item in pod["volumes"] if "persistentVolumeClaim" in item]
+        assert claims == [{"name": "logs", "persistentVolumeClaim": {"claimName": "training-logs"}}]
+
+    def run(self, tmp_path: Path, args: MetaseqArgs, mode: str, **variables: str) -> tuple[int, list[str]]:
+        """Execute the training script with a python3 that notes its arguments; return its exit code and the notes."""
+        (tmp_path / "python3").write_text(
+            f'#!/bin/bash\necho "$@" >> {tmp_path}/calls\n[[ "$*" != *"--distributed-rank ${{FAIL:-none}} "* ]]\n'
+        )
+        (tmp_path / "python3").chmod(0o755)
+        (tmp_path / "hosts").write_text("metaseq-mpiworker-0.metaseq\nmetaseq-mpiworker-1.metaseq\n")
+        text = metaseq.train_script(args).replace("/etc/volcano/mpiworker.host", str(tmp_path / "hosts"))
+        (tmp_path / "train.sh").write_text(text)
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        ran = subprocess.run(
+            ["/bin/bash", str(tmp_path / "train.sh"), mode], env={"PATH": path, **variables}, timeout=20
+        )
+        return ran.returncode, (tmp_path / "calls").read_text().splitlines()
+
+    def test_a_pod_starts_one_process_for_each_gpu(self, tmp_path: Path) -> None:
+        args = MetaseqArgs(submission=TEAM, pods=pods(2), size="1.3b")
+        code, calls = self.run(tmp_path, args, "pod", JOB_COMPLETION_INDEX="1", HEADNODE="m-0.m-service")
+        assert code == 0
+        words = [call.split() for call in calls]
+        assert {call[call.index("--distributed-rank") + 1] for call in words} == {str(rank) for rank in range(8, 16)}
+        assert {call[call.index("--device-id") + 1] for call in words} == {str(gpu) for gpu in range(8)}
+        assert {call[call.index("--distributed-world-size") + 1] for call in words} == {"16"}
+        assert {call[call.index("--distributed-init-method") + 1] for call in words} == {
+            "barrierlesstcpr://m-0.m-service:29400"
+        }
+        assert all("--adam-betas (0.9, 0.95) --adam-eps" in call for call in calls)
+
+    def test_one_failed_process_fails_the_pod(self, tmp_path: Path) -> None:
+        args = MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b")
+        code, _ = self.run(tmp_path, args, "pod", JOB_COMPLETION_INDEX="0", HEADNODE="m", FAIL="3")
+        assert code == 1
+
+    def test_under_mpi_each_process_is_one_rank_and_meets_the_others_at_the_first_worker(self, tmp_path: Path) -> None:
+        args = MetaseqArgs(submission=VOLCANO, pods=pods(2), size="1.3b")
+        variables = {"OMPI_COMM_WORLD_RANK": "11", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}
+        code, (call,) = self.run(tmp_path, args, "mpi", **variables)
+        assert code == 0
+        assert "--distributed-rank 11 --device-id 3" in call
+        assert "barrierlesstcpr://metaseq-mpiworker-0.metaseq:29400" in call
+
+
+class TestOlmo:
+    def args(self, **values: Any) -> OlmoArgs:
+        return OlmoArgs(**{"submission": TEAM, "pods": pods(4, shared_memory="128Gi"), "data": "olmo-data", **values})
+
+    def test_data_is_read_only_and_scratch_is_the_nodes_own(self) -> None:
+        pod = pod_of(olmo.documents("olmo", self.args()))
+        found = mounts(pod)
+        assert found["/inputdata"]["persistentVolumeClaim"] == {"claimName": "olmo-data", "readOnly": True}
+        assert found["/scratch"]["hostPath"] == {"path": "/pv-disks/scratch", "type": "Directory"}
+        assert found["/dev/shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "128Gi"}
+        assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}, "else it would write to the system disk"
+        reading = [item for item in pod["containers"][0]["volumeMounts"] if item["mountPath"] == "/inputdata"]
+        assert reading[0]["readOnly"] is True
+        assert environment(pod["containers"][0])["SCRATCH_DIR"] == "/scratch/olmo"
+        assert environment(pod["containers"][0])["NCCL_TOPO_FILE"] == "/etc/ndv5-topo.xml"
+        assert pod["containers"][0]["ports"] == [
+            {"name": "aim", "containerPort": 43800, "protocol": "TCP"},
+            {"name": "rendezvous", "containerPort": 29500, "protocol": "TCP"},
+        ]
+
+    def test_the_training_that_is_asked_for_is_run_and_the_job_ends_with_it(self, tmp_path: Path) -> None:
+        for name, text in {
+            "getent": "#!/bin/sh\n",
+            "torchrun": f'#!/bin/sh\necho "$@" > {tmp_path}/call\nexit 5\n',
+            "sleep": "#!/bin/sh\necho slept >> /dev/stderr\n",
+        }.items():
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
+        script = olmo.train_script("olmo", self.args(training="configs/official-0724/OLMo-7B.yaml", stop_at=1000))
+        env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SCRATCH_DIR": str(tmp_path / "scratch")}
+        (tmp_path / "scratch" / "checkpoints" / "old").mkdir(parents=True)
+        ran = subprocess.run(["/bin/bash", "-c", script], env=env, capture_output=True, text=True, timeout=20)
+        assert ran.returncode == 5, "the training's own exit code"
+        assert ran.stderr == "", "nothing holds the GPUs after the training"
+        assert (tmp_path / "call").read_text().split() == [
+            *("--nproc-per-node", "8", "--nnodes", "4", "--rdzv-backend", "c10d", "--rdzv-id", "olmo"),
+            *("--rdzv-endpoint", "olmo-0.olmo-service:29500"),
+            *("scripts/train.py", "configs/official-0724/OLMo-7B.yaml", "--stop_at=1000"),
+        ]
+        assert list((tmp_path / "scratch" / "checkpoints").iterdir()) == []
+
+    def test_it_is_one_app_wrapper(self) -> None:
+        built = record(lambda opts: Olmo("olmo", self.args(), opts))
+        assert [item.kind for item in built.objects()] == ["AppWrapper"]
+
+
+def lab(submission: Submission = PLAIN, **values: Any) -> jupyterlab.JupyterLabArgs:
+    one = pods(1, shared_memory="128Gi")
+    common = {"token": "correct-horse", "storage_class": "azurefile-csi-premium", "storage": "1Ti"}
+    return jupyterlab.JupyterLabArgs(**{"submission": submission, "pods": one, **common, **values})
+
+
+class TestJupyterLab:
+    def built(self, args: jupyterlab.JupyterLabArgs) -> Record:
+        return record(lambda opts: jupyterlab.JupyterLab("jupyterlab", args, opts))
+
+    def test_the_token_is_a_secret_and_stands_nowhere_else(self) -> None:
+        built = self.built(lab(token=pulumi.Output.secret("correct-horse")))
+        secret = built.one("Secret", "jupyterlab-token")
+        assert "stringData" in secret.secrets
+        others = [item.inputs for item in built.objects() if item.urn != secret.urn]
+        assert not [text for text in strings(others) if "correct-horse" in text]
+        container = pod_of([jupyterlab.server("jupyterlab", lab())], "Deployment")["containers"][0]
+        assert not [word for word in container["command"] if "token" in word.lower()]
+        assert {
+            "name": "JUPYTER_TOKEN",
+            "valueFrom": {"secretKeyRef": {"name": "jupyterlab-token", "key": "token"}},
+        } in container["env"]
+
+    def test_it_is_no_root_and_on_no_public_address(self) -> None:
+        deployment = jupyterlab.server("jupyterlab", lab())
+        pod = pod_of([deployment], "Deployment")
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == 1000
+        assert pod["containers"][0]["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]},
+        }
+        service = self.built(lab()).one("Service", "jupyterlab").inputs["spec"]
+        assert service == {
+            "type": "ClusterIP",
+            "selector": {"app.kubernetes.io/name": "jupyterlab"},
+            "ports": [{"name": "http", "port": 80, "targetPort": 8888, "protocol": "TCP"}],
+        }
+
+    def test_a_load_balancer_takes_connections_from_given_addresses_only(self) -> None:
+        inside = Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",))
+        service = self.built(lab(reach=inside)).one("Service", "jupyterlab").inputs
+        assert service["spec"]["type"] == "LoadBalancer"
+        assert service["spec"]["loadBalancerSourceRanges"] == ["10.0.0.0/8"]
+        assert service["metadata"]["annotations"]["service.beta.kubernetes.io/azure-load-balancer-internal"] == "true"
+        public = Reach(exposure=Exposure.PUBLIC, ranges=("203.0.113.0/24",))
+        service = self.built(lab(reach=public)).one("Service", "jupyterlab").inputs
+        assert "service.beta.kubernetes.io/azure-load-balancer-internal" not in service["metadata"]["annotations"]
+        with pytest.raises(ValueError, match="address ranges"):
+            Reach(exposure=Exposure.PUBLIC)
+
+    def test_a_new_one_does_not_wait_for_a_second_node(self) -> None:
+        assert jupyterlab.server("jupyterlab", lab())["spec"]["strategy"] == {"type": "Recreate"}
+
+    def test_its_files_outlive_the_pod_and_its_scratch_is_ready(self) -> None:
+        claim = self.built(lab()).one("PersistentVolumeClaim", "jupyterlab-home").inputs["spec"]
+        assert claim == {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "azurefile-csi-premium",
+            "resources": {"requests": {"storage": "1Ti"}},
+        }
+        pod = pod_of([jupyterlab.server("jupyterlab", lab())], "Deployment")
+        assert mounts(pod)["/mnt/azure"]["persistentVolumeClaim"] == {"claimName": "jupyterlab-home"}
+        assert mounts(pod)["/dev/shm"]["emptyDir"]["sizeLimit"] == "128Gi"
+        assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}
+        without = pod_of([jupyterlab.server("jupyterlab", lab(scratch=False))], "Deployment")
+        assert "nodeSelector" not in without
+        assert "/scratch" not in mounts(without)
+
+    def test_a_team_has_its_queue_admit_it(self) -> None:
+        built = self.built(lab(TEAM))
+        wrapper = built.one("AppWrapper", "jupyterlab", "blue")
+        assert wrapper.inputs["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default-queue"
+        (part,) = wrapper.inputs["spec"]["components"]
+        assert part["template"]["kind"] == "Deployment"
+        assert set(wrapper.replace_on_changes) == {"metadata", "spec"}
+        assert {item.inputs["metadata"]["namespace"] for item in built.objects()} == {"blue"}
+
+
+class TestViewers:
+    def test_aim_serves_the_trainings_repository(self) -> None:
+        args = aim.AimArgs(namespace="blue", logs="training-logs", image="registry.example.org/metaseq:1")
+        documents = aim.documents("aim", args)
+        pod = pod_of(documents, "Deployment")
+        assert mounts(pod)["/workspace"]["persistentVolumeClaim"] == {"claimName": "training-logs"}
+        assert "aim up --repo /workspace/aim_logs --host 0.0.0.0 --port 43800" in pod["containers"][0]["command"][2]
+        assert of(documents, "Service")["spec"]["ports"][0]["targetPort"] == 43800
+
+    def test_tensorboard_serves_the_folder_of_all_runs(self) -> None:
+        args = tensorboard.TensorBoardArgs(namespace="blue", logs="training-logs", image="registry.example.org/m:1")
+        documents = tensorboard.documents("tensorboard", args)
+        container = pod_of(documents, "Deployment")["containers"][0]
+        assert container["command"] == [
+            *("tensorboard", "serve", "--logdir=/workspace/tensorboard_logs", "--bind_all", "--port=6018"),
+        ]
+        assert container["volumeMounts"] == [{"name": "logs", "mountPath": "/workspace", "readOnly": True}]
+        assert of(documents, "Service")["spec"]["ports"][0]["targetPort"] == 6018
+
+    def test_both_are_ordinary_users_behind_port_forwards(self) -> None:
+        for built in (
+            record(lambda opts: aim.Aim("aim", aim.AimArgs(namespace="blue", logs="l", image="m:1"), opts)),
+            record(
+                lambda opts: tensorboard.TensorBoard(
+                    "tensorboard", tensorboard.TensorBoardArgs(namespace="blue", logs="l", image="m:1"), opts
+                )
+            ),
+        ):
+            pod = built.of("Deployment")[0].inputs["spec"]["template"]["spec"]
+            assert pod["securityContext"]["runAsNonRoot"] is True
+            assert pod["automountServiceAccountToken"] is False
+            assert pod["containers"][0]["resources"]["limits"] == {"cpu": "2", "memory": "4Gi"}
+            assert built.of("Service")[0].inputs["spec"]["type"] == "ClusterIP"
+        assert interface.port_forward("aim", "blue", 43800) == "kubectl -n blue port-forward service/aim 43800:43800"
+
+    def test_logs_are_on_a_volume_that_many_pods_mount(self) -> None:
+        built = record(
+            lambda opts: LogVolume(
+                "training-logs", namespace="blue", storage_class="azurefile-csi-premium", size="100Gi", opts=opts
+            )
+        )
+        claim = built.one("PersistentVolumeClaim", "training-logs", "blue").inputs
+        assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+
+
+def test_the_namespace_of_jobs_without_a_team_is_none_of_kueues() -> None:
+    built = record(lambda opts: WorkloadsNamespace("workloads", opts=opts))
+    assert built.one("Namespace", "workloads").inputs["metadata"] == {"name": "workloads"}
