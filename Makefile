@@ -28,10 +28,10 @@ refresh: $(ENVIRONMENT) ## compare the stack's state with the cluster
 destroy: $(ENVIRONMENT) ## remove what the stack manages
 	@$(EMULATOR) destroy $(OPTIONS)
 
-down: $(ENVIRONMENT) ## stop the local cluster (its data stays; `make clean` forgets it)
+down: $(ENVIRONMENT) ## stop the local clusters (their data stays; `make clean` forgets it)
 	@$(EMULATOR) down
 
-clean: $(ENVIRONMENT) ## stop the local cluster and forget its data and the local stacks
+clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the local stacks
 	@$(EMULATOR) down --purge
 
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds
@@ -46,7 +46,7 @@ azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: mak
 env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$(make -s env)"
 	@$(EMULATOR) env $(OPTIONS)
 
-mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests
+mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests and charts
 	@$(EMULATOR) mirror
 
 build: $(ENVIRONMENT) ## build every tool of the local environment, without starting anything
@@ -67,7 +67,7 @@ unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 local: $(ENVIRONMENT) build ## run the tests against a local cluster of their own
 	$(VENV)/bin/python -m pytest tests/local
 
-bench: $(ENVIRONMENT) build ## print ratios of the engine against kubectl at 10, 100 and 300 teams
+bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the start of the AKS stack, teams against kubectl
 	$(VENV)/bin/python -m tests.bench
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)

@@ -2,9 +2,11 @@
 
 python -m emulator up --stack dev       start what is missing, run `pulumi up`, report
 python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
-python -m emulator status               what runs, and what the platform holds
+python -m emulator status --stack dev   what runs, and what the platform holds
 python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
-python -m emulator down [--purge]       stop the local cluster; with --purge forget its data
+python -m emulator down [--purge]       stop the local clusters; with --purge forget their data
+
+Each stack has a local environment of its own: cluster, state, logs.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from emulator import cluster, mirror
+from emulator import azure, cluster, mirror
 from emulator.cluster import ClusterError
 from emulator.engine import (
     KUBERNETES,
@@ -35,16 +37,28 @@ from emulator.progress import Progress
 from emulator.report import await_settled, cluster_report, platform_report
 from emulator.toolchain import Toolchain, ToolchainError
 
-SETTING_UP = ("render the mirror of upstream manifests", "start the local cluster", "prepare the stack", "pulumi up")
+SETTING_UP = (
+    "fill the mirror of upstream manifests and charts",
+    "start the local cluster",
+    "prepare the stack",
+    "pulumi up",
+)
+
+DEFAULT_STACK = "dev"
 
 QUIET = ("--suppress-permalink=true", "--suppress-progress")
 
 NEXT = """Next
-  make status                          this report again
-  make preview                         what `pulumi up` would change (nothing, now)
-  eval "$(make -s env)"                then plain pulumi and kubectl talk to this environment
+  make status{option}
+      this report again
+  make preview{option}
+      what `pulumi up` would change (nothing, now)
+  eval "$(make -s env{option})"
+      then plain pulumi and kubectl talk to this environment
   kubectl --as alice -n blue get appwrappers
-  make destroy && make down            remove the platform, stop the local cluster"""
+      what a member of a team sees
+  make destroy{option} && make down
+      remove the platform, stop the local cluster"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     paths = Paths.of()
     try:
-        return int(options.command(paths, options))
+        return int(options.command(paths.of_stack(options.stack) if "stack" in options else paths, options))
     except (ClusterError, EngineError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -65,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m emulator", description=__doc__.split("\n")[0] if __doc__ else None)
     commands = parser.add_subparsers(required=True, metavar="command")
     stacked = argparse.ArgumentParser(add_help=False)
-    stacked.add_argument("--stack", default="dev")
+    stacked.add_argument("--stack", default=DEFAULT_STACK)
     stacked.add_argument("--kubeconfig", type=Path, help="use this cluster instead of a local one")
     stacked.add_argument("pulumi", nargs="*", help="further arguments for pulumi, after --")
     for name, command, text in (
@@ -77,12 +91,13 @@ def _parser() -> argparse.ArgumentParser:
         ("env", _env, "print shell exports"),
     ):
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
-    commands.add_parser("mirror", help="fill the mirror of upstream manifests").set_defaults(
-        command=_build, cluster=False
-    )
-    commands.add_parser("build", help="build every tool, fill the mirror").set_defaults(command=_build, cluster=True)
-    down = commands.add_parser("down", help="stop the local cluster")
-    down.add_argument("--purge", action="store_true", help="also forget its data and the stacks' local state")
+    for name, with_cluster, text in (
+        ("mirror", False, "fill the mirror of upstream manifests and charts"),
+        ("build", True, "build every tool, fill the mirror"),
+    ):
+        commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=_build, cluster=with_cluster)
+    down = commands.add_parser("down", help="stop the local clusters")
+    down.add_argument("--purge", action="store_true", help="also forget their data and the stacks' local state")
     down.set_defaults(command=_down)
     return parser
 
@@ -109,7 +124,7 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
                     "Put it right and run `make up` again: what is done stays done."
                 )
     await_settled(brought or paths.kubeconfig)
-    print(f"\n{platform_report(brought or paths.kubeconfig)}\n\n{NEXT}")
+    print(f"\n{_platform(paths, brought)}\n\n{_next(options.stack)}")
     return 0
 
 
@@ -141,10 +156,20 @@ def _status(paths: Paths, options: argparse.Namespace) -> int:
             print("\n`make up` starts it.")
             return 1
     try:
-        print(f"\n{platform_report(brought or paths.kubeconfig)}")
+        print(f"\n{_platform(paths, brought)}")
     except (ApiException, HTTPError) as error:
         raise EngineError(f"the cluster of {brought or paths.kubeconfig} does not answer: {error}") from error
     return 0
+
+
+def _platform(paths: Paths, brought: Path | None) -> str:
+    """Describe what the emulated Azure holds, where the local cluster is used, and the platform."""
+    subscription = azure.report(paths) if brought is None else ""
+    return "\n\n".join(part for part in (subscription, platform_report(brought or paths.kubeconfig)) if part)
+
+
+def _next(stack: str) -> str:
+    return NEXT.format(option="" if stack == DEFAULT_STACK else f" STACK={stack}")
 
 
 def _env(paths: Paths, options: argparse.Namespace) -> int:
@@ -162,17 +187,22 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _down(paths: Paths, options: argparse.Namespace) -> int:
-    cluster.stop(paths)
-    if options.purge:
-        cluster.reset(paths)
-        for folder in (paths.pulumi_state, paths.pulumi_home, paths.state / "config", paths.logs):
-            shutil.rmtree(folder, ignore_errors=True)
+    for environment in paths.environments():
+        cluster.stop(environment)
+        if options.purge:
+            cluster.reset(environment)
+            for folder in (environment.pulumi_state, environment.pulumi_home, environment.state / "config"):
+                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(environment.logs, ignore_errors=True)
     return 0
 
 
 def _require_cluster(paths: Paths, options: argparse.Namespace) -> None:
     if _brought_kubeconfig(paths, options) is None and not cluster.status(paths).ready:
-        raise EngineError("the local cluster does not run, or is not ready; `make up` starts it")
+        raise EngineError(
+            f"the local cluster of stack {options.stack} does not run, or is not ready; "
+            f"`make up STACK={options.stack}` starts it"
+        )
 
 
 @contextmanager

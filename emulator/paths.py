@@ -1,9 +1,9 @@
-"""Where the local environment keeps things: one state folder for each checkout, one cache of built tools for all."""
+"""Where local environments keep things: a state folder for each stack, one cache of built tools for all checkouts."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 STATE_VARIABLE = "MLBATCH_STATE"
@@ -15,7 +15,7 @@ class Paths:
     """The folders of one local environment.
 
     root:  the checkout (holds Pulumi.yaml).
-    state: everything this checkout's environment writes; removing it resets the environment.
+    state: everything that the environment writes; removing it resets the environment.
     cache: built tools, keyed by the content of their module files, shared by all checkouts of a user.
     """
 
@@ -35,6 +35,14 @@ class Paths:
         user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         cache = cache or Path(os.environ.get(CACHE_VARIABLE) or user_cache / "mlbatch")
         return cls(root=root, state=state.resolve(), cache=cache.resolve())
+
+    def of_stack(self, stack: str) -> Paths:
+        """Return the folders of a stack's own environment, beneath this state folder."""
+        return replace(self, state=self.state / stack)
+
+    def environments(self) -> list[Paths]:
+        """Return the folders of each stack that has an environment beneath this state folder."""
+        return [replace(self, state=run.parent) for run in sorted(self.state.glob("*/run"))]
 
     @property
     def bin(self) -> Path:

@@ -1,4 +1,4 @@
-"""The reports of `make up` and `make status`: the local cluster, nodes, queues, teams and workloads."""
+"""The reports of `make up` and `make status`: the local cluster, nodes, charts, queues, teams and workloads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 import kubernetes
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
+from emulator.charts.releases import SELECTOR
+from emulator.charts.report import report as charts_report
 from emulator.cluster import ClusterStatus
 
 GPU = "nvidia.com/gpu"
@@ -34,9 +36,12 @@ def platform_report(kubeconfig: Path) -> str:
     Raises the Kubernetes client's exceptions when the cluster does not answer.
     """
     client = kubernetes.dynamic.DynamicClient(kubernetes.config.new_client_from_config(str(kubeconfig)))
+    releases = _list(client, "v1", "Secret", label_selector=SELECTOR)
+    charts = [charts_report(releases, _list(client, "v1", "Pod"))] if releases else []
     return "\n\n".join(
         [
             _section("Nodes", ["INSTANCE TYPE", "NODES", "READY", "GPUS"], _nodes(client)),
+            *charts,
             _section(
                 "Queues", ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"], _queues(client)
             ),

@@ -42,7 +42,7 @@ class UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     options = _parser().parse_args(arguments)
-    paths = Paths.of(state=options.state) if options.state else Paths.of()
+    paths = Paths.of(state=options.state) if options.state else Paths.of().of_stack(options.stack)
     try:
         return int(options.command(paths, options))
     except (UsageError, ProviderError, ValueError) as error:
@@ -61,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m emulator.azure", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--state", type=Path, help="the environment's state folder; default: of this checkout")
+    common.add_argument("--stack", default="aks", help="whose local environment")
+    common.add_argument("--state", type=Path, help="the environment's state folder, in place of the stack's")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     def command(name: str, function: Any) -> argparse.ArgumentParser:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -84,6 +83,7 @@ class Arm:
             if before is not None:
                 record.id, record.hidden = before.id, before.hidden
             record.operation = self._operation(kind, operation, fault)
+            state.results.pop(resource_id.lower(), None)
             if "provisioningState" in record.properties:
                 record.properties["provisioningState"] = _VERBS[operation]
             state.put(record)
@@ -109,6 +109,7 @@ class Arm:
             names = kind.parse(resource_id) or {}
             kind.check_delete(Request(self.world, state, resource_id, names, {}, record))
             record.operation = self._operation(kind, "delete", fault)
+            state.results.pop(resource_id.lower(), None)
             if "provisioningState" in record.properties:
                 record.properties["provisioningState"] = _VERBS["delete"]
             self._settle(state)
@@ -123,19 +124,17 @@ class Arm:
 
         Raises OperationFailedError when the last one has failed.
         """
-        running: Operation | None = None
         began = self._clock()
         while True:
             with self._settled() as state:
                 record = state.get(resource_id)
                 current = record.operation if record is not None else None
-                failure = state.results.pop(running.id, None) if running is not None and current is None else None
+                failure = state.results.pop(resource_id.lower(), None) if current is None else None
             if current is None:
                 if failure is not None:
                     code, message = failure
                     raise OperationFailedError(code, message, status=200)
                 return
-            running = current
             report(f"{_VERBS[current.kind]} ({self._clock() - began:.0f} s)")
             left = _LONGEST_PAUSE if current.ends is None else current.ends - self._clock()
             sleep(min(max(left, 0.01), _LONGEST_PAUSE))
@@ -185,7 +184,7 @@ class Arm:
         assert operation is not None
         kind = KINDS[record.token]
         if operation.error is not None:
-            state.results[operation.id] = operation.error
+            state.results[record.id.lower()] = operation.error
             if "provisioningState" in record.properties:
                 record.properties["provisioningState"] = "Failed"
             kind.failed(state, record)
@@ -221,7 +220,7 @@ class Arm:
                 "InternalOperationError",
                 f"The {what} operation of a {kind.type} has failed, as a planned fault. Run the command again.",
             )
-        return Operation(str(uuid.uuid4()), what, ends, error)
+        return Operation(what, ends, error)
 
     def _registration(self, state: State, registration_id: str) -> Operation:
         kind = KINDS[state.resources[registration_id.lower()].token]

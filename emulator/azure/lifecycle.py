@@ -142,8 +142,7 @@ class Lifecycle:
         """Delete a resource and wait until it is gone."""
         kind = kind_of(token)
         self._patiently(lambda: self.arm.delete(kind, resource_id), operation)
-        if self.arm.record(resource_id) is not None:
-            self.arm.wait(resource_id, operation.status, operation.sleep)
+        self.arm.wait(resource_id, operation.status, operation.sleep)
         operation.clear_status()
 
     def _write(self, kind: Kind, names: dict[str, str], body: Properties, operation: Operation) -> None:

@@ -11,13 +11,14 @@ import functools
 import importlib
 import inspect
 import re
+import threading
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import pulumi
 
@@ -70,6 +71,21 @@ class Shape:
 
 ANY = Shape("any")
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_LOADING = threading.RLock()
+
+
+def _alone(read: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let one thread at a time look into the SDK: its modules load on first sight, and are half there meanwhile."""
+
+    @functools.wraps(read)
+    def locked(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        with _LOADING:
+            return read(*arguments, **options)
+
+    return locked
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -90,6 +106,7 @@ class Resource:
     outputs: Mapping[str, Field] = field(repr=False)
 
 
+@_alone
 @functools.cache
 def resource(token: str) -> Resource:
     """Return the resource type of a token such as `azure-native:containerservice:AgentPool`.
@@ -106,6 +123,7 @@ def resource(token: str) -> Resource:
     return Resource(token, version[1] if version else "", fields_of(arguments), fields_of(model))
 
 
+@_alone
 @functools.cache
 def function(token: str) -> Mapping[str, Field]:
     """Return the arguments of a function such as `azure-native:storage:listStorageAccountKeys`.
@@ -124,6 +142,7 @@ def function(token: str) -> Mapping[str, Field]:
     return {key: Field(_shape(hints[name])) for key, name in wire.items()}
 
 
+@_alone
 @functools.cache
 def fields_of(model: Any) -> Mapping[str, Field]:
     """Return the properties of one of the SDK's classes, by the name on the wire."""

@@ -29,7 +29,6 @@ class Operation:
     error: code and message with which it ends, if it is to fail.
     """
 
-    id: str
     kind: str
     ends: float | None
     error: tuple[str, str] | None = None
@@ -72,7 +71,7 @@ class State:
     resources: dict[str, Record] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     results: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Operations that have failed: id -> code and message."""
+    """Last operations that have failed: id of the resource, in lower case -> code and message."""
 
     def get(self, resource_id: str) -> Record | None:
         """Return a resource."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ class World:
     @classmethod
     def of(cls, override: Path | None = None) -> World:
         """Read `world.yaml`, with the file `override` laid over it where that exists."""
-        document = yaml.safe_load(FILE.read_text())
+        document = _facts()
         if override is not None and override.exists():
             document = _laid_over(document, yaml.safe_load(override.read_text()) or {})
         return cls(document)
@@ -173,6 +174,11 @@ class World:
         """Return the name of a built-in role by its definition's id, None when there is none."""
         found = self._document["roles"].get(definition.lower())
         return str(found) if found else None
+
+
+@functools.cache
+def _facts() -> Any:
+    return yaml.safe_load(FILE.read_text())
 
 
 def _laid_over(below: Any, above: Any) -> Any:

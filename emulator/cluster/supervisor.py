@@ -139,7 +139,7 @@ class Supervisor:
             selector.register(wakeup, selectors.EVENT_READ)
             while not self.stopping:
                 if self.wiping:
-                    self._wipe()
+                    self.wipe()
                 now = time.monotonic()
                 for child in self.children:
                     child.look(now)
@@ -167,7 +167,7 @@ class Supervisor:
         ]
         return {"pid": os.getpid(), "processes": described, "wipes": self.wipes, **self.facts}
 
-    def _wipe(self) -> None:
+    def wipe(self) -> None:
         """Stop what works on the cluster's content, throw that away, and let everything start anew."""
         self.wiping = False
         concerned = [child for child in self.children if child.spec.name not in controlplane.OUTLIVING]

@@ -11,9 +11,10 @@ from typing import Any, NoReturn, TypeVar
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from emulator.provider import VERSION, config, wire
+from emulator.provider.answers import abort_partially
 from emulator.provider.check import Naming
 from emulator.provider.config import Settings
 from emulator.provider.diffing import Difference
@@ -42,7 +43,7 @@ def _answering(method: Call) -> Call:
         try:
             return method(self, request, context)
         except PartialError as error:
-            _abort_partially(context, error)
+            abort_partially(context, error)
         except UnreachableError as error:
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         except ProviderError as error:
@@ -59,22 +60,6 @@ def _answering(method: Call) -> Call:
             raise
 
     return call  # type: ignore[return-value]
-
-
-def _abort_partially(context: grpc.ServicerContext, error: PartialError) -> NoReturn:
-    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(error))
-    detail = _init_failed(error)
-    status.details.add().Pack(detail)
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    context.abort(grpc.StatusCode.UNKNOWN, str(error))
-    raise AssertionError("abort returned")
-
-
-def _init_failed(error: PartialError) -> provider_pb2.ErrorResourceInitFailed:
-    """The detail that makes the engine keep an object that did not become ready."""
-    return provider_pb2.ErrorResourceInitFailed(
-        id=error.object_id, properties=error.properties, inputs=error.inputs, reasons=error.reasons
-    )
 
 
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):

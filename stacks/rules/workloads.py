@@ -40,8 +40,6 @@ _NO_VOLCANO: Final = {
     "olmo": "its pods are those of an Indexed Job, which Volcano does not start together",
     "jupyterlab": "it is a server and no job",
 }
-TOKEN: Final = "jupyterToken"
-"""The secret key with JupyterLab's token."""
 _WIDEST_IPV4: Final = 8
 """Shortest prefix of an address range; anything wider is next to everybody."""
 
@@ -65,7 +63,6 @@ def check(parts: Parts) -> Iterator[Problem]:
     if settings.olmo.enabled:
         yield from _data(parts, settings)
     if settings.jupyterlab.enabled:
-        yield from _token(parts)
         yield from _exposure(settings.jupyterlab)
     yield from _scratch(parts, settings)
     if settings.nccl.enabled:
@@ -411,14 +408,4 @@ def _data(parts: Parts, settings: WorkloadsSettings) -> Iterator[Problem]:
             wrong=f"this volume is in namespace {volumes[job.data].namespace}, and the job in {namespace}",
             allowed=listed(usable),
             fix=f"set the volume's namespace to {namespace}, or add one there",
-        )
-
-
-def _token(parts: Parts) -> Iterator[Problem]:
-    if TOKEN not in parts.secrets:
-        yield Problem(
-            path=(TOKEN,),
-            wrong="JupyterLab has no token: nobody could log in, or everybody",
-            allowed="a long random text, as a secret",
-            fix=f"run `openssl rand -hex 32 | pulumi config set --secret {key((TOKEN,))}`",
         )

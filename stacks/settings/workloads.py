@@ -206,7 +206,7 @@ class OlmoSettings(JobSettings):
 
 
 class JupyterLabSettings(NodeWorkloadSettings):
-    """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken.
+    """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up.
 
     image: with a tag. fs_size: of the users' volume, in TiB. storage_class: of that volume; many nodes can mount it.
     exposure: `cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ def core(kubeconfig: Path, token: str | None = None) -> Any:
     configuration = kubernetes.client.Configuration()
     kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=configuration)
     if token is not None:
-        configuration.cert_file = configuration.key_file = None
+        administrator, configuration = configuration, kubernetes.client.Configuration()
+        configuration.host, configuration.ssl_ca_cert = administrator.host, administrator.ssl_ca_cert
         configuration.api_key = {"authorization": f"Bearer {token}"}
     return kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
 
@@ -59,10 +61,13 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
     answer = admin.create_namespaced_service_account_token(reporter.ACCOUNT, reporter.NAMESPACE, request)
     client = core(paths.kubeconfig, answer.status.token)
 
-    def refused() -> bool:
-        return "may change its own labels" in denied(client, {"metadata": {"labels": {"probe": "1"}}})
-
-    eventually("the policy is in force", refused)
+    eventually(
+        "the policy is in force",
+        # Another value each time: a patch that changes nothing is no update, and taken.
+        lambda: denied(client, {"metadata": {"labels": {"probe": str(time.monotonic_ns())}}}),
+        lambda message: "may change its own labels" in message,
+        seconds=30,
+    )
     yield client
     admin.delete_namespaced_pod("check", reporter.NAMESPACE, grace_period_seconds=0)
     for name in NODES:

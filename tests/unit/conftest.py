@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def mirror() -> Mirror:
-    """The mirror with upstream's real files: $MLBATCH_MIRROR, else the checkout's `.local/mirror`."""
-    folder = Path(os.environ.get("MLBATCH_MIRROR") or ROOT / ".local" / "mirror")
+    """The mirror with upstream's real files: $MLBATCH_MIRROR, else the one that `make mirror` fills."""
+    folder = Path(os.environ.get("MLBATCH_MIRROR") or ROOT / ".local" / "dev" / "mirror")
     lacking = [artefact.file for artefact in catalogue.ARTEFACTS if not (folder / artefact.file).is_file()]
     if lacking:
         pytest.fail(
-            f"{folder} lacks {lacking}: fill it with `make up`, or set MLBATCH_MIRROR to a folder that has them"
+            f"{folder} lacks {lacking}: fill it with `make mirror`, or set MLBATCH_MIRROR to a folder that has them"
         )
     return Mirror(artefacts=str(folder))
 

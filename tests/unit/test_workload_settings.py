@@ -23,7 +23,6 @@ from stacks.settings.workloads import WorkloadsSettings, fabric_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NDV5 = "Standard_ND96isr_H100_v5"
-TOKEN = frozenset({"jupyterToken"})
 
 
 def valid() -> dict[str, Any]:
@@ -52,16 +51,16 @@ def changed(path: tuple[str, ...], value: object) -> dict[str, Any]:
     return raw  # type: ignore[no-any-return]
 
 
-def problems(raw: dict[str, Any], secrets: frozenset[str] = TOKEN) -> list[Problem]:
+def problems(raw: dict[str, Any]) -> list[Problem]:
     """Return what the sections of this file, and the rules for them, say."""
-    parts, found = reading.read(raw, secrets)
+    parts, found = reading.read(raw)
     for rules in (volcano, health, workloads):
         found += rules.check(parts)
     return found
 
 
 def parts(raw: dict[str, Any]) -> Parts:
-    read, found = reading.read(raw, TOKEN)
+    read, found = reading.read(raw)
     assert [str(problem) for problem in found] == []
     return read
 
@@ -459,13 +458,6 @@ def test_a_token_in_plain_configuration_is_refused_and_not_repeated(name: str) -
     assert key(problem.path) == f"mlbatch:workloads.jupyterlab.{name}"
     assert "pulumi config set --secret mlbatch:jupyterToken" in problem.fix
     assert "hunter2" not in str(problem)
-
-
-def test_jupyterlab_without_a_token_says_how_to_set_one() -> None:
-    raw = changed(("workloads", "jupyterlab"), {"enabled": True, "submission": {"team": "blue"}})
-    (problem,) = problems(raw, secrets=frozenset())
-    assert key(problem.path) == "mlbatch:jupyterToken"
-    assert "pulumi config set --secret mlbatch:jupyterToken" in problem.fix
 
 
 def test_a_gang_that_is_not_installed_is_refused() -> None:

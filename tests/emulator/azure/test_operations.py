@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.emulator.azure.subscription import (
     CLUSTER,
     FEATURE,
     GROUP,
+    IDENTITY,
     POOL,
     REGISTRY,
     Subscription,
@@ -230,3 +232,16 @@ def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
     aks.delete(GROUP, group)
     assert [each.name for each in aks.arm.state().resources.values()] == ["AKSInfinibandSupport", "feature"]
     assert aks.cluster.emptied == 1
+
+
+def test_two_processes_at_once_lose_nothing(azure: Subscription, tmp_path: Path) -> None:
+    azure.group()
+    processes = [azure.again(tmp_path) for _ in range(3)]
+
+    def create(process: Subscription, index: int) -> None:
+        process.create(IDENTITY, resourceGroupName="rg", resourceName=f"identity-{index}", location="eastus")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(create, processes * 4, range(12)))
+    names = {each.name for each in azure.arm.state().of_type("Microsoft.ManagedIdentity/userAssignedIdentities")}
+    assert names == {f"identity-{index}" for index in range(12)}

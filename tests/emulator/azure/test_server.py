@@ -11,7 +11,7 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 from emulator.azure import faults, random_password
 from emulator.azure.server import start
 from emulator.provider import wire
-from tests.emulator.azure.subscription import GROUP, POOL, REGISTRY, Subscription, pool_inputs
+from tests.emulator.azure.subscription import GROUP, REGISTRY, Subscription
 
 
 @pytest.fixture
@@ -50,18 +50,18 @@ def test_a_refusal_tells_the_engine_that_nothing_happened(stub: provider_pb2_grp
 
 
 def test_a_failed_operation_hands_the_resource_to_the_engine(
-    aks: Subscription, stub: provider_pb2_grpc.ResourceProviderStub
+    azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub
 ) -> None:
-    with aks.arm.edit() as state:
-        faults.add(state, "ndv5", faults.FAILED, 1)
-    aks.clock.now += 1
-    aks.arm.world._document["durations"]["scale"] = 0  # the server waits by the real clock
+    azure.group()
+    with azure.arm.edit() as state:
+        faults.add(state, "images1", faults.FAILED, 1)
+    inputs = {"resourceGroupName": "rg", "registryName": "images1", "location": "eastus", "sku": {"name": "Basic"}}
     with pytest.raises(grpc.RpcError) as caught:
-        create(stub, POOL, **pool_inputs())
+        create(stub, REGISTRY, **inputs)
     trailer = dict(caught.value.trailing_metadata())["grpc-status-details-bin"]
     detail = provider_pb2.ErrorResourceInitFailed()
     status_pb2.Status.FromString(trailer).details[0].Unpack(detail)
-    assert detail.id.endswith("/agentPools/ndv5")
+    assert detail.id.endswith("/registries/images1")
     assert wire.decode(detail.properties).plain["provisioningState"] == "Failed"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from emulator.cluster import ClusterError, lock, reset, start, status, stop
-from emulator.cluster.controlplane import ProcessSpec
+from emulator.cluster.controlplane import AZURE, ProcessSpec
 from emulator.cluster.layout import Layout
-from emulator.cluster.supervisor import Child
+from emulator.cluster.supervisor import Child, Supervisor
 from emulator.paths import Paths
 
 
@@ -107,3 +107,24 @@ def test_a_long_state_folder_gets_a_short_private_socket_folder(
     layout = Layout(Paths(root=deep, state=deep, cache=deep))
     assert layout.sockets.parent == tmp_path
     assert Layout(Paths(root=Path("/a"), state=Path("/a"), cache=Path("/a"))).sockets == Path("/a/run")
+
+
+def test_a_wipe_ends_what_works_on_the_data_and_leaves_what_serves_the_engine(tmp_path: Path) -> None:
+    data = tmp_path / "etcd"
+    data.mkdir()
+    (data / "member").touch()
+    children = [
+        Child(ProcessSpec(name, ("sleep", "60"), lambda: True, after), tmp_path / f"{name}.log")
+        for name, after in (("etcd", ()), ("kube-apiserver", ("etcd",)), (AZURE, ()))
+    ]
+    for found in children:
+        run(found, tmp_path)
+    supervisor = Supervisor(children, {}, tmp_path, {}, data=(data,))
+    try:
+        supervisor.wipe()
+        assert [found.process is None for found in children] == [True, True, False]
+        assert [found.restarts for found in children] == [0, 0, 0]
+        assert not data.exists()
+        assert supervisor.describe()["wipes"] == 1
+    finally:
+        supervisor.stop()
