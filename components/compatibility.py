@@ -193,6 +193,10 @@ _FIRST_DOWNGRADING: Final = (1, 26, 7)
 _ON_NODES: Final = "2.5.1"
 """Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
 
+VOLCANO_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
+"""The newest Kubernetes version that each Volcano is made for. Source: volcano-sh/volcano, README.md, Kubernetes
+compatibility, where 1.7 is not listed any more."""
+
 
 def _with_known_network(combination: Combination, row: Row) -> Combination:
     if combination.network_operator is not None or not row.network_operators:

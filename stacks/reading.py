@@ -122,7 +122,9 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
             setattr(parts, name, info.get_default(call_default_factory=True))
         elif name == "teams":
             problems += _read_teams(parts, [] if value is None else value)
-        elif value is None and name not in _REQUIRED and not info.is_required():
+        elif name in _REQUIRED and value in (None, {}):
+            problems += [_missing((name,), info)] if target == owner else []
+        elif value is None and not info.is_required():
             setattr(parts, name, info.get_default(call_default_factory=True))
         elif value is None:
             problems.append(_missing((name,), info))
@@ -205,7 +207,7 @@ def _problem(root: Any, path: Path, error: ErrorDetails) -> Problem:
 
 
 def _missing(path: Path, info: FieldInfo) -> Problem:
-    annotation = info.annotation
+    annotation = _plain(info.annotation)
     if annotation is Target:
         allowed, example = listed(Target), f"run `pulumi config set {key(path)} {next(iter(Target))}`"
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -217,10 +219,10 @@ def _missing(path: Path, info: FieldInfo) -> Problem:
         )
     elif path[-1] == "name":
         allowed, example = "a text", "add name"
-    elif _plain(annotation) is Quantity:
+    elif annotation is Quantity:
         allowed, example = _QUANTITIES, f"add {path[-1]}, 0 for none"
     else:
-        allowed = _KINDS.get(_plain(annotation), "a value")
+        allowed = _KINDS.get(annotation, "a value")
         example = f"add {path[-1]}"
     return Problem(
         path=path, value=MISSING, wrong="this key is required and is not there", allowed=allowed, fix=example

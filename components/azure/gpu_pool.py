@@ -14,6 +14,18 @@ from components.nodes.shapes import GPU_TAINT
 RETIRED_TAG: Final = "SkipGPUDriverInstall"
 """What kept AKS from installing a GPU driver until 14 August 2025 (Azure/AKS issue 4925)."""
 
+FIXED: Final = (
+    "availabilityZones",
+    "gpuProfile",
+    "maxPods",
+    "osDiskSizeGB",
+    "proximityPlacementGroupID",
+    "vmSize",
+    "vnetSubnetID",
+)
+"""What AKS lets nobody change in a pool that exists, as inputs of the resource. Of these the provider itself replaces a
+pool for its size alone (pulumi/pulumi-azure-native, provider/pkg/gen/replacement.go), and the others fail half way."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Autoscale:
@@ -59,7 +71,9 @@ class GpuPool(pulumi.ComponentResource):
     """Create the GPU nodes, without a driver: NVIDIA's GPU operator brings it, and two would break each other.
 
     An upgrade takes one node after the other and adds none, for the quota of such machines seldom has one to spare.
-    Where the autoscaler sets the number of nodes, ours is a start and is left alone afterwards.
+    Where the autoscaler sets the number of nodes, ours is a start and is left alone afterwards. What AKS cannot change
+    in a pool replaces it: the old pool goes first, with all that runs there, for both have the same name and there is
+    seldom a quota for both.
     """
 
     ready: Sequence[pulumi.Resource]
@@ -95,7 +109,12 @@ class GpuPool(pulumi.ComponentResource):
                 max_surge="0", max_unavailable="1", drain_timeout_in_minutes=args.drain_timeout_minutes
             ),
             tags={**args.tags, RETIRED_TAG: "true"} if args.retired_tag else dict(args.tags),
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["count"] if scaling else None),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                ignore_changes=["count"] if scaling else None,
+                replace_on_changes=list(FIXED),
+                delete_before_replace=True,
+            ),
         )
         self.ready = [pool]
         self.register_outputs({"id": pool.id})

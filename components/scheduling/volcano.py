@@ -28,10 +28,6 @@ RELEASE: Final = "volcano"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="1Gi")
 _GROUP: Final = "rbac.authorization.k8s.io"
 
-NEWEST_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
-"""The newest Kubernetes version that each chart is made for. Source: volcano-sh/volcano, README.md, Kubernetes
-compatibility, where 1.7 is not listed any more."""
-
 
 class LauncherView(StrEnum):
     """What the launchers of MPI jobs may read through the API."""

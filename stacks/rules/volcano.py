@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from components.scheduling.volcano import NEWEST_KUBERNETES
+from components.compatibility import VOLCANO_KUBERNETES
 from stacks.problems import Problem, key, listed
 from stacks.reading import Parts
 
@@ -38,7 +38,7 @@ def too_new(version: str, kubernetes: str) -> str | None:
     kubernetes: with or without the patch version, such as 1.34 or 1.34.2.
     """
     minor = tuple(int(part) for part in kubernetes.split(".")[:2])
-    newest = NEWEST_KUBERNETES[version]
+    newest = VOLCANO_KUBERNETES[version]
     return None if minor <= newest else ".".join(str(part) for part in newest)
 
 
@@ -47,7 +47,7 @@ def version_problem(version: str, kubernetes: str) -> Problem | None:
     newest = too_new(version, kubernetes)
     if newest is None:
         return None
-    suited = [known for known in NEWEST_KUBERNETES if too_new(known, kubernetes) is None]
+    suited = [known for known in VOLCANO_KUBERNETES if too_new(known, kubernetes) is None]
     return Problem(
         path=("volcano", "version"),
         value=version,

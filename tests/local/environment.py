@@ -87,6 +87,7 @@ class Project:
         self._paths = Paths(root=folder, state=folder / "state", cache=paths.cache)
         self._paths.state.mkdir()
         self._paths.bin.symlink_to(paths.bin)
+        self._paths.mirror.symlink_to(paths.mirror)
         self.mirror = paths.mirror
         self._kubeconfig = paths.kubeconfig
         self.engine = self.attached_to(providers)

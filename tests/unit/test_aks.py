@@ -127,7 +127,7 @@ def test_every_azure_resource_names_its_provider(record: Record) -> None:
 
 
 def test_the_cluster_waits_for_the_feature_and_the_pool_for_the_cluster(record: Record) -> None:
-    feature = only(record, "azure-native:features:SubscriptionFeatureRegistration")
+    feature = only(record, "azure-native:resources:DeploymentAtSubscriptionScope")
     cluster, pool = only(record, CLUSTER), only(record, POOL)
     assert feature.urn in record.closure(cluster)
     assert cluster.urn in record.closure(pool)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -351,9 +350,3 @@ class TestLayering:
     def test_the_slack_controller_needs_the_standard_library_alone(self) -> None:
         names = self.imports(ROOT / "components" / "tenancy" / "slack_controller.py")
         assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
-
-    def test_settings_can_be_read_without_pulumi(self) -> None:
-        done = subprocess.run(
-            [sys.executable, "-c", "import sys, stacks.settings; sys.exit('pulumi' in sys.modules)"], cwd=ROOT
-        )
-        assert done.returncode == 0

@@ -10,7 +10,8 @@ import pytest
 
 from components import catalogue
 from components.artefacts import Mirror
-from components.scheduling.volcano import NEWEST_KUBERNETES, LauncherView, Volcano, VolcanoArgs
+from components.compatibility import VOLCANO_KUBERNETES
+from components.scheduling.volcano import LauncherView, Volcano, VolcanoArgs
 from stacks.rules.volcano import too_new, version_problem
 from tests.unit.harness import Record, build
 
@@ -86,7 +87,7 @@ def test_more_only_when_asked_for() -> None:
 
 
 def test_every_version_in_the_catalogue_says_for_which_clusters_it_is() -> None:
-    assert set(catalogue.chart_versions("volcano")) == set(NEWEST_KUBERNETES)
+    assert set(catalogue.chart_versions("volcano")) == set(VOLCANO_KUBERNETES)
 
 
 @pytest.mark.parametrize(
