@@ -32,7 +32,7 @@ from emulator.engine import (
     stack_kubeconfig,
     stand_in_provider,
 )
-from emulator.paths import Paths
+from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
 from emulator.report import await_settled, cluster_report, platform_report
 from emulator.toolchain import Toolchain, ToolchainError
@@ -43,8 +43,6 @@ SETTING_UP = (
     "prepare the stack",
     "pulumi up",
 )
-
-DEFAULT_STACK = "dev"
 
 QUIET = ("--suppress-permalink=true", "--suppress-progress")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 STATE_VARIABLE = "MLBATCH_STATE"
 CACHE_VARIABLE = "MLBATCH_CACHE"
+DEFAULT_STACK = "dev"
 
 
 @dataclass(frozen=True)

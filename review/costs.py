@@ -23,6 +23,7 @@ _WITHOUT_CHARGE: Final = frozenset(
         "network:NetworkSecurityGroup",
         "network:Subnet",
         "network:VirtualNetwork",
+        "resources:DeploymentAtSubscriptionScope",
         "resources:ResourceGroup",
         "storage:BlobContainer",
     }

@@ -24,7 +24,7 @@ import yaml
 
 from emulator import cluster
 from emulator.engine import Engine, EngineError
-from emulator.paths import STATE_VARIABLE, Paths
+from emulator.paths import DEFAULT_STACK, STATE_VARIABLE, Paths
 from review import plan as plans
 from review.markdown import Review, StackReview
 from review.plan import Plan, PlanError
@@ -198,6 +198,9 @@ def _fill_mirror(checkout: Paths) -> None:
     done = subprocess.run(command, cwd=checkout.root, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise EngineError(f"the mirror of upstream's files cannot be filled:\n{(done.stderr or done.stdout).strip()}")
+    filled = checkout.of_stack(DEFAULT_STACK).mirror
+    if filled.exists():
+        filled.rename(checkout.mirror)
 
 
 def _side(paths: Paths, root: Path, side: str) -> Paths:
