@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from components.catalogue import Artefact, Chart
+from components.catalogue import CHART_REGISTRIES, Artefact, Chart
 
 _TIMEOUT = 30.0
 """Seconds for each answer of a server that holds artefacts."""
@@ -28,13 +29,14 @@ class LocatedChart:
     """A chart and where it is read from.
 
     chart: the chart's name in its repository, or the archive's file or address where there is a mirror.
-    repository: None where `chart` says it all.
+    repository: None where `chart` says it all. values: those by which its images come from a mirror.
     """
 
     name: str
     chart: str
     version: str
     repository: str | None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ArtefactError(RuntimeError):
@@ -48,7 +50,8 @@ class Mirror:
     artefacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
         files; None for upstream.
     charts: the same for `<name>-<version>.tgz` files, which the Kubernetes provider reads.
-    images: a registry prefix that takes the place of each image's registry host; None for upstream.
+    images: a registry prefix that takes the place of the registry host of each image, those of charts among them; None
+        for upstream.
     verify: whether the files must have the catalogue's digests; a mirror of files that were rendered from upstream's
         source, rather than copied, cannot have them.
     """
@@ -73,12 +76,20 @@ class Mirror:
 
     def chart(self, chart: Chart) -> LocatedChart:
         """Return where a chart is read from: the mirror's archive, else upstream's repository."""
-        name, version = chart.name, chart.version
-        if self.charts is None and chart.repository.startswith("oci://"):
-            return LocatedChart(name=name, chart=f"{chart.repository}/{name}", version=version, repository=None)
-        if self.charts is None:
-            return LocatedChart(name=name, chart=name, version=version, repository=chart.repository)
-        return LocatedChart(name=name, chart=f"{self.charts}/{chart.file}", version=version, repository=None)
+        name, repository = chart.name, None
+        if self.charts is not None:
+            name = f"{self.charts}/{chart.file}"
+        elif chart.repository.startswith("oci://"):
+            name = f"{chart.repository}/{chart.name}"
+        else:
+            repository = chart.repository
+        return LocatedChart(
+            name=chart.name,
+            chart=name,
+            version=chart.version,
+            repository=repository,
+            values=self._image_values(chart.name),
+        )
 
     def read(self, artefact: Artefact) -> str:
         """Return an artefact's text.
@@ -105,6 +116,16 @@ class Mirror:
             return reference
         _, _, path = reference.partition("/")
         return f"{self.images}/{path}"
+
+    def _image_values(self, chart: str) -> Mapping[str, Any]:
+        values: dict[str, Any] = {}
+        for path, upstream in CHART_REGISTRIES[chart].items() if self.images is not None else ():
+            *sections, last = path.split(".")
+            at = values
+            for section in sections:
+                at = at.setdefault(section, {})
+            at[last] = f"{self.images}/{upstream}".rstrip("/")
+        return values
 
 
 def _load(file: Path, artefact: Artefact) -> bytes:

@@ -176,6 +176,30 @@ CHARTS: Final[tuple[Chart, ...]] = (
     ),
 )
 
+CHART_REGISTRIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "node-feature-discovery": {"image.repository": "nfd/node-feature-discovery"},
+    "network-operator": {
+        "operator.repository": "nvidia/cloud-native",
+        "operator.ofedDriver.initContainer.repository": "nvidia/mellanox",
+    },
+    "gpu-operator": {
+        "operator.repository": "nvidia",
+        "validator.repository": "nvidia",
+        "driver.repository": "nvidia",
+        "driver.manager.repository": "nvidia/cloud-native",
+        "toolkit.repository": "nvidia/k8s",
+        "devicePlugin.repository": "nvidia",
+        "gfd.repository": "nvidia",
+        "dcgmExporter.repository": "nvidia/k8s",
+    },
+    "blob-csi-driver": {"image.baseRepo": ""},
+    "kube-prometheus-stack": {"global.imageRegistry": ""},
+    "volcano": {"basic.image_registry": ""},
+}
+"""The values by which each chart is told where its images are, as paths with dots, and what upstream has there behind
+the registry's host. Of the GPU operator, the parts that the platform switches on. Source: each chart's values.yaml, for
+the network operator with what its hack/release.yaml fills in."""
+
 
 def _nic_software(version: str, driver: str) -> NicSoftware:
     registry = "nvcr.io/nvidia/mellanox"

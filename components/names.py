@@ -33,9 +33,13 @@ GPU: Final = "nvidia.com/gpu"
 RDMA: Final = "nvidia.com/roce_gdr"
 INFINIBAND: Final = "nvidia.com/mlnxnics"
 """An InfiniBand port, as the SR-IOV device plugin of NVIDIA's network operator offers it (edwardsp/ai-on-aks)."""
+SHARED_INFINIBAND: Final = "rdma/rdma_shared_device_a"
+"""All InfiniBand ports of a node at once, as the RDMA shared device plugin offers them, under the name that NVIDIA's
+network operator gave them up to 24.7. No queue counts it."""
 PODS: Final = "pods"
 RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
-"""What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted."""
+"""What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted,
+unless Kueue is told to pass over it."""
 
 KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER_API: Final = "workload.codeflare.dev/v1beta2"

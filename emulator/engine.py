@@ -24,7 +24,7 @@ from typing import Any
 import kubernetes
 import yaml
 
-from emulator import recovery
+from emulator import azure, recovery
 from emulator.paths import Paths
 
 KUBERNETES = "kubernetes"
@@ -229,18 +229,21 @@ class Engine:
         pending = {operation["resource"]["urn"] for operation in deployment.get("pending_operations") or ()}
         if not self._marker().exists() and not pending:
             return
+        planned = self._planned_creations()
+        in_azure = recovery.handed_back(planned, azure.unclaimed(self._paths))
+        kubeconfig = self._kubeconfig.read_text()
+        if in_azure:
+            self._import(recovery.adopted(deployment, planned, in_azure, kubeconfig))
+            planned = self._planned_creations()
+        found = recovery.lost(planned, recovery.Objects(self._client()), since=self._update_began(), pending=pending)
+        self._import(recovery.adopted(self.export(), planned, found, kubeconfig))
+        self._marker().unlink(missing_ok=True)
+
+    def _planned_creations(self) -> list[recovery.State]:
         shown = self.capture("preview", ["--json", "--refresh=false", "--non-interactive"])
         if shown.returncode != 0:
             raise EngineError(f"cannot preview the stack to recover it:\n{_diagnostics(shown)}")
-        planned = recovery.creations(json.loads(shown.stdout)["steps"])
-        found = recovery.lost(planned, recovery.Objects(self._client()), since=self._update_began(), pending=pending)
-        targets = recovery.providers(found) & {state["urn"] for state in planned}
-        if targets:
-            arguments = ["--yes", "--skip-preview", "--non-interactive", "--refresh=false"]
-            arguments += [part for urn in sorted(targets) for part in ("--target", urn)]
-            self._pulumi(self._command("up", arguments)[1:])
-        self._import(recovery.adopted(self.export(), planned, found))
-        self._marker().unlink(missing_ok=True)
+        return recovery.creations(json.loads(shown.stdout)["steps"])
 
     def _update_began(self) -> datetime | None:
         """Return when the update began whose marker stands, None where none does."""

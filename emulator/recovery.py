@@ -1,17 +1,25 @@
-"""Takes into a stack's state what a killed engine had created on the cluster but not yet written down.
+"""Takes into a stack's state what a killed engine had created but not yet written down.
 
 The engine writes its state at the end of an update (see `Engine.run`), and a killed one does not get there. The objects
 that it created are then on the cluster, carry its field manager and stand in the program, but not in the state: the
 next update would fail, because they exist already. This module finds them by a preview and adds them to the state,
 so that the next update, which refreshes first, reads them and carries on. What was there before the killed update
 began is somebody else's, whoever manages it, and is left alone.
+
+Azure resources come first, because without them a preview cannot know what is in the cluster; the emulated Azure knows
+for which of the program's resources it has created each, with which inputs. Helm releases are taken in where they are
+complete; the stand-in provider carries on with others.
+
+Nothing is created by this, so that a preview or a destroy after a killed update finds what that has left, and no more.
 """
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import kubernetes
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
@@ -22,11 +30,30 @@ FIELD_MANAGER = "pulumi-kubernetes"
 MASKED = "[secret]"
 """What a preview shows in place of a secret."""
 
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""What a preview shows in place of what it cannot know (pulumi, sdk/go/common/resource/plugin/rpc.go)."""
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+KUBERNETES_PROVIDER = "pulumi:providers:kubernetes"
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_SECRET = "1b47061264138c4ac30d75fd1eb44270"
+
 CLOCK_SKEW = timedelta(seconds=30)
 """How far the cluster's clock may be behind this machine's."""
 
 State = dict[str, Any]
 """A resource as the engine writes it."""
+
+
+class Created(Protocol):
+    """A resource as the emulated Azure hands it back."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def inputs(self) -> dict[str, Any]: ...
+    @property
+    def outputs(self) -> dict[str, Any]: ...
 
 
 class Objects:
@@ -51,6 +78,13 @@ class Objects:
             return None
         return datetime.fromisoformat(found["metadata"]["creationTimestamp"])
 
+    def installed(self, inputs: Mapping[str, Any]) -> datetime | None:
+        """Return when the release that these inputs declare was installed, None when it is not, or not completely."""
+        selector = f"owner=helm,status=deployed,version=1,name={inputs['name']}"
+        secrets = self._client.resources.get(api_version="v1", kind="Secret")
+        found = self._client.get(secrets, namespace=inputs["namespace"], label_selector=selector).to_dict()["items"]
+        return datetime.fromisoformat(found[0]["metadata"]["creationTimestamp"]) if found else None
+
     def delete(self, inputs: Mapping[str, Any]) -> None:
         """Delete the object that these inputs declare."""
         metadata = inputs["metadata"]
@@ -63,6 +97,21 @@ class Objects:
 def creations(steps: Iterable[Mapping[str, Any]]) -> list[State]:
     """Return the states that a preview's steps would create, in its order: what is depended on comes first."""
     return [dict(step["newState"]) for step in steps if step["op"] == "create"]
+
+
+def handed_back(planned: Sequence[State], unclaimed: Mapping[str, Created]) -> list[State]:
+    """Return those of the planned creations that the emulated Azure has already carried out, as they are there.
+
+    unclaimed: what it has created for engines that do not know it, by URN.
+    """
+    found = []
+    for state in planned:
+        created = unclaimed.get(state["urn"])
+        if created is not None:
+            shown = state.get("inputs") or {}
+            inputs = {key: secret(value) if _masked(shown.get(key)) else value for key, value in created.inputs.items()}
+            found.append({**state, "id": created.id, "inputs": inputs, "outputs": dict(created.outputs)})
+    return found
 
 
 def lost(
@@ -78,38 +127,65 @@ def lost(
     found = []
     for state in planned:
         inputs = state.get("inputs") or {}
-        if not state["type"].startswith("kubernetes:") or "name" not in (inputs.get("metadata") or {}):
-            continue
-        created = objects.created_by_engine(inputs)
+        created = _created(state, inputs, objects)
         if created is None or not (state["urn"] in pending or (since is not None and created >= since - CLOCK_SKEW)):
             continue
-        if _masked(inputs):
-            objects.delete(inputs)
-        else:
+        if not _hidden(inputs):
             found.append(state)
+        elif state["type"] != RELEASE:
+            objects.delete(inputs)
     return found
 
 
-def adopted(deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State]) -> dict[str, Any]:
-    """Return the deployment with the found resources, and the components above them, added to its resources.
+def _created(state: State, inputs: Mapping[str, Any], objects: Objects) -> datetime | None:
+    if state["type"] == RELEASE:
+        return objects.installed(inputs)
+    if not state["type"].startswith("kubernetes:") or "name" not in (inputs.get("metadata") or {}):
+        return None
+    return objects.created_by_engine(inputs)
 
-    The providers they use must be in the deployment. What was pending is settled by this and dropped.
+
+def adopted(
+    deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State], kubeconfig: str
+) -> dict[str, Any]:
+    """Return the deployment with the found resources, what is above them and their providers added to its resources.
+
+    kubeconfig: the text that a provider of Kubernetes objects starts with; the next update gives it the program's own.
+    What was pending is settled by this and dropped.
     """
     resources: list[State] = list(deployment.get("resources") or ())
     known = {state["urn"] for state in resources}
     ids = {state["urn"]: state.get("id") for state in resources}
-    carried_out = {state["urn"] for state in found}
+    carried_out = {state["urn"]: state for state in found}
+    used = providers(found)
     for state in planned:
-        if state["urn"] in known or (state["custom"] and state["urn"] not in carried_out):
+        urn = state["urn"]
+        if urn in known or (state["custom"] and urn not in carried_out and urn not in used):
             continue
-        resources.append(_recorded(state, known, ids))
-        known.add(state["urn"])
+        recorded = carried_out.get(urn, state)
+        if urn in used:
+            recorded = _provider(state, kubeconfig)
+            ids[urn] = recorded["id"]
+        resources.append(_recorded(recorded, known, ids))
+        known.add(urn)
     return {**deployment, "resources": resources, "pending_operations": []}
 
 
 def providers(found: Iterable[State]) -> set[str]:
     """Return the URNs of the provider resources that these resources use."""
     return {state["provider"].rpartition("::")[0] for state in found}
+
+
+def secret(value: Any) -> dict[str, str]:
+    """Return a value as an import takes a secret, which the engine then encrypts."""
+    return {_SIGNATURE: _SECRET, "plaintext": json.dumps(value)}
+
+
+def _provider(state: State, kubeconfig: str) -> State:
+    inputs = dict(state.get("inputs") or {})
+    if state["type"] == KUBERNETES_PROVIDER:
+        inputs["kubeconfig"] = secret(kubeconfig)
+    return {**state, "id": str(uuid.uuid4()), "inputs": inputs, "outputs": inputs}
 
 
 def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> State:
@@ -119,18 +195,31 @@ def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> S
         name: [urn for urn in urns or () if urn in known]
         for name, urns in (state.get("propertyDependencies") or {}).items()
     }
-    if state["custom"]:
-        metadata = state["inputs"]["metadata"]
+    if state["custom"] and state.get("provider"):
         provider, _, _ = state["provider"].rpartition("::")
         kept["provider"] = f"{provider}::{ids[provider]}"
+    if state["type"] == RELEASE:
+        kept["id"] = f"{state['inputs']['namespace']}/{state['inputs']['name']}"
+        kept["outputs"] = {**state["inputs"], "__inputs": state["inputs"]}
+    elif state["type"].startswith("kubernetes:"):
+        metadata = state["inputs"]["metadata"]
         kept["id"] = "/".join(part for part in (metadata.get("namespace"), metadata["name"]) if part)
         kept["outputs"] = dict(state["inputs"])
     return kept
 
 
+def _hidden(value: Any) -> bool:
+    """Tell whether a preview shows less than there is: a secret, or what it cannot know."""
+    return _contains(value, {MASKED, UNKNOWN})
+
+
 def _masked(value: Any) -> bool:
+    return _contains(value, {MASKED})
+
+
+def _contains(value: Any, wanted: Collection[str]) -> bool:
     if isinstance(value, Mapping):
-        return any(_masked(item) for item in value.values())
+        return any(_contains(item, wanted) for item in value.values())
     if isinstance(value, list):
-        return any(_masked(item) for item in value)
-    return bool(value == MASKED)
+        return any(_contains(item, wanted) for item in value)
+    return isinstance(value, str) and value in wanted

@@ -41,7 +41,6 @@ _EXITED: Final = "program exited with non-zero exit code"
 """What the engine adds to the program's own message."""
 
 _STACK: Final = "pulumi:pulumi:Stack"
-_PROVIDERS: Final = "pulumi:providers:"
 _AZURE: Final = "azure-native:"
 _TEAM: Final = "mlbatch:tenancy:Team"
 
@@ -76,11 +75,6 @@ class Resource:
     def name(self) -> str:
         """The name that the program gave it."""
         return self.urn.rpartition("::")[2]
-
-    @property
-    def is_provider(self) -> bool:
-        """Whether it is a provider resource, which declares nothing itself."""
-        return self.type.startswith(_PROVIDERS)
 
     @property
     def kind(self) -> str:

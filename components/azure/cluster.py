@@ -10,7 +10,10 @@ from typing import Any, Final
 import pulumi
 from pulumi_azure_native import containerservice
 
+from components.azure.identity import KubeletIdentity
+
 _KUBELET: Final = "kubeletidentity"
+"""The one key of a cluster's identity profile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,8 @@ class AksClusterArgs:
     node_resource_group: the group that AKS creates for the nodes; must not exist.
     kubernetes_version: 1.35 for the newest patch that AKS has, or 1.35.7. support_plan: KubernetesOfficial or
         AKSLongTermSupport, which needs tier Premium. tier: Free, Standard or Premium.
-    admin_user, ssh_public_key: of the nodes. identity_id: the control plane's identity. subnet_id: of the nodes.
+    admin_user, ssh_public_key: of the nodes. identity_id: the control plane's identity, which needs the role Managed
+        Identity Operator on that of the kubelets. subnet_id: of the nodes.
     local_accounts: the cluster also hands out a certificate that is cluster-admin to whoever holds it.
     admin_groups: object ids of Entra groups that administer the cluster; without any, Entra has no say in it.
     upgrade_channel, node_os_channel: what AKS upgrades by itself, as its API names them.
@@ -72,6 +76,7 @@ class AksClusterArgs:
     admin_user: str
     ssh_public_key: str
     identity_id: pulumi.Input[str]
+    kubelets: KubeletIdentity
     subnet_id: pulumi.Input[str]
     system_pool: SystemPool
     pod_network: PodNetwork
@@ -93,10 +98,6 @@ class AksCluster(pulumi.ComponentResource):
 
     name: str
     id: pulumi.Output[str]
-    kubelet_principal: pulumi.Output[str]
-    """Object id of the identity as which nodes pull images and mount storage."""
-    kubelet_client: pulumi.Output[str]
-    """Client id of the same identity."""
     oidc_issuer: pulumi.Output[str]
     """Issuer of the service accounts' tokens, which federated credentials of workload identities name."""
     ready: Sequence[pulumi.Resource]
@@ -119,6 +120,11 @@ class AksCluster(pulumi.ComponentResource):
             identity=containerservice.ManagedClusterIdentityArgs(
                 type=containerservice.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[args.identity_id]
             ),
+            identity_profile={
+                _KUBELET: containerservice.UserAssignedIdentityArgs(
+                    resource_id=args.kubelets.id, client_id=args.kubelets.client, object_id=args.kubelets.principal
+                )
+            },
             enable_rbac=True,
             disable_local_accounts=not args.local_accounts,
             aad_profile=_sign_in(args.admin_groups),
@@ -144,8 +150,6 @@ class AksCluster(pulumi.ComponentResource):
         cluster.agent_pool_profiles.apply(lambda pools: self._compare(args, pools))
         self.name = args.name
         self.id = cluster.id
-        self.kubelet_principal = cluster.identity_profile.apply(lambda found: _kubelet(found, "object_id"))
-        self.kubelet_client = cluster.identity_profile.apply(lambda found: _kubelet(found, "client_id"))
         self.oidc_issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile and profile.issuer_url) or "")
         self.ready = [cluster]
         self.register_outputs({"id": self.id})
@@ -231,12 +235,3 @@ def _system_pool(pool: SystemPool, subnet_id: pulumi.Input[str]) -> containerser
         availability_zones=list(pool.zones) or None,
         vnet_subnet_id=subnet_id,
     )
-
-
-def _kubelet(found: Mapping[str, Any] | None, part: str) -> str:
-    """Return an id of the kubelets' identity."""
-    identity = (found or {}).get(_KUBELET)
-    value = getattr(identity, part, None) if identity is not None else None
-    if not value:
-        raise ValueError(f"AKS reports no {part} of the kubelets' identity")
-    return str(value)

@@ -13,7 +13,6 @@ NAMESPACE: Final = "Microsoft.ContainerService"
 FEATURE: Final = "AKSInfinibandSupport"
 SHOW: Final = f"az feature show --namespace {NAMESPACE} --name {FEATURE} --query properties.state"
 REGISTER: Final = f"az feature register --namespace {NAMESPACE} --name {FEATURE}"
-UNREGISTER: Final = f"az feature unregister --namespace {NAMESPACE} --name {FEATURE}"
 PROPAGATE: Final = f"az provider register --namespace {NAMESPACE}"
 
 _REGISTERED: Final = "Registered"

@@ -1,4 +1,4 @@
-"""The managed identity as which the cluster's control plane acts in Azure."""
+"""The managed identities as which a cluster acts in Azure: the control plane's and the nodes'."""
 
 from __future__ import annotations
 
@@ -12,46 +12,76 @@ from components.azure import roles
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterIdentityArgs:
-    """name: of the identity. subnet_id: the nodes' subnet, which it joins nodes and load balancers to."""
+class KubeletIdentity:
+    """The identity as which nodes pull images and mount storage.
 
-    name: str
+    id: resource id. client: id by which its programs name it. principal: object id, which roles are given to.
+    """
+
+    id: pulumi.Input[str]
+    client: pulumi.Input[str]
+    principal: pulumi.Input[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterIdentitiesArgs:
+    """control_plane, kubelets: names of the identities.
+
+    subnet_id: the nodes' subnet, which the control plane joins nodes and load balancers to.
+    """
+
+    control_plane: str
+    kubelets: str
     resource_group: str
     location: str
     subnet_id: pulumi.Input[str]
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class ClusterIdentity(pulumi.ComponentResource):
-    """Create the control plane's identity and let it use the nodes' subnet.
+class ClusterIdentities(pulumi.ComponentResource):
+    """Create both identities; the control plane's may use the nodes' subnet and give the nodes theirs.
 
-    An identity of our own, because a cluster's automatic one exists only after the cluster, which needs the role to be
-    created in a network that is not AKS' own.
+    Identities of our own, because a cluster's automatic ones exist only after the cluster. The control plane needs its
+    roles before, in a network that is not AKS' own; and what the nodes may do would hang on the cluster's outputs,
+    which a preview does not know as soon as anything about the cluster changes
+    (learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity).
     """
 
     id: pulumi.Output[str]
+    """The control plane's."""
+    kubelets: KubeletIdentity
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to create the cluster: the identity may use the subnet by then."""
+    """Depend on these to create the cluster: its identities exist, and the control plane has its roles."""
 
-    def __init__(self, name: str, args: ClusterIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:azure:ClusterIdentity", name, None, opts)
+    def __init__(self, name: str, args: ClusterIdentitiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:ClusterIdentities", name, None, opts)
         options = pulumi.ResourceOptions(parent=self)
-        identity = managedidentity.UserAssignedIdentity(
-            args.name,
-            resource_name_=args.name,
-            resource_group_name=args.resource_group,
-            location=args.location,
-            tags=dict(args.tags),
-            opts=options,
+        control_plane, kubelets = (
+            managedidentity.UserAssignedIdentity(
+                identity,
+                resource_name_=identity,
+                resource_group_name=args.resource_group,
+                location=args.location,
+                tags=dict(args.tags),
+                opts=options,
+            )
+            for identity in (args.control_plane, args.kubelets)
         )
-        role = roles.assign(
-            f"{args.name}-subnet",
-            role=roles.NETWORK_CONTRIBUTOR,
-            scope=args.subnet_id,
-            principal=identity.principal_id,
-            opts=options,
-        )
-        self.id = identity.id
-        self.ready = [identity, role]
+        given = [
+            roles.assign(
+                f"{args.control_plane}-{what}",
+                role=role,
+                scope=scope,
+                principal=control_plane.principal_id,
+                opts=options,
+            )
+            for what, role, scope in (
+                ("subnet", roles.NETWORK_CONTRIBUTOR, args.subnet_id),
+                ("kubelets", roles.MANAGED_IDENTITY_OPERATOR, kubelets.id),
+            )
+        ]
+        self.id = control_plane.id
+        self.kubelets = KubeletIdentity(id=kubelets.id, client=kubelets.client_id, principal=kubelets.principal_id)
+        self.ready = [control_plane, kubelets, *given]
         self.register_outputs({"id": self.id})

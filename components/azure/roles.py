@@ -10,6 +10,7 @@ from pulumi_azure_native import authorization
 
 ACR_PULL: Final = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+MANAGED_IDENTITY_OPERATOR: Final = "f1a07417-d97a-45cb-824c-7a7467783830"
 BLOB_DATA_READER: Final = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 """Built-in roles, the same everywhere (learn.microsoft.com/azure/role-based-access-control/built-in-roles)."""

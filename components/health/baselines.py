@@ -92,12 +92,11 @@ BASELINES: Final[Mapping[str, NodeBaseline]] = {
     ),
 }
 
-KERNEL_LOG_CHECKS: Final = ("check_gpu_xid", "check_ib_link_flapping")
-"""What reads the kernel's log, and passes over what it cannot read without failing."""
-
 
 def checks(baseline: NodeBaseline, *, kernel_log: bool) -> list[str]:
     """Return the checks to run, with their arguments.
+
+    kernel_log: also those that read the kernel's log, which pass over what they cannot read without failing.
 
     The order of the arguments is upstream's since July 2024: check_nccl_allreduce takes the bandwidth, repetitions,
     message size and topology file. check_ib_link_flapping takes none, because the meaning of its first one has changed

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 
@@ -62,7 +63,9 @@ class Reporter(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ReporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:health:Reporter", name, None, opts)
-        namespace = Manifest(f"{name}/Namespace", namespace_object(), pulumi.ResourceOptions(parent=self))
+        # The node check reads the host's kernel log, which no stricter level allows.
+        body = objects.namespace(NAMESPACE, privileged=True)
+        namespace = Manifest(f"{name}/Namespace", body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         registered = [namespace]
         for document in account(self.namespace) if args.writes else []:
@@ -76,15 +79,6 @@ class Reporter(pulumi.ComponentResource):
             )
         self.ready = registered
         self.register_outputs({"namespace": self.namespace})
-
-
-def namespace_object() -> Document:
-    """Return the namespace. The node check reads the host's kernel log, which no stricter level allows."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}},
-    }
 
 
 def account(namespace: pulumi.Input[str]) -> list[Document]:

@@ -51,7 +51,7 @@ class Chart(pulumi.ComponentResource):
                 chart=args.chart.chart,
                 version=args.chart.version,
                 repository_opts=RepositoryOptsArgs(repo=repository) if repository is not None else None,
-                values=args.values,
+                values=_merged(args.chart.values, args.values),
                 create_namespace=False,
                 atomic=True,
                 cleanup_on_fail=True,
@@ -62,3 +62,12 @@ class Chart(pulumi.ComponentResource):
         )
         self.ready = [release]
         self.register_outputs({})
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of both; the second's hold where both name a value."""
+    both = dict(one)
+    for key, value in other.items():
+        below = both.get(key)
+        both[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return both

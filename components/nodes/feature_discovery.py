@@ -12,8 +12,9 @@ from typing import Any, Final
 import pulumi
 
 from components.artefacts import LocatedChart
+from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.manifests import Manifest
 from components.nodes.placement import GPU_NODES, GPU_TOLERATION, SYSTEM_NODES
 
 OPERATOR_NAMESPACE: Final = "nvidia-operator"
@@ -33,18 +34,15 @@ class PrivilegedNamespaceArgs:
 
 
 class PrivilegedNamespace(pulumi.ComponentResource):
-    """A namespace whose pods may be privileged and mount the node's folders, as driver installers have to.
-
-    Where Pod Security Admission is enforced, such pods are refused without its labels. Gives nobody a right to create
-    pods there.
-    """
+    """A namespace whose pods may be privileged and mount the node's folders, as driver installers have to."""
 
     namespace: pulumi.Output[str]
     """The name, known once the namespace exists."""
 
     def __init__(self, name: str, args: PrivilegedNamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:PrivilegedNamespace", name, None, opts)
-        namespace = Manifest(args.namespace, privileged_namespace(args.namespace), pulumi.ResourceOptions(parent=self))
+        body = objects.namespace(args.namespace, privileged=True)
+        namespace = Manifest(args.namespace, body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         self.register_outputs({"namespace": self.namespace})
 
@@ -81,13 +79,6 @@ class FeatureDiscovery(pulumi.ComponentResource):
         )
         self.ready = chart.ready
         self.register_outputs({})
-
-
-def privileged_namespace(name: str) -> Document:
-    """Return a namespace whose pods no Pod Security Standard restrains."""
-    modes = ("enforce", "audit", "warn")
-    labels = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in modes}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def feature_discovery_values(tolerations: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:

@@ -26,9 +26,6 @@ from components.nodes.placement import GPU_TOLERATION, SYSTEM_NODES
 POLICY: Final = "nic-cluster-policy"
 """The one name that the operator accepts (controllers/nicclusterpolicy_controller.go)."""
 
-SHARED_DEVICES: Final = "rdma/rdma_shared_device_a"
-"""What the shared device plugin offers instead of `nvidia.com/mlnxnics`, named as the chart had it up to 24.7."""
-
 _MELLANOX: Final = "15b3"
 _SHARED_PODS: Final = 63
 """How many pods of a node may hold the shared devices at once (the chart's default up to 24.7)."""
@@ -144,11 +141,6 @@ def nic_cluster_policy(args: NetworkOperatorArgs) -> Document:
     }
 
 
-def resource(plugin: DevicePlugin) -> str:
-    """Return the resource that a pod asks for to get InfiniBand ports."""
-    return names.INFINIBAND if plugin is DevicePlugin.SRIOV else SHARED_DEVICES
-
-
 def _driver(args: NetworkOperatorArgs) -> Mapping[str, Any]:
     return {
         **_image(args.images.driver),
@@ -174,7 +166,7 @@ def _plugin(args: NetworkOperatorArgs) -> Mapping[str, Any]:
         prefix, _, name = names.INFINIBAND.partition("/")
         port = {"resourcePrefix": prefix, "resourceName": name, "selectors": {**selectors, "isRdma": True}}
         return {"sriovDevicePlugin": _configured(args.images.sriov_plugin, {"resourceList": [port]})}
-    _, _, name = SHARED_DEVICES.partition("/")
+    _, _, name = names.SHARED_INFINIBAND.partition("/")
     ports = {"resourceName": name, "rdmaHcaMax": _SHARED_PODS, "selectors": selectors}
     return {"rdmaSharedDevicePlugin": _configured(args.images.shared_plugin, {"configList": [ports]})}
 

@@ -15,8 +15,6 @@ from components.nodes.placement import GPU_NODES, GPU_TOLERATION
 from components.queueing.operators import Resources
 
 NAME: Final = "node-labeler"
-HOST_LABEL: Final = f"{hyperv_labels.PREFIX}PhysicalHostName"
-"""The name of the physical host, which Azure's support asks for (edwardsp/ai-on-aks, readme.md)."""
 
 RESOURCES: Final = Resources(cpu_request="10m", memory_request="32Mi", cpu_limit="200m", memory_limit="128Mi")
 
@@ -35,6 +33,7 @@ class NodeLabelerArgs:
 class NodeLabeler(pulumi.ComponentResource):
     """Run the labeler on GPU nodes: `hyperv/<key>` for each pair that Hyper-V passes to the machine, and `ib/pkey`.
 
+    `hyperv/PhysicalHostName` is what Azure's support asks for when a machine is broken (edwardsp/ai-on-aks, readme.md).
     Reads again every five minutes, for a node can move to another host. May write those labels of its own node only.
     """
 

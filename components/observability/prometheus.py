@@ -5,7 +5,6 @@ Nothing is reachable from outside of the cluster: `kubectl port-forward` is the 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ import pulumi
 
 from components import names
 from components.artefacts import LocatedChart
+from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.quantity import Quantity
@@ -76,11 +76,16 @@ class Monitoring(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Monitoring", name, None, opts)
-        namespace = Manifest(NAMESPACE, monitoring_namespace(), pulumi.ResourceOptions(parent=self))
+        # Node exporter's pods need the node's network and folders.
+        namespace = Manifest(
+            NAMESPACE, objects.namespace(NAMESPACE, privileged=True), pulumi.ResourceOptions(parent=self)
+        )
         self.namespace = namespace.object_name
         secret = Manifest(
             f"{name}/{_ADMIN_SECRET}",
-            grafana_secret(self.namespace, args.grafana_password),
+            objects.secret(
+                _ADMIN_SECRET, self.namespace, {"admin-user": "admin", "admin-password": args.grafana_password}
+            ),
             pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
         )
         chart = Chart(
@@ -102,24 +107,6 @@ class KueueMonitor(pulumi.ComponentResource):
         super().__init__("mlbatch:observability:KueueMonitor", name, None, opts)
         Manifest(f"{name}/ServiceMonitor", kueue_monitor(), pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
-
-
-def monitoring_namespace() -> Document:
-    """Return the namespace; node exporter's pods need the node's network and folders."""
-    labels = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
-
-
-def grafana_secret(namespace: pulumi.Input[str], password: pulumi.Input[str]) -> Document:
-    """Return the Secret with the account of Grafana's administrator."""
-    encoded = pulumi.Output.secret(password).apply(_encoded)
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": _ADMIN_SECRET, "namespace": namespace},
-        "type": "Opaque",
-        "data": {"admin-user": _encoded("admin"), "admin-password": encoded},
-    }
 
 
 def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
@@ -206,7 +193,3 @@ def _retention_size(storage: Quantity) -> str:
     """Return nine tenths of a volume, in Prometheus's unit: what is left is for the log of what was not yet sorted."""
     mebibytes = storage.nano // 10**9 * 9 // 10 // 2**20
     return f"{mebibytes}MB"
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

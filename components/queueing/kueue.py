@@ -38,6 +38,10 @@ FRAMEWORKS: Final = (
 MLBatch declared them as an external framework.
 """
 
+UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/",)
+"""Prefixes of resources that no quota counts. Kueue would otherwise never admit a job that asks for one, because no
+queue covers it. Every pod of a node may have the shared InfiniBand ports, so that there is nothing to count."""
+
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
@@ -121,6 +125,7 @@ def configuration() -> Mapping[str, Any]:
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {"matchLabels": {names.TEAM_LABEL: "true"}},
         "integrations": {"frameworks": list(FRAMEWORKS)},
+        "resources": {"excludeResourcePrefixes": list(UNCOUNTED)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
     }
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pulumi
 
 from components import names
+from components.kubernetes import objects
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 
 _NAME_LABEL: Final = "app.kubernetes.io/name"
@@ -68,7 +69,7 @@ class SystemNamespace(pulumi.ComponentResource):
         super().__init__("mlbatch:queueing:SystemNamespace", name, None, opts)
         self.namespace = Manifest(
             names.SYSTEM_NAMESPACE,
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.SYSTEM_NAMESPACE}},
+            objects.namespace(names.SYSTEM_NAMESPACE),
             pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({"namespace": self.namespace.object_name})

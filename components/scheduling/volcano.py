@@ -17,6 +17,7 @@ from typing import Any, Final
 import pulumi
 
 from components.artefacts import LocatedChart
+from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.queueing.operators import Resources
@@ -40,7 +41,7 @@ class LauncherView(StrEnum):
 class VolcanoArgs:
     """What to install.
 
-    chart: of Volcano. image_registry: that its images come from.
+    chart: of Volcano.
     namespace: of the jobs; must exist and be no team's; plain, as the chart's values are.
     queue: that they are submitted to; its weight counts against other Volcano queues only.
     launcher_view: PODS lets a job's launcher list the pods of its namespace. ALL binds Kubernetes' ClusterRole `view`,
@@ -48,7 +49,6 @@ class VolcanoArgs:
     """
 
     chart: LocatedChart
-    image_registry: str = "docker.io"
     namespace: str
     queue: str = QUEUE
     launcher_view: LauncherView = LauncherView.PODS
@@ -66,11 +66,7 @@ class Volcano(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         system = Manifest(
             f"{name}/Namespace",
-            {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": NAMESPACE},
-            },
+            objects.namespace(NAMESPACE),
             child,
         )
         chart = Chart(
@@ -99,7 +95,7 @@ def values(args: VolcanoArgs) -> Mapping[str, Any]:
     share = {key: dict(part) for key, part in args.resources.body().items()}
     watched = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [args.namespace]}
     return {
-        "basic": {"image_registry": args.image_registry, "image_pull_policy": "IfNotPresent"},
+        "basic": {"image_pull_policy": "IfNotPresent"},
         "custom": {
             "admission_resources": share,
             "controller_resources": share,

@@ -7,13 +7,14 @@ local NVMe at about 10,000 requests a second and node.
 
 from __future__ import annotations
 
-import base64
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import pulumi
 
+from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.quantity import Quantity
 from components.storage.blob_driver import DRIVER
@@ -73,7 +74,7 @@ class BlobVolumeArgs:
 
     claim: str
     namespace: str
-    account: pulumi.Input[str]
+    account: str
     container: str
     access: Access
     read_only: bool = True
@@ -84,8 +85,9 @@ class BlobVolumeArgs:
 class BlobVolume(pulumi.ComponentResource):
     """Create a volume and the one claim that may bind it; both go together, and the container stays.
 
-    The Blob driver must be installed. Fields of a volume cannot be changed, so it is replaced with its claim: pods that
-    use it have to go first.
+    The Blob driver must be installed. Where a volume's data is cannot be changed, and a volume that a claim holds is
+    not deleted. Another container therefore makes a volume of another name, and a claim that binds it takes the old
+    claim's place; the old volume goes last. Pods that use it have to go first.
     """
 
     claim: pulumi.Output[str]
@@ -97,11 +99,8 @@ class BlobVolume(pulumi.ComponentResource):
         if isinstance(args.access, SasToken):
             options = pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"])
             needs = [Manifest(f"{name}/Secret", sas_secret(args, args.access), options)]
-        replaced = pulumi.ResourceOptions(
-            parent=self, depends_on=needs, replace_on_changes=["spec"], delete_before_replace=True
-        )
-        volume = Manifest(f"{name}/PersistentVolume", persistent_volume(args), replaced)
-        # Replaced with the volume: a claim whose volume is gone is lost for good.
+        options = pulumi.ResourceOptions(parent=self, depends_on=needs)
+        volume = Manifest(f"{name}/PersistentVolume", persistent_volume(args), options)
         bound = pulumi.ResourceOptions(
             parent=self, depends_on=[volume], replace_on_changes=["spec"], delete_before_replace=True
         )
@@ -110,8 +109,13 @@ class BlobVolume(pulumi.ComponentResource):
 
 
 def volume_name(args: BlobVolumeArgs) -> str:
-    """Return the volume's name, which is one for the whole cluster."""
-    return f"{args.namespace}-{args.claim}"
+    """Return the volume's name, one in the whole cluster, and another one for everything that cannot be changed.
+
+    The capacity is part of it because the claim has it too: a volume cannot be bound again once its claim is gone.
+    """
+    fixed = (args.account, args.container, str(args.read_only), str(args.capacity), type(args.access).__name__)
+    digest = hashlib.sha256("/".join(fixed).encode()).hexdigest()[:8]
+    return f"{args.namespace}-{args.claim}-{digest}"
 
 
 def sas_secret(args: BlobVolumeArgs, access: SasToken) -> Document:
@@ -119,24 +123,19 @@ def sas_secret(args: BlobVolumeArgs, access: SasToken) -> Document:
 
     Under `azurestorageaccountkey` the driver would take it for the account's key (pkg/blob/blob.go).
     """
-    token = pulumi.Output.secret(access.token).apply(lambda text: _encoded(text.strip().removeprefix("?")))
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": _secret_name(args), "namespace": args.namespace},
-        "type": "Opaque",
-        "data": {
-            "azurestorageaccountname": pulumi.Output.from_input(args.account).apply(_encoded),
-            "azurestorageaccountsastoken": token,
-        },
-    }
+    token = pulumi.Output.secret(access.token).apply(lambda text: text.strip().removeprefix("?"))
+    return objects.secret(
+        _secret_name(args),
+        args.namespace,
+        {"azurestorageaccountname": args.account, "azurestorageaccountsastoken": token},
+    )
 
 
 def persistent_volume(args: BlobVolumeArgs) -> Document:
     """Return the volume (kubernetes-sigs/blob-csi-driver, docs/driver-parameters.md, static provisioning)."""
     source: dict[str, Any] = {
         "driver": DRIVER,
-        "volumeHandle": pulumi.Output.concat(args.account, "_", args.container, "_", volume_name(args)),
+        "volumeHandle": f"{args.account}_{args.container}_{volume_name(args)}",
         "readOnly": args.read_only,
         "volumeAttributes": {
             "protocol": "fuse2",
@@ -213,7 +212,3 @@ def _modes(args: BlobVolumeArgs) -> list[str]:
 
 def _secret_name(args: BlobVolumeArgs) -> str:
     return f"{args.claim}-sas-token"
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

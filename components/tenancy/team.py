@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pulumi
 
 from components import names
+from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.tenancy.quota import Quota, cluster_queue
 
@@ -66,11 +67,7 @@ class Team(pulumi.ComponentResource):
         )
         namespace = Manifest(
             name,
-            {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": args.name, "labels": {names.TEAM_LABEL: "true"}},
-            },
+            objects.namespace(args.name, labels={names.TEAM_LABEL: "true"}),
             pulumi.ResourceOptions(parent=self, depends_on=[queue]),
         )
         self.namespace, self.cluster_queue = namespace.object_name, queue.object_name

@@ -12,10 +12,6 @@ from typing import Final
 
 from components import names
 
-SHARED_DEVICE: Final = "rdma/rdma_shared_device_a"
-"""The resource of the network operator's RDMA shared device plugin. One of it gives a pod every InfiniBand port; no
-ClusterQueue covers it, so jobs that ask for it are never admitted to a team's queue."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
@@ -63,7 +59,8 @@ PLAIN_VARIABLES: Final = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "NCCL_SOCKET_IFNAME
 SRIOV: Final = Fabric(resource=names.INFINIBAND, devices=8, variables=NDV5_VARIABLES)
 """Each port is a device of the SR-IOV plugin: a pod of eight GPUs gets all eight."""
 
-SHARED: Final = Fabric(resource=SHARED_DEVICE, devices=1, variables=NDV5_VARIABLES)
+SHARED: Final = Fabric(resource=names.SHARED_INFINIBAND, devices=1, variables=NDV5_VARIABLES)
+"""One device of the shared plugin gives a pod every port."""
 
 NONE: Final = Fabric(variables=PLAIN_VARIABLES)
 """Nodes without InfiniBand: NCCL uses NVLink within a node and sockets between nodes."""

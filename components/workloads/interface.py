@@ -157,9 +157,13 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
     return [deployment, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
 
 
-def port_forward(name: str, namespace: str, port: int) -> str:
-    """Return the command that makes an interface reachable on one's own machine."""
-    return f"kubectl -n {namespace} port-forward service/{name} {port}:{port}"
+@dataclass(frozen=True, kw_only=True)
+class LogVolumeArgs:
+    """namespace: that of the pods. storage_class: one whose volumes many nodes can mount. size: a quantity."""
+
+    namespace: pulumi.Input[str]
+    storage_class: str
+    size: str
 
 
 class LogVolume(pulumi.ComponentResource):
@@ -167,16 +171,8 @@ class LogVolume(pulumi.ComponentResource):
 
     name: pulumi.Output[str]
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        namespace: pulumi.Input[str],
-        storage_class: str,
-        size: str,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
+    def __init__(self, name: str, args: LogVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:LogVolume", name, None, opts)
-        document = volume_claim(name, namespace, storage_class=storage_class, size=size)
+        document = volume_claim(name, args.namespace, storage_class=args.storage_class, size=args.size)
         self.name = Manifest(name, document, pulumi.ResourceOptions(parent=self)).object_name
         self.register_outputs({"name": self.name})

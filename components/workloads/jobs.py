@@ -169,15 +169,20 @@ class Container:
 
 
 def container(pods: NodePods, args: Container) -> Document:
-    """Return the container. IPC_LOCK lets it pin memory for the network devices (edwardsp/ai-on-aks)."""
+    """Return the container. IPC_LOCK lets it pin memory for the network devices (edwardsp/ai-on-aks).
+
+    What it has none of is left out: the API server keeps no empty lists, and a Job's pods cannot be changed back.
+    """
+    environment = variables({**pods.fabric.variables, **args.variables})
+    ports = [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in args.ports.items()]
     return {
         "name": args.name,
         "image": pods.image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(args.command),
         **({"workingDir": args.working_directory} if args.working_directory else {}),
-        "env": variables({**pods.fabric.variables, **args.variables}),
-        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in args.ports.items()],
+        **({"env": environment} if environment else {}),
+        **({"ports": ports} if ports else {}),
         "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
         "resources": pods.resources(),
         "volumeMounts": [item.mount() for item in (shared_memory(pods.shared_memory), *args.volumes)],

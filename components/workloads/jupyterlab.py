@@ -12,6 +12,7 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.workloads.interface import CONTAINER_SECURITY, USER, Reach, pod_security, service, volume_claim
 from components.workloads.jobs import (
@@ -64,8 +65,8 @@ class JupyterLab(pulumi.ComponentResource):
         foundation = [
             Manifest(
                 f"{name}/token",
-                token_secret(name, namespace, args.token),
-                pulumi.ResourceOptions(parent=self, additional_secret_outputs=["stringData", "data"]),
+                objects.secret(f"{name}-token", namespace, {TOKEN_KEY: args.token}, labels={WORKLOAD_LABEL: name}),
+                pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
             ),
             Manifest(f"{name}/volume", home_claim(name, args), pulumi.ResourceOptions(parent=self)),
             Manifest(
@@ -87,17 +88,6 @@ class JupyterLab(pulumi.ComponentResource):
             ),
         )
         self.register_outputs({"port": PORT})
-
-
-def token_secret(name: str, namespace: pulumi.Input[str], token: pulumi.Input[str]) -> Document:
-    """Return the Secret with the token."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": f"{name}-token", "namespace": namespace, "labels": {WORKLOAD_LABEL: name}},
-        "type": "Opaque",
-        "stringData": {TOKEN_KEY: pulumi.Output.secret(token)},
-    }
 
 
 def home_claim(name: str, args: JupyterLabArgs) -> Document:

@@ -23,7 +23,6 @@ from components.workloads import mpi
 from components.workloads.fabric import SHARP_VARIABLES, topology
 from components.workloads.jobs import (
     FILES,
-    LAUNCHER_TASK,
     WORKER_TASK,
     Container,
     Gang,
@@ -183,24 +182,7 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
     data = {_SCRIPT: train_script(args)}
     mounted = (files(f"{name}-files", FILES), *log_volumes(args))
     if submission.gang is Gang.VOLCANO:
-        command = mpi.launcher_command(_mpi_command(args))
-        own = _variables(args)
-        launcher = Container(
-            name=LAUNCHER_TASK,
-            command=command,
-            variables=own,
-            volumes=(),
-            ports=mpi.VOLCANO_PORTS,
-            working_directory="/workspace",
-        )
-        worker = Container(
-            name=WORKER_TASK,
-            command=mpi.worker_command(),
-            variables=own,
-            volumes=mounted,
-            ports=mpi.VOLCANO_PORTS,
-            working_directory="/workspace",
-        )
+        launcher, worker = mpi.volcano_containers(_mpi_command(args), variables=_variables(args), volumes=mounted)
         job = volcano_job(name, submission, pods, launcher=launcher, worker=worker, annotations=digest(data))
         return [config_map(f"{name}-files", submission.namespace, data), job]
     trainer = Container(
@@ -209,7 +191,7 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
         variables={**_variables(args), "HEADNODE": f"{name}-0.{service_name(name)}"},
         volumes=mounted,
         ports={"rendezvous": RENDEZVOUS_PORT},
-        working_directory="/workspace",
+        working_directory=mpi.WORKSPACE,
     )
     job = indexed_job(name, pods, pod_spec(pods, trainer, submission), annotations=digest(data))
     return [config_map(f"{name}-files", submission.namespace, data), *submitted(name, submission, job)]

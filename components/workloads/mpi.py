@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Final
 
-from components.workloads.jobs import FILES, WORKER_TASK, service_name
+from components.workloads.jobs import FILES, LAUNCHER_TASK, WORKER_TASK, Container, Volume, service_name
 
 SCRIPT: Final = "mpi_index.py"
 SETTINGS: Final = "mpi.json"
@@ -20,6 +20,8 @@ WAIT_SECONDS: Final = 1800
 
 PORTS: Final = {"ssh": SSH_PORT, "notes": NOTES_PORT}
 VOLCANO_PORTS: Final = {"mpijob-port": VOLCANO_SSH_PORT}
+WORKSPACE: Final = "/workspace"
+"""Where the MPI programs of ai-on-aks' images work."""
 
 _HOST_FILE: Final = f"/etc/volcano/{WORKER_TASK}.host"
 """Volcano's svc plugin writes it."""
@@ -72,6 +74,29 @@ def index_files(
 def index_command() -> list[str]:
     """Return what each pod of the Indexed Job runs; its files are mounted in FILES."""
     return ["python3", f"{FILES}/{SCRIPT}", f"{FILES}/{SETTINGS}"]
+
+
+def volcano_containers(
+    command: Sequence[str], *, variables: Mapping[str, str], volumes: Sequence[Volume] = ()
+) -> tuple[Container, Container]:
+    """Return the containers of a Volcano Job's launcher and of its workers, which mount the volumes."""
+    launcher = Container(
+        name=LAUNCHER_TASK,
+        command=launcher_command(command),
+        variables=variables,
+        volumes=(),
+        ports=VOLCANO_PORTS,
+        working_directory=WORKSPACE,
+    )
+    worker = Container(
+        name=WORKER_TASK,
+        command=worker_command(),
+        variables=variables,
+        volumes=volumes,
+        ports=VOLCANO_PORTS,
+        working_directory=WORKSPACE,
+    )
+    return launcher, worker
 
 
 def launcher_command(command: Sequence[str]) -> list[str]:

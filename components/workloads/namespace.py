@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import pulumi
 
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes import objects
+from components.kubernetes.manifests import Manifest
 
 NAMESPACE: Final = "workloads"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadsNamespaceArgs:
+    """namespace: its name, which is no team's."""
+
+    namespace: str = NAMESPACE
 
 
 class WorkloadsNamespace(pulumi.ComponentResource):
@@ -16,12 +25,8 @@ class WorkloadsNamespace(pulumi.ComponentResource):
 
     name: pulumi.Output[str]
 
-    def __init__(self, name: str, namespace: str = NAMESPACE, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadsNamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:WorkloadsNamespace", name, None, opts)
-        self.name = Manifest(namespace, namespace_object(namespace), pulumi.ResourceOptions(parent=self)).object_name
+        body = objects.namespace(args.namespace)
+        self.name = Manifest(args.namespace, body, pulumi.ResourceOptions(parent=self)).object_name
         self.register_outputs({"name": self.name})
-
-
-def namespace_object(name: str) -> Document:
-    """Return the namespace."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

@@ -17,8 +17,6 @@ from components.workloads import mpi
 from components.workloads.fabric import COLLNET_VARIABLES, SHARP_VARIABLES, topology
 from components.workloads.jobs import (
     FILES,
-    LAUNCHER_TASK,
-    WORKER_TASK,
     Container,
     Gang,
     NodePods,
@@ -73,22 +71,7 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
     pods, submission = args.pods, args.submission
     own = environment(args)
     if submission.gang is Gang.VOLCANO:
-        launcher = Container(
-            name=LAUNCHER_TASK,
-            command=mpi.launcher_command(command),
-            variables=own,
-            volumes=(),
-            ports=mpi.VOLCANO_PORTS,
-            working_directory="/workspace",
-        )
-        worker = Container(
-            name=WORKER_TASK,
-            command=mpi.worker_command(),
-            variables=own,
-            volumes=(),
-            ports=mpi.VOLCANO_PORTS,
-            working_directory="/workspace",
-        )
+        launcher, worker = mpi.volcano_containers(command, variables=own)
         return [volcano_job(name, submission, pods, launcher=launcher, worker=worker)]
     data = mpi.index_files(name, nodes=pods.nodes, slots=pods.gpus, command=command)
     tester = Container(
@@ -97,7 +80,7 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
         variables=own,
         volumes=(files(f"{name}-files", FILES),),
         ports=mpi.PORTS,
-        working_directory="/workspace",
+        working_directory=mpi.WORKSPACE,
     )
     job = indexed_job(name, pods, pod_spec(pods, tester, submission), annotations=digest(data))
     return [config_map(f"{name}-files", submission.namespace, data), *submitted(name, submission, job)]

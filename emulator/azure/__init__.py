@@ -25,17 +25,33 @@ Known differences, by design:
 - A refresh reports a resource in state Failed as not ready, so that the next update sends it anew. The official
   provider takes such a resource as it is.
 - Every subscription id that a program names is the one emulated subscription.
+- A resource whose engine was killed before it recorded the create goes to the same URN in the next run; the official
+  provider reports that it exists.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from emulator.azure.lifecycle import Read
     from emulator.paths import Paths
 
 VERSIONS = {"azure-native": "3.29.0", "random": "4.21.4"}
 """The releases whose plugins this stands in for."""
+
+
+def unclaimed(paths: Paths) -> Mapping[str, Read]:
+    """Return the resources that were created and that no engine has shown to know since, by URN.
+
+    They are what an update has created that was killed, or that has ended just now. Waits for what is still going on.
+    """
+    # Most commands have nothing to do with Azure, and need not wait for these.
+    from emulator.azure.lifecycle import Lifecycle
+    from emulator.azure.local_cluster import subscription
+
+    return Lifecycle(subscription(paths)).unclaimed()
 
 
 def report(paths: Paths) -> str:

@@ -22,13 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from emulator.azure import faults, overview
-from emulator.azure.arm import Arm
-from emulator.azure.local_cluster import LocalCluster
+from emulator.azure.local_cluster import LocalCluster, subscription
 from emulator.azure.services import KINDS
 from emulator.azure.services.containerservice import POOL, settle_instances
-from emulator.azure.store import Record, State, Store
-from emulator.azure.world import World
-from emulator.cluster.layout import Layout
+from emulator.azure.store import Record, State
 from emulator.paths import Paths
 from emulator.provider.errors import ProviderError
 
@@ -48,12 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (UsageError, ProviderError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-
-
-def subscription(paths: Paths) -> Arm:
-    """Return the emulated subscription of a state folder."""
-    folder = Layout(paths).azure
-    return Arm(Store(folder), World.of(folder / "world.yaml"), LocalCluster(paths))
 
 
 def _parser() -> argparse.ArgumentParser:

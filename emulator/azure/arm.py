@@ -53,15 +53,31 @@ class Arm:
         with self._read() as state:
             return state.get(resource_id)
 
+    def claim(self, resource_id: str) -> None:
+        """Forget for which resource of a program this one was created: an engine has it in its state."""
+        found = self._store.read().get(resource_id)
+        if found is not None and found.creator:
+            with self._store.edit() as state:
+                record = state.get(resource_id)
+                if record is not None:
+                    record.creator, record.inputs = "", {}
+
     def state(self) -> State:
         """Return everything, operations that are over carried out."""
         with self._read() as state:
             return state
 
-    def put(self, kind: Kind, names: Mapping[str, str], body: Properties) -> str:
+    def put(
+        self,
+        kind: Kind,
+        names: Mapping[str, str],
+        body: Properties,
+        creator: str = "",
+        inputs: Properties | None = None,
+    ) -> str:
         """Begin to create or update a resource; return its id. `wait` tells how it ended.
 
-        Raises ArmError when Azure refuses.
+        creator, inputs: see `Record`. Raises ArmError when Azure refuses.
         """
         resource_id = kind.id(self.world, names)
         with self._settled() as state:
@@ -80,8 +96,11 @@ class Arm:
                 self.link.require_free()
             operation = "register" if kind.type == REGISTRATION else "create" if request.creates else "update"
             record = Record(resource_id, kind.token, kind.type, kind.complete(request))
+            record.creator, record.inputs = creator, dict(inputs or {})
             if before is not None:
                 record.id, record.hidden = before.id, before.hidden
+                if not before.creator:
+                    record.creator, record.inputs = "", {}
             record.operation = self._operation(kind, operation, fault)
             state.results.pop(resource_id.lower(), None)
             if "provisioningState" in record.properties:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import uuid
@@ -78,9 +79,10 @@ class Lifecycle:
         return {**inputs, VERSION_KEY: version}, found
 
     def diff(
-        self, token: str, before: Properties, after: Properties, ignored: list[str]
+        self, token: str, before: Properties, after: Properties, ignored: list[str], resource_id: str = ""
     ) -> dict[str, projection.Change]:
-        """Compare the inputs of the state with the new ones."""
+        """Compare the inputs of the state with the new ones. resource_id: of what the state knows by this."""
+        self.arm.claim(resource_id)
         return projection.difference(kind_of(token), _without_nulls(before), _without_nulls(after), ignored)
 
     def preview(self, token: str, inputs: Properties, before: Properties | None) -> Properties:
@@ -92,27 +94,37 @@ class Lifecycle:
         return outputs
 
     def create(self, token: str, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Create a resource and wait for it. Raises PartialError when it exists but its operation failed."""
+        """Create a resource and wait for it. Raises PartialError when it exists but its operation failed.
+
+        One that was created for the same resource of the program, by an engine that did not live to record it, is
+        brought to the inputs.
+        """
         kind = kind_of(token)
         names, body = _split(kind, inputs)
         resource_id = kind.id(self.arm.world, names)
-        if self.arm.look(kind, names) is not None:
+        existing = self.arm.record(resource_id)
+        if existing is not None and operation.urn and existing.creator == operation.urn:
+            operation.inform(f"{resource_id} was created by an interrupted run and is taken over from it")
+            with contextlib.suppress(OperationFailedError):
+                self.arm.wait(resource_id, operation.status, operation.sleep)
+        elif self.arm.look(kind, names) is not None:
             raise ProviderError(
                 f"cannot create already existing resource '{resource_id}'. {_way_out(kind, resource_id)}"
             )
-        self._write(kind, names, body, operation)
+        self._write(kind, names, body, inputs, operation)
         return resource_id, self._ended(kind, resource_id, inputs, operation)
 
     def update(self, token: str, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
         """Update a resource and wait for it. Raises PartialError when its operation failed."""
         kind = kind_of(token)
+        self.arm.claim(resource_id)
         names, body = _split(kind, inputs)
         current = self.arm.get(resource_id) or {}
         for name, field in _known(token).inputs.items():
             # What is also a resource of its own, and not given inline, stays as it is.
             if field.standalone and name not in body and name in current:
                 body[name] = projection.projected(current, {name: field})[name]
-        self._write(kind, names, body, operation)
+        self._write(kind, names, body, inputs, operation)
         return self._ended(kind, resource_id, inputs, operation)
 
     def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Read:
@@ -121,6 +133,7 @@ class Lifecycle:
         Raises PartialError for one in state Failed, so that the next update sends it anew even after a refresh.
         """
         kind, known = kind_of(token), _known(token)
+        self.arm.claim(resource_id)
         found = self.arm.get(resource_id)
         if found is None:
             return Read("", {}, {})
@@ -138,6 +151,16 @@ class Lifecycle:
         imported = {key: value for key, value in imported.items() if not known.inputs[key].standalone}
         return Read(resource_id, outputs, {**imported, **names, VERSION_KEY: known.api_version})
 
+    def unclaimed(self) -> dict[str, Read]:
+        """Return what was created for an engine that has not shown to know it since, by URN, once it is settled."""
+        found = {}
+        for record in [each for each in self.arm.state().resources.values() if each.creator]:
+            with contextlib.suppress(OperationFailedError):
+                self.arm.wait(record.id)
+            kind = kind_of(record.token)
+            found[record.creator] = Read(record.id, self._outputs(kind, record.id), record.inputs)
+        return found
+
     def delete(self, token: str, resource_id: str, operation: Operation) -> None:
         """Delete a resource and wait until it is gone."""
         kind = kind_of(token)
@@ -145,8 +168,10 @@ class Lifecycle:
         self.arm.wait(resource_id, operation.status, operation.sleep)
         operation.clear_status()
 
-    def _write(self, kind: Kind, names: dict[str, str], body: Properties, operation: Operation) -> None:
-        self._patiently(lambda: self.arm.put(kind, names, body), operation)
+    def _write(
+        self, kind: Kind, names: dict[str, str], body: Properties, inputs: Properties, operation: Operation
+    ) -> None:
+        self._patiently(lambda: self.arm.put(kind, names, body, operation.urn, inputs), operation)
 
     def _ended(self, kind: Kind, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
         """Wait for the operation and return the outputs; a registration is answered before it is over, as by Azure."""

@@ -9,8 +9,11 @@ from typing import Any
 
 from emulator import cluster
 from emulator.azure import credentials
+from emulator.azure.arm import Arm
 from emulator.azure.cluster_link import taken
 from emulator.azure.nodes import Node
+from emulator.azure.store import Store
+from emulator.azure.world import World
 from emulator.cluster.api import MERGE_PATCH, Api, ApiError
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import NODE_NAME, Layout, write_private
@@ -133,6 +136,12 @@ class LocalCluster:
         except ApiError as error:
             raise _unreachable(error) from None
         return found
+
+
+def subscription(paths: Paths) -> Arm:
+    """Return the emulated subscription of a state folder, with its local cluster."""
+    folder = Layout(paths).azure
+    return Arm(Store(folder), World.of(folder / "world.yaml"), LocalCluster(paths))
 
 
 def document(name: str, node: Node) -> Object:

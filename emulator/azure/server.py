@@ -180,7 +180,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
             changes = {key: Change("UPDATE", replaces=True) for key in keys if key not in request.ignoreChanges}
             return _diff_response(changes, delete_first=False)
-        changes = self._on(context).diff(token, before, after, list(request.ignoreChanges))
+        changes = self._on(context).diff(token, before, after, list(request.ignoreChanges), request.id)
         return _diff_response(changes, delete_first=not before.get("__createBeforeDelete"))
 
     @_answering

@@ -40,7 +40,11 @@ class Operation:
 
 @dataclass
 class Record:
-    """One resource. token: its type in the SDK; type: in Azure Resource Manager."""
+    """One resource. token: its type in the SDK; type: in Azure Resource Manager.
+
+    creator: URN of the resource of a program that it was created for, until an engine shows that it knows it; inputs:
+    those of that resource.
+    """
 
     id: str
     token: str
@@ -48,6 +52,8 @@ class Record:
     properties: Properties
     hidden: Properties = field(default_factory=dict)
     operation: Operation | None = None
+    creator: str = ""
+    inputs: Properties = field(default_factory=dict)
 
     @property
     def name(self) -> str:

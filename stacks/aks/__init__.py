@@ -17,7 +17,7 @@ from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
 from components.passwords import password
 from components.scheduling.volcano import Volcano, VolcanoArgs
-from components.workloads.namespace import WorkloadsNamespace
+from components.workloads.namespace import WorkloadsNamespace, WorkloadsNamespaceArgs
 from stacks import batch
 from stacks.aks import infrastructure, machines, volumes
 from stacks.aks.health import checks
@@ -76,7 +76,7 @@ def deploy(stack: Stack) -> Mapping[str, Any]:
             KueueMonitor("kueue-monitor", on(*monitoring.ready, *queues.ready))
 
     # The namespace of what no team submits, and Volcano for it
-    namespace = WorkloadsNamespace("workloads", settings.workloads.namespace, on())
+    namespace = WorkloadsNamespace("workloads", WorkloadsNamespaceArgs(namespace=settings.workloads.namespace), on())
     volcano = None
     if settings.volcano.enabled:
         volcano_args = VolcanoArgs(

@@ -14,7 +14,7 @@ from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodN
 from components.azure.credentials import Credentials, CredentialsArgs
 from components.azure.feature import InfinibandFeature, InfinibandFeatureArgs
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
-from components.azure.identity import ClusterIdentity, ClusterIdentityArgs
+from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs
 from components.azure.network import Network, NetworkArgs
 from components.azure.placement import Placement, PlacementArgs
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
@@ -40,7 +40,7 @@ class Infrastructure:
     ready: Sequence[pulumi.Resource]
     pool: Sequence[pulumi.Resource]
     registry: str
-    kubelet_client: pulumi.Output[str]
+    kubelet_client: pulumi.Input[str]
     account: str | None
     storage: Sequence[pulumi.Resource]
 
@@ -88,10 +88,11 @@ def create(azure: AzureSettings, volumes: Sequence[VolumeSettings] = ()) -> Infr
         ),
         within(*group.ready, kept=True),
     )
-    identity = ClusterIdentity(
-        "identity",
-        ClusterIdentityArgs(
-            name=f"{azure.cluster_name}-cluster",
+    identities = ClusterIdentities(
+        "identities",
+        ClusterIdentitiesArgs(
+            control_plane=f"{azure.cluster_name}-cluster",
+            kubelets=f"{azure.cluster_name}-nodes",
             resource_group=group_name,
             location=location,
             subnet_id=network.subnet_id,
@@ -99,15 +100,17 @@ def create(azure: AzureSettings, volumes: Sequence[VolumeSettings] = ()) -> Infr
         ),
         within(*group.ready),
     )
-    cluster = AksCluster("cluster", _cluster(azure, identity, network), within(*identity.ready, *feature, kept=True))
+    cluster = AksCluster(
+        "cluster", _cluster(azure, identities, network), within(*identities.ready, *feature, kept=True)
+    )
     pull = RegistryPull(
         "pull",
-        RegistryPullArgs(name=azure.registry.name, registry_id=registry.id, puller=cluster.kubelet_principal),
+        RegistryPullArgs(name=azure.registry.name, registry_id=registry.id, puller=identities.kubelets.principal),
         within(),
     )
     pool = _gpu_pool(azure, network, within, [*cluster.ready, *feature], group.ready)
     mounted = [volume for volume in volumes if volume.account is None and not volume.uses_token]
-    storage = _storage(azure, network, cluster, mounted, within(*group.ready, kept=True))
+    storage = _storage(azure, network, identities, mounted, within(*group.ready, kept=True))
     credentials = Credentials(
         "credentials",
         CredentialsArgs(
@@ -122,7 +125,7 @@ def create(azure: AzureSettings, volumes: Sequence[VolumeSettings] = ()) -> Infr
         ready=[*cluster.ready, *pull.ready],
         pool=pool.ready,
         registry=registry.server,
-        kubelet_client=cluster.kubelet_client,
+        kubelet_client=identities.kubelets.client,
         account=azure.storage.account if azure.storage else None,
         storage=storage,
     )
@@ -139,7 +142,7 @@ def _feature(azure: AzureSettings, options: pulumi.ResourceOptions) -> list[pulu
     return [InfinibandFeature("infiniband", args, options).registered]
 
 
-def _cluster(azure: AzureSettings, identity: ClusterIdentity, network: Network) -> AksClusterArgs:
+def _cluster(azure: AzureSettings, identities: ClusterIdentities, network: Network) -> AksClusterArgs:
     system = azure.system_pool
     return AksClusterArgs(
         name=azure.cluster_name,
@@ -151,7 +154,8 @@ def _cluster(azure: AzureSettings, identity: ClusterIdentity, network: Network) 
         tier=azure.tier,
         admin_user=azure.admin_user,
         ssh_public_key=azure.ssh_public_key,
-        identity_id=identity.id,
+        identity_id=identities.id,
+        kubelets=identities.kubelets,
         subnet_id=network.subnet_id,
         system_pool=SystemPool(
             name=system.name,
@@ -227,7 +231,7 @@ def _gpu_pool(
 def _storage(
     azure: AzureSettings,
     network: Network,
-    cluster: AksCluster,
+    identities: ClusterIdentities,
     mounted: Sequence[VolumeSettings],
     options: pulumi.ResourceOptions,
 ) -> Sequence[pulumi.Resource]:
@@ -243,7 +247,7 @@ def _storage(
         subnet_id=network.subnet_id,
         allowed_ranges=azure.storage.allowed_ranges,
         shared_key=azure.storage.shared_key,
-        reader=cluster.kubelet_principal if mounted else None,
+        reader=identities.kubelets.principal if mounted else None,
         writes=any(not volume.read_only for volume in mounted),
         tags=azure.tags,
     )

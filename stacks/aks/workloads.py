@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components import names
+from components import catalogue, names
 from components.passwords import password
 from components.scheduling.volcano import Volcano
 from components.storage.blob_volume import BlobVolume
 from components.workloads import jupyterlab, metaseq, nccl, olmo
 from components.workloads.aim import Aim, AimArgs
-from components.workloads.interface import LogVolume, Reach
+from components.workloads.interface import LogVolume, LogVolumeArgs, Reach
 from components.workloads.jobs import Gang, NodePods, Submission
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq, MetaseqArgs
@@ -109,9 +109,10 @@ class Workloads:
     def _jupyterlab(self) -> None:
         lab = self.stack.settings.workloads.jupyterlab
         submission, options = self._submission(lab.submission)
+        image = lab.image or self.stack.mirror.image(catalogue.PYTORCH.reference)
         args = JupyterLabArgs(
             submission=submission,
-            pods=self._pods(lab, self.stack.mirror.image(lab.image), jupyterlab.SHARED_MEMORY, 0),
+            pods=self._pods(lab, image, jupyterlab.SHARED_MEMORY, 0),
             token=password(lab.name, self.stack.secrets.get(JUPYTER_TOKEN)),
             storage_class=lab.storage_class,
             storage=f"{lab.fs_size}Ti",
@@ -126,13 +127,8 @@ class Workloads:
         if not settings.logs_needed():
             return None
         home, options = self._home(settings.metaseq.submission)
-        return LogVolume(
-            settings.logs.name,
-            namespace=home,
-            storage_class=settings.logs.storage_class,
-            size=str(settings.logs.size),
-            opts=options,
-        )
+        args = LogVolumeArgs(namespace=home, storage_class=settings.logs.storage_class, size=str(settings.logs.size))
+        return LogVolume(settings.logs.name, args, options)
 
     def _submission(self, settings: SubmissionSettings) -> tuple[Submission, pulumi.ResourceOptions]:
         """Return how a job is submitted, and the options of a component that may start once it can be."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from components import names
 from components.compatibility import Assessment, Combination, Verdict, assess
-from components.nodes.network_operator import SHARED_DEVICES, DevicePlugin
+from components.nodes.network_operator import DevicePlugin
 from stacks.problems import Problem, key
 from stacks.reading import Parts
 
@@ -70,7 +70,7 @@ def _quotas_for_ports(parts: Parts) -> Iterator[Problem]:
     if fabric.enabled and fabric.device_plugin is DevicePlugin.SRIOV:
         return
     because = (
-        f"{key(('gpu', 'fabric', 'devicePlugin'))} is {fabric.device_plugin}, which offers {SHARED_DEVICES}"
+        f"{key(('gpu', 'fabric', 'devicePlugin'))} is {fabric.device_plugin}, which offers {names.SHARED_INFINIBAND}"
         if fabric.enabled
         else f"{key(('gpu', 'fabric', 'enabled'))} is false"
     )

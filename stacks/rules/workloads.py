@@ -8,17 +8,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from components import names
-from components.nodes.network_operator import DevicePlugin
 from components.nodes.shapes import NodePool
 from components.workloads import metaseq
-from components.workloads.fabric import SHARED
 from components.workloads.interface import Exposure
 from components.workloads.jobs import Gang
 from stacks.problems import Path, Problem, key, listed, nearest
 from stacks.reading import Parts
 from stacks.rules import admission
 from stacks.rules.admission import nodes_key
-from stacks.settings.gpu import GpuSettings
 from stacks.settings.workloads import (
     JupyterLabSettings,
     NodeWorkloadSettings,
@@ -148,15 +145,6 @@ def _submission(parts: Parts, path: Path, submission: SubmissionSettings) -> Ite
             wrong="Volcano is not installed",
             allowed="mlbatch, none; volcano where it is installed",
             fix=f"set {key(('volcano', 'enabled'))} to true, or take another gang",
-        )
-    shared = parts.gpu is not None and shares_devices(parts.gpu)
-    if gang is Gang.MLBATCH and shared:
-        yield Problem(
-            path=(*where, "gang"),
-            value=str(gang),
-            wrong=f"the nodes offer {SHARED.resource}, which no queue covers: the job would never be admitted",
-            allowed="none, and volcano where it is installed; mlbatch with InfiniBand ports that are counted",
-            fix=f"set {key(('gpu', 'fabric', 'devicePlugin'))} to sriov, or take another gang",
         )
     if gang is Gang.MLBATCH and parts.queueing is not None and not parts.queueing.enabled:
         yield Problem(
@@ -353,11 +341,6 @@ def _viewers(settings: WorkloadsSettings) -> Iterator[Problem]:
             )
         if viewer.image is not None and viewer.tag is None:
             yield _no_tag((*path, "tag"), viewer.image)
-
-
-def shares_devices(gpu: GpuSettings) -> bool:
-    """Whether a pod gets all InfiniBand ports of its node as one device, which queues do not count."""
-    return gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SHARED
 
 
 def _scratch(parts: Parts, settings: WorkloadsSettings) -> Iterator[Problem]:

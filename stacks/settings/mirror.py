@@ -11,8 +11,9 @@ from stacks.settings.section import Section
 class MirrorSettings(Section):
     """A site's own copies of upstream's files and images.
 
-    artefacts: folder (as for kubeconfig) or https address that holds them, charts among them; images: registry prefix.
-    Default: upstream.
+    artefacts: folder (as for kubeconfig) or https address that holds them, charts among them. Default: upstream.
+    images: prefix that takes the place of the registry host of each image, such as registry.example.org/mirror; charts
+    are told of it too. Default: upstream. Images that a site builds itself are named whole, where they are used.
     verify: whether files must have the catalogue's digests; off for files that were rendered rather than copied.
     """
 

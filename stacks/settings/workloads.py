@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from components import catalogue, names
+from components import names
 from components.kubernetes.quantity import Quantity
 from components.nodes.shapes import NodePool
 from components.storage.storage_classes import FILES, FILES_NFS
@@ -208,13 +208,14 @@ class OlmoSettings(JobSettings):
 class JupyterLabSettings(NodeWorkloadSettings):
     """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up.
 
-    image: with a tag. fs_size: of the users' volume, in TiB. storage_class: of that volume; many nodes can mount it.
+    image: with a tag; default NVIDIA's of PyTorch.
+    fs_size: of the users' volume, in TiB. storage_class: of that volume; many nodes can mount it.
     exposure: `cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the
     addresses of source_ranges. user: its number in the pod. scratch: mount the node's local disks.
     """
 
     name: str = "jupyterlab"
-    image: str = catalogue.PYTORCH.reference
+    image: str | None = None
     fs_size: Annotated[int, Field(ge=1, le=100)] = 1
     storage_class: str = FILES
     exposure: Exposure = Exposure.CLUSTER
@@ -279,14 +280,6 @@ class WorkloadsSettings(Section):
     def node_workloads(self) -> Mapping[str, NodeWorkloadSettings]:
         """Return everything that takes whole nodes, by key."""
         return {**self.jobs(), "jupyterlab": self.jupyterlab}
-
-    def uses_volcano(self) -> bool:
-        """Whether a workload is a Volcano job."""
-        return any(job.enabled and job.submission.gang is Gang.VOLCANO for job in self.jobs().values())
-
-    def uses_namespace(self) -> bool:
-        """Whether a workload runs in a namespace that is no team's."""
-        return any(item.enabled and item.submission.gang is not Gang.MLBATCH for item in self.node_workloads().values())
 
     def logs_needed(self) -> bool:
         """Whether the volume of the logs is used."""

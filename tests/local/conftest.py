@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from emulator import cluster as local_cluster
-from emulator import mirror
 from emulator.paths import Paths
-from emulator.progress import Progress
-from emulator.toolchain import Toolchain
-from tests.local.environment import ROOT, Cluster, Project
+from tests.local.environment import Cluster, Project, local_environment
 
 
 @pytest.fixture(scope="session")
 def paths() -> Iterator[Paths]:
     """A running local cluster beside whatever the checkout itself runs; stopped and removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
-        paths = Paths.of(root=ROOT, state=Path(folder))
-        toolchain = Toolchain(paths)
-        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
-        mirror.fill(paths, toolchain)
-        local_cluster.start(paths, print)
-        try:
-            yield paths
-        finally:
-            local_cluster.stop(paths)
+    with local_environment() as paths:
+        yield paths
 
 
 @pytest.fixture(scope="session")

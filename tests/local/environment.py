@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,8 +15,13 @@ import kubernetes
 import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from emulator import cluster as local_cluster
+from emulator import mirror
+from emulator.cluster.layout import Layout
 from emulator.engine import Engine
 from emulator.paths import Paths
+from emulator.progress import Progress
+from emulator.toolchain import Toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
@@ -35,6 +41,25 @@ def eventually(
             return value
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s; last seen: {value!r}"
         time.sleep(every)
+
+
+@contextlib.contextmanager
+def local_environment(prepare: Callable[[Paths], None] = lambda paths: None) -> Iterator[Paths]:
+    """A running local cluster with a state folder of its own, for the length of the context.
+
+    prepare: what to do with the folders before anything runs.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
+        paths = Paths.of(root=ROOT, state=Path(folder))
+        toolchain = Toolchain(paths)
+        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
+        mirror.fill(paths, toolchain)
+        prepare(paths)
+        local_cluster.start(paths, print)
+        try:
+            yield paths
+        finally:
+            local_cluster.stop(paths)
 
 
 class Cluster:
@@ -88,6 +113,9 @@ class Project:
         self._paths.state.mkdir()
         self._paths.bin.symlink_to(paths.bin)
         self._paths.mirror.symlink_to(paths.mirror)
+        # There the engine asks what the emulated Azure has created for one that was killed.
+        Layout(self._paths).azure.symlink_to(Layout(paths).azure)
+        self._paths.kubeconfig.symlink_to(paths.kubeconfig)
         self.mirror = paths.mirror
         self._kubeconfig = paths.kubeconfig
         self.engine = self.attached_to(providers)
@@ -104,6 +132,14 @@ class Project:
         """Write the stack's settings: top-level keys without the `mlbatch:` prefix."""
         config = {f"mlbatch:{key}": value for key, value in settings.items()}
         (self.folder / f"Pulumi.{self.stack}.yaml").write_text(yaml.safe_dump({"config": config}, sort_keys=False))
+
+    def secret(self, key: str, value: str) -> dict[str, str]:
+        """Return a value as the settings hold a secret: encrypted for this stack, under this key."""
+        self.engine.prepare()
+        done = self.engine.capture("config", ["set", "--secret", f"mlbatch:{key}", value])
+        assert done.returncode == 0, done.stderr
+        written = yaml.safe_load((self._paths.state / "config" / f"Pulumi.{self.stack}.yaml").read_text())
+        return dict(written["config"][f"mlbatch:{key}"])
 
     def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         self.engine.prepare()
@@ -129,6 +165,13 @@ class Project:
         done = self.run("refresh", "--preview-only", "--expect-no-changes", "--diff")
         assert done.returncode != 0, f"refresh found nothing:\n{done.stdout}"
         return done.stdout
+
+    def changes(self) -> dict[str, str]:
+        """Return what a preview, which refreshes first, would do: operation by the resource's name."""
+        done = self.run("preview", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        steps = [step for step in json.loads(done.stdout)["steps"] if step["op"] not in ("same", "refresh", "read")]
+        return {step["urn"].rpartition("::")[2]: step["op"] for step in steps}
 
     def resources(self) -> list[dict[str, Any]]:
         return list(self.engine.export().get("resources") or ())

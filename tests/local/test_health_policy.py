@@ -12,6 +12,7 @@ import kubernetes
 import pytest
 
 from components.health import reporter
+from components.kubernetes import objects
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually
 
@@ -54,7 +55,12 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
         }
         for name in NODES
     ]
-    documents = [*nodes, reporter.namespace_object(), *reporter.account(reporter.NAMESPACE), pod]
+    documents = [
+        *nodes,
+        objects.namespace(reporter.NAMESPACE, privileged=True),
+        *reporter.account(reporter.NAMESPACE),
+        pod,
+    ]
     for document in documents:
         cluster.create(document)
     request = {"spec": {"audiences": [], "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "check"}}}

@@ -6,7 +6,7 @@ import base64
 import copy
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pulumi
@@ -18,6 +18,7 @@ from stacks.load import Stack, interpret
 from stacks.problems import SettingsError
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
+from tests.unit.test_stack import canonical, pairs, quantities
 
 KUBECONFIG = yaml.safe_dump(
     {
@@ -39,14 +40,12 @@ CLUSTER = "azure-native:containerservice:ManagedCluster"
 def provided(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     """What Azure, and the maker of passwords, add to what was asked for."""
     if kind == CLUSTER:
-        kubelet = {"objectId": "kubelet-object", "clientId": "kubelet-client", "resourceId": "kubelet-resource"}
         return {
             "identity": {"type": "UserAssigned", "userAssignedIdentities": {}},
-            "identityProfile": {"kubeletidentity": kubelet},
             "oidcIssuerProfile": {"issuerURL": "https://issuer.example"},
         }
     if kind.endswith("UserAssignedIdentity"):
-        return {"principalId": "identity-object", "clientId": "identity-client"}
+        return {"principalId": f"{name}-principal", "clientId": f"{name}-client"}
     return {"result": "correct-horse-battery"} if kind.endswith("RandomPassword") else {}
 
 
@@ -120,9 +119,83 @@ def test_every_kubernetes_object_names_its_provider_and_goes_with_the_cluster(re
         assert goes_with(resource) == cluster.urn, resource.name
 
 
+def everything(**changes: Any) -> dict[str, Any]:
+    """The shipped settings with all that can be switched on, each job in another way where it has several."""
+    common = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
+    gate = {"enabled": True, "mode": "gate"}
+    return settings(
+        azure__gpuPool__count=4,
+        storage={"volumes": [{"name": "data", "namespace": "blue", "container": "data"}]},
+        health={"nodeCheck": gate, "ncclGate": {**gate, "scope": "fabric"}},
+        workloads={
+            "nccl": {**common, "submission": {"gang": "none"}},
+            "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},
+            "olmo": {**common, "data": "data"},
+            "jupyterlab": {"enabled": True, "submission": {"team": "red"}},
+            "aim": {"enabled": True},
+            "tensorboard": {"enabled": True},
+        },
+        **changes,
+    )
+
+
+@pytest.fixture(scope="module")
+def full(mirror: Mirror) -> Record:
+    return deployed(mirror, everything())
+
+
+def test_every_quantity_is_canonical(full: Record) -> None:
+    """Another spelling of an amount comes back changed from the API server, and would differ in every preview."""
+    own = [item for item in full.objects() if item.kind not in ("", "CustomResourceDefinition")]
+    found = [entry for item in own for entry in quantities(item.inputs)]
+    found += [entry for item in own for entry in pairs(item.inputs) if entry[0] == "sizeLimit"]
+    assert len(found) > 100
+    assert [(key, value) for key, value in found if not isinstance(value, str) or canonical(value) != value] == []
+
+
+def test_annotations_labels_and_variables_are_texts(full: Record) -> None:
+    """The API server refuses a number or a boolean there, and YAML readers turn some texts into them."""
+    for item in (each for each in full.objects() if each.kind != "CustomResourceDefinition"):
+        for key, value in texts(item.inputs):
+            assert isinstance(value, str), f"{item.kind} {item.name}: {key} = {value!r}"
+
+
+def texts(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in ("annotations", "labels", "matchLabels", "nodeSelector") and isinstance(inner, dict):
+                yield from inner.items()
+            elif name == "env" and isinstance(inner, list):
+                yield from ((entry["name"], entry["value"]) for entry in inner if "value" in entry)
+            else:
+                yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+
+
+def test_every_image_comes_from_the_mirror_or_the_stacks_own_registry(mirror: Mirror) -> None:
+    found = deployed(mirror, everything(mirror={"images": "registry.example.org/mirror"}))
+    # A NicClusterPolicy names the registry beside the image.
+    keys = {"NicClusterPolicy": "repository"}
+    images = [
+        value
+        for item in found.objects()
+        for key, value in pairs(item.inputs)
+        if key == keys.get(item.kind, "image") and isinstance(value, str)
+    ]
+    known = ("registry.example.org/mirror/", "mlbatchexample.azurecr.io/")
+    assert len(images) > 15
+    assert [image for image in images if not image.startswith(known)] == []
+    releases = [item for item in found.resources if item.type.endswith(":Release")]
+    assert len(releases) >= 4
+    for item in releases:
+        assert any("registry.example.org/mirror" in text for text in strings(item.inputs["values"])), item.name
+
+
 def test_every_azure_resource_names_its_provider(record: Record) -> None:
     azure = [r for r in record.resources if r.type.startswith("azure-native:")]
-    assert len(azure) == 14
+    assert len(azure) == 16
     assert {r.provider.rpartition("::")[0] for r in azure} == {only(record, "pulumi:providers:azure-native").urn}
 
 
@@ -131,6 +204,18 @@ def test_the_cluster_waits_for_the_feature_and_the_pool_for_the_cluster(record: 
     cluster, pool = only(record, CLUSTER), only(record, POOL)
     assert feature.urn in record.closure(cluster)
     assert cluster.urn in record.closure(pool)
+
+
+def test_what_the_nodes_may_do_does_not_hang_on_the_clusters_outputs(mirror: Mirror) -> None:
+    """Otherwise a preview of any change of the cluster would show roles and volumes replaced."""
+    volume = {"name": "data", "namespace": "workloads", "container": "data"}
+    found = deployed(mirror, settings(storage={"volumes": [volume]}, azure__storage={"account": "mlbatchdata"}))
+    cluster = only(found, CLUSTER)
+    for role in (r for r in found.resources if r.type.endswith(":RoleAssignment")):
+        assert cluster.urn not in found.closure(role), role.name
+    (volume_object,) = found.of("PersistentVolume")
+    mounted = volume_object.inputs["spec"]["csi"]["volumeAttributes"]
+    assert mounted["AzureStorageIdentityClientID"] == "mlbatch-nodes-client"
 
 
 def test_nothing_runs_in_the_cluster_before_its_nodes_may_pull(record: Record) -> None:

@@ -21,13 +21,14 @@ from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodN
 from components.azure.credentials import Credentials, CredentialsArgs, signed_in
 from components.azure.feature import FeatureError, InfinibandFeature, InfinibandFeatureArgs
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
-from components.azure.identity import ClusterIdentity, ClusterIdentityArgs
+from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs, KubeletIdentity
 from components.azure.network import Network, NetworkArgs
 from components.azure.placement import Placement, PlacementArgs
 from components.azure.provider import subscribe
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
+from emulator.azure.services.containerservice import AgentPool
 from tests.unit.harness import Record, Registered, build, strings
 
 SUBSCRIPTION = "/subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590"
@@ -35,6 +36,7 @@ GROUP = f"{SUBSCRIPTION}/resourceGroups/lab"
 KUBELET = "11111111-2222-3333-4444-555555555555"
 PRINCIPAL = "66666666-7777-8888-9999-aaaaaaaaaaaa"
 KEY = "ssh-rsa AAAA lab"
+IDENTITIES = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 STATE = "azure-native:features:getSubscriptionFeatureRegistration"
 USER_CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCredentials"
@@ -70,11 +72,10 @@ def outputs(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any
     """Return what Azure adds to a resource."""
     added: dict[str, Any] = {"id": ACCOUNTS[kind]} if kind in ACCOUNTS else {}
     if kind == "azure-native:managedidentity:UserAssignedIdentity":
-        added["principalId"] = PRINCIPAL
+        added["principalId"] = KUBELET if name.endswith("-nodes") else PRINCIPAL
+        added["clientId"] = f"{name}-client"
+        added["id"] = f"{IDENTITIES}/{name}"
     if kind == "azure-native:containerservice:ManagedCluster":
-        added["identityProfile"] = {
-            "kubeletidentity": {"objectId": KUBELET, "clientId": "kubelet-client", "resourceId": "kubelet"}
-        }
         # A list of ids on the way in is a map by id on the way out.
         identities = {identity: {"principalId": PRINCIPAL} for identity in inputs["identity"]["userAssignedIdentities"]}
         added["identity"] = {**inputs["identity"], "userAssignedIdentities": identities}
@@ -105,6 +106,13 @@ def only(record: Record, kind: str) -> Registered:
     return found[0]
 
 
+def given(record: Record, name: str) -> Registered:
+    """Return the role assignment of a name."""
+    (found,) = (item for item in record.resources if item.name == name)
+    assert found.type == "azure-native:authorization:RoleAssignment"
+    return found
+
+
 def cluster_args(**changes: Any) -> AksClusterArgs:
     return AksClusterArgs(
         **{
@@ -118,6 +126,7 @@ def cluster_args(**changes: Any) -> AksClusterArgs:
             "admin_user": "azureuser",
             "ssh_public_key": KEY,
             "identity_id": "identity",
+            "kubelets": KubeletIdentity(id="kubelet", client="kubelet-client", principal=KUBELET),
             "subnet_id": "subnet",
             "system_pool": SystemPool(vm_size="Standard_D4s_v5", os_sku="Ubuntu2204", zones=("1", "2", "3")),
             "pod_network": PodNetwork(pod_cidr="10.244.0.0/16", service_cidr="10.0.0.0/16", policy="cilium"),
@@ -166,6 +175,9 @@ class TestCluster:
             "supportPlan": "KubernetesOfficial",
             "sku": {"name": "Base", "tier": "Standard"},
             "identity": {"type": "UserAssigned", "userAssignedIdentities": ["identity"]},
+            "identityProfile": {
+                "kubeletidentity": {"resourceId": "kubelet", "clientId": "kubelet-client", "objectId": KUBELET}
+            },
             "enableRBAC": True,
             "disableLocalAccounts": True,
             "aadProfile": {"managed": True, "enableAzureRBAC": True, "adminGroupObjectIDs": ["group"]},
@@ -285,6 +297,14 @@ class TestGpuPool:
         }
         assert found.ignore_changes == ()
 
+    def test_what_aks_cannot_change_in_a_pool_replaces_it_and_the_old_one_goes_first(self) -> None:
+        found = pool(zones=("1",), placement_id="group")
+        assert found.delete_before_replace
+        # Azure's own list, but for what the platform never sets or what follows from the size.
+        fixed = {path.partition(".")[0] for path in AgentPool.immutable} - {"type", "osType"}
+        assert set(found.replace_on_changes) == fixed & set(found.inputs)
+        assert not {"count", "nodeLabels", "nodeTaints", "orchestratorVersion", "tags"} & set(found.replace_on_changes)
+
     def test_a_count_of_0_is_a_pool_without_nodes(self) -> None:
         assert pool(count=0).inputs["count"] == 0
 
@@ -337,7 +357,6 @@ class TestRegistry:
     @staticmethod
     def program(admin_user: bool = False) -> Callable[[], None]:
         def declare() -> None:
-            created = AksCluster("lab", cluster_args())
             args = RegistryArgs(
                 name="labImages", resource_group="lab", location="eastus", sku="Standard", admin_user=admin_user
             )
@@ -345,7 +364,7 @@ class TestRegistry:
             assert registry.server == "labimages.azurecr.io"
             RegistryPull(
                 "pull",
-                RegistryPullArgs(name="labImages", registry_id=registry.id, puller=created.kubelet_principal),
+                RegistryPullArgs(name="labImages", registry_id=registry.id, puller=KUBELET),
             )
 
         return declare
@@ -377,9 +396,7 @@ class TestRegistry:
             "principalId": KUBELET,
             "principalType": "ServicePrincipal",
         }
-        before = record.closure(role)
-        assert only(record, "containerservice:ManagedCluster").urn in before
-        assert only(record, "containerregistry:Registry").urn in before
+        assert only(record, "containerregistry:Registry").urn in record.closure(role)
 
     def test_an_assignments_name_is_the_same_each_time_and_another_for_another_principal(self) -> None:
         first = assignment_name("/subscriptions/A/x", "role", "One")
@@ -397,13 +414,16 @@ class TestNetwork:
         def program() -> None:
             place: dict[str, Any] = {"resource_group": "lab", "location": "eastus"}
             net = Network("net", NetworkArgs(name="lab", cidr="10.128.0.0/20", node_cidr="10.128.4.0/22", **place))
-            identity = ClusterIdentity(
-                "identity", ClusterIdentityArgs(name="lab-control", subnet_id=net.subnet_id, **place)
+            identities = ClusterIdentities(
+                "identities",
+                ClusterIdentitiesArgs(
+                    control_plane="lab-control", kubelets="lab-nodes", subnet_id=net.subnet_id, **place
+                ),
             )
             AksCluster(
                 "cluster",
-                cluster_args(subnet_id=net.subnet_id, identity_id=identity.id),
-                pulumi.ResourceOptions(depends_on=list(identity.ready)),
+                cluster_args(subnet_id=net.subnet_id, identity_id=identities.id, kubelets=identities.kubelets),
+                pulumi.ResourceOptions(depends_on=list(identities.ready)),
             )
 
         return run(program)
@@ -426,13 +446,28 @@ class TestNetwork:
 
     def test_the_control_plane_may_use_the_subnet_before_the_cluster_is_created(self) -> None:
         record = self.record()
-        role = only(record, "authorization:RoleAssignment")
+        role = given(record, "lab-control-subnet")
         assert role.inputs["roleDefinitionId"].endswith("/4d97b98b-1d4f-4787-a291-c67834d212e7")
         assert role.inputs["scope"] == ACCOUNTS["azure-native:network:Subnet"]
         assert role.inputs["principalId"] == PRINCIPAL
         assert role.urn in record.closure(only(record, "containerservice:ManagedCluster"))
         identity = only(record, "containerservice:ManagedCluster").inputs["identity"]
-        assert identity == {"type": "UserAssigned", "userAssignedIdentities": ["lab-control-id"]}
+        assert identity == {"type": "UserAssigned", "userAssignedIdentities": [f"{IDENTITIES}/lab-control"]}
+
+    def test_the_control_plane_may_give_the_nodes_their_identity_before_the_cluster_is_created(self) -> None:
+        record = self.record()
+        role, cluster = given(record, "lab-control-kubelets"), only(record, "containerservice:ManagedCluster")
+        assert role.inputs["roleDefinitionId"].endswith("/f1a07417-d97a-45cb-824c-7a7467783830")
+        assert role.inputs["scope"] == f"{IDENTITIES}/lab-nodes"
+        assert role.inputs["principalId"] == PRINCIPAL
+        assert role.urn in record.closure(cluster)
+        assert cluster.inputs["identityProfile"] == {
+            "kubeletidentity": {
+                "resourceId": f"{IDENTITIES}/lab-nodes",
+                "clientId": "lab-nodes-client",
+                "objectId": KUBELET,
+            }
+        }
 
 
 class TestBlobStorage:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from components import catalogue
 from components.artefacts import LocatedChart, Mirror
 from components.kubernetes.charts import Chart, ChartArgs
+from emulator.charts.record import FOLDER
+from emulator.charts.record import Record as ChartRecord
+from emulator.charts.values import problems, shape
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -51,6 +56,30 @@ def test_a_mirror_takes_the_repositorys_place() -> None:
     release = installed(Mirror(charts="/srv/mirror").chart(catalogue.find_chart("blob-csi-driver")))
     assert release.inputs["chart"] == "/srv/mirror/blob-csi-driver-1.27.7.tgz"
     assert "repositoryOpts" not in release.inputs
+
+
+def test_a_registry_of_ones_own_takes_the_place_of_the_host_of_each_image() -> None:
+    mirror = Mirror(images="registry.example.org/mirror")
+    values = mirror.chart(catalogue.find_chart("gpu-operator")).values
+    assert values["driver"] == {
+        "repository": "registry.example.org/mirror/nvidia",
+        "manager": {"repository": "registry.example.org/mirror/nvidia/cloud-native"},
+    }
+    assert mirror.chart(catalogue.find_chart("kube-prometheus-stack")).values == {
+        "global": {"imageRegistry": "registry.example.org/mirror"}
+    }
+    chart = LocatedChart(name="c", chart="c", version="1", repository=None, values={"worker": {"registry": "r"}})
+    assert installed(chart).inputs["values"] == {"worker": {"registry": "r", "port": 1}}
+    assert Mirror().chart(catalogue.find_chart("gpu-operator")).values == {}
+
+
+@pytest.mark.parametrize("chart", catalogue.CHARTS, ids=lambda chart: f"{chart.name}-{chart.version}")
+def test_every_chart_says_where_its_images_are_by_values_that_it_knows(chart: catalogue.Chart) -> None:
+    given = Mirror(images="registry.example.org/mirror").chart(chart).values
+    assert given
+    record = FOLDER / f"{chart.name}-{chart.version}.yaml"
+    if record.exists():
+        assert list(problems(given, shape(ChartRecord.of(record).files()))) == []
 
 
 def test_each_chart_names_one_repository_and_its_source() -> None:

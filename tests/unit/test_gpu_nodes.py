@@ -25,16 +25,14 @@ from components.nodes.feature_discovery import (
 )
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, dcgm_metrics, gpu_operator_values
 from components.nodes.network_operator import (
-    SHARED_DEVICES,
     DevicePlugin,
     NetworkOperator,
     NetworkOperatorArgs,
     NicImages,
     network_operator_values,
     nic_cluster_policy,
-    resource,
 )
-from components.nodes.node_labeler import HOST_LABEL, NodeLabeler, NodeLabelerArgs, node_labeler
+from components.nodes.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.nodes.nvme_scratch import (
     FOLDER,
     POOL_LABEL,
@@ -46,6 +44,7 @@ from components.nodes.nvme_scratch import (
 )
 from components.nodes.placement import GPU_TOLERATION
 from components.nodes.shapes import GPU_TAINT
+from components.workloads.fabric import SHARED, SRIOV
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -156,7 +155,7 @@ class TestNetworkOperator:
                 }
             ]
         }
-        assert resource(DevicePlugin.SRIOV) == names.INFINIBAND == "nvidia.com/mlnxnics"
+        assert SRIOV.resource == names.INFINIBAND == "nvidia.com/mlnxnics"
         assert "rdmaSharedDevicePlugin" not in policy["spec"]
 
     def test_shared_devices_are_the_alternative_and_never_there_as_well(self) -> None:
@@ -170,7 +169,7 @@ class TestNetworkOperator:
                 }
             ]
         }
-        assert resource(DevicePlugin.SHARED) == SHARED_DEVICES == "rdma/rdma_shared_device_a"
+        assert SHARED.resource == names.SHARED_INFINIBAND == "rdma/rdma_shared_device_a"
         assert "sriovDevicePlugin" not in policy["spec"]
 
     @pytest.mark.parametrize("plugin", DevicePlugin)
@@ -270,7 +269,6 @@ class TestAgents:
         folders = [volume["hostPath"] for volume in pod["volumes"] if "hostPath" in volume]
         assert folders == [{"path": "/var/lib/hyperv", "type": "Directory"}]
         assert all(mount["readOnly"] for mount in container["volumeMounts"])
-        assert HOST_LABEL == "hyperv/PhysicalHostName"
 
     def test_the_scratch_agent_runs_on_the_pools_nodes_and_marks_them_by_another_label(self) -> None:
         pod = node_agent.daemon_set(agents()[1])["spec"]["template"]["spec"]

@@ -239,6 +239,8 @@ class TestScratch:
         assert make[-3:] == ["-E", "stride=128,stripe-width=1024", "/dev/md127"]
         (mount,) = machine.did("mount")
         assert mount == ["mount", "--options", "noatime,discard", "/dev/md127", "/pv-disks/scratch"]
+        # Pods that are not root write there too, and delete only what is their own.
+        assert machine.did("chmod") == [["chmod", "1777", "/pv-disks/scratch"]]
 
     def test_a_second_round_changes_nothing(self) -> None:
         machine, own = Machine.with_disks(8), FakeNode()

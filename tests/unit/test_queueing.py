@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from components import names
 from components.artefacts import Release
 from components.kubernetes.manifests import Document, edited, identity
 from components.queueing import appwrapper, kueue
@@ -138,8 +139,13 @@ class TestKueue:
                     "workload.codeflare.dev/appwrapper",
                 ]
             },
+            "resources": {"excludeResourcePrefixes": ["rdma/"]},
             "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         }
+
+    def test_what_kueue_passes_over_is_no_resource_with_a_quota(self) -> None:
+        assert names.SHARED_INFINIBAND.startswith(kueue.UNCOUNTED)
+        assert not [resource for resource in names.RESOURCES if resource.startswith(kueue.UNCOUNTED)]
 
     def test_the_configuration_uses_the_files_own_api_and_known_frameworks(self, kueue_release: Release) -> None:
         upstream = originals(kueue_release)["ConfigMap/kueue-system/kueue-manager-config"]["data"]

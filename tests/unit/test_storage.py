@@ -10,6 +10,7 @@ import pytest
 
 from components import catalogue
 from components.artefacts import Mirror
+from components.kubernetes.quantity import Quantity
 from components.storage.blob_driver import BlobDriver, BlobDriverArgs, blob_driver_values
 from components.storage.blob_volume import (
     BlobVolume,
@@ -20,7 +21,7 @@ from components.storage.blob_volume import (
     mount_options,
 )
 from components.storage.storage_classes import Reclaim, StorageClasses, StorageClassesArgs, files_class
-from tests.unit.harness import Record, build, strings
+from tests.unit.harness import Record, Registered, build, strings
 
 TOKEN = "sv=2024-11-04&sr=c&sp=rl&sig=c2VjcmV0"
 IDENTITY = ManagedIdentity(client_id="11111111-2222-3333-4444-555555555555")
@@ -39,6 +40,11 @@ def volume(**changes: Any) -> BlobVolumeArgs:
 
 def created(args: BlobVolumeArgs) -> Record:
     return build(lambda: BlobVolume("data", args))
+
+
+def volume_of(record: Record) -> Registered:
+    (found,) = record.of("PersistentVolume")
+    return found
 
 
 class TestBlobDriver:
@@ -119,10 +125,10 @@ class TestBlobVolume:
 
     def test_the_nodes_identity_needs_no_secret(self) -> None:
         record = created(volume())
-        source = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]["csi"]
+        source = volume_of(record).inputs["spec"]["csi"]
         assert source == {
             "driver": "blob.csi.azure.com",
-            "volumeHandle": "mlbatchdata_olmo_workloads-olmo-data",
+            "volumeHandle": f"mlbatchdata_olmo_{volume_of(record).object_name}",
             "readOnly": True,
             "volumeAttributes": {
                 "protocol": "fuse2",
@@ -140,7 +146,7 @@ class TestBlobVolume:
         secret = record.one("Secret", "olmo-data-sas-token")
         decoded = {key: base64.b64decode(value).decode() for key, value in secret.inputs["data"].items()}
         assert decoded == {"azurestorageaccountname": "mlbatchdata", "azurestorageaccountsastoken": TOKEN}
-        volume_spec = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]
+        volume_spec = volume_of(record).inputs["spec"]
         assert volume_spec["csi"]["nodeStageSecretRef"] == {"name": "olmo-data-sas-token", "namespace": "workloads"}
         assert volume_spec["csi"]["volumeAttributes"]["AzureStorageAuthType"] == "sas"
 
@@ -153,7 +159,7 @@ class TestBlobVolume:
 
     def test_volume_and_claim_bind_each_other_and_nobody_else(self) -> None:
         record = created(volume())
-        spec = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]
+        spec = volume_of(record).inputs["spec"]
         assert spec["claimRef"]["name"] == "olmo-data"
         assert spec["claimRef"]["namespace"] == "workloads"
         assert spec["persistentVolumeReclaimPolicy"] == "Retain"
@@ -161,14 +167,14 @@ class TestBlobVolume:
         assert bound.inputs["spec"] == {
             "accessModes": ["ReadOnlyMany"],
             "resources": {"requests": {"storage": "8Ti"}},
-            "volumeName": "workloads-olmo-data",
+            "volumeName": volume_of(record).object_name,
             "storageClassName": "azureblob-fuse-premium",
         }
-        assert record.one("PersistentVolume", "workloads-olmo-data").urn in record.closure(bound)
+        assert volume_of(record).urn in record.closure(bound)
 
     def test_writing_has_to_be_asked_for(self) -> None:
         record = created(volume(read_only=False))
-        spec = record.one("PersistentVolume", "workloads-olmo-data").inputs["spec"]
+        spec = volume_of(record).inputs["spec"]
         assert spec["accessModes"] == ["ReadWriteMany"]
         assert spec["csi"]["readOnly"] is False
 
@@ -179,4 +185,29 @@ class TestBlobVolume:
 
         found = build(program).of("PersistentVolume")
         assert len({item.inputs["spec"]["csi"]["volumeHandle"] for item in found}) == 2
-        assert {item.object_name for item in found} == {"blue-olmo-data", "red-olmo-data"}
+        assert {item.object_name.rpartition("-")[0] for item in found} == {"blue-olmo-data", "red-olmo-data"}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"container": "other"},
+            {"account": "otherdata"},
+            {"read_only": False},
+            {"access": SasToken(token=TOKEN)},
+            {"capacity": Quantity.parse("16Ti")},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_other_data_is_another_volume_whose_claim_takes_the_old_ones_place(self, change: dict[str, Any]) -> None:
+        before, after = created(volume()), created(volume(**change))
+        assert volume_of(before).object_name != volume_of(after).object_name
+        assert not volume_of(after).delete_before_replace, "the API server keeps a volume for as long as it is bound"
+        claim = after.one("PersistentVolumeClaim", "olmo-data", "workloads")
+        assert claim.inputs["spec"]["volumeName"] == volume_of(after).object_name
+        assert claim.delete_before_replace
+        assert claim.replace_on_changes == ("spec",)
+
+    def test_another_way_of_reading_changes_the_volume_in_place(self) -> None:
+        before, after = created(volume()), created(volume(cache=BlockCache(block_kib=512)))
+        assert volume_of(before).object_name == volume_of(after).object_name
+        assert volume_of(before).inputs["spec"]["csi"] == volume_of(after).inputs["spec"]["csi"]

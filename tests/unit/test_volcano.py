@@ -49,7 +49,8 @@ def test_its_webhooks_look_at_the_jobs_namespace_alone() -> None:
 
 
 def test_images_come_from_the_mirror_and_everything_has_limits() -> None:
-    values = release(volcano(image_registry="registry.example.org/mirror")).inputs["values"]
+    chart = Mirror(images="registry.example.org/mirror").chart(catalogue.find_chart("volcano"))
+    values = release(volcano(chart=chart)).inputs["values"]
     assert values["basic"] == {"image_registry": "registry.example.org/mirror", "image_pull_policy": "IfNotPresent"}
     share = {
         "requests": {"cpu": "100m", "memory": "128Mi"},

@@ -52,6 +52,9 @@ _KEY_TYPES = ("ssh-rsa", "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp
 _RESERVED_LABELS = ("kubernetes.azure.com/", "kubernetes.io/")
 _TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
 _MOST_RANGES = 200
+_KUBELET = "identityProfile.kubeletidentity"
+_ROLE_ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
+_MANAGED_IDENTITY_OPERATOR = "f1a07417-d97a-45cb-824c-7a7467783830"
 
 
 class AgentPool(Kind):
@@ -269,6 +272,7 @@ class ManagedCluster(Kind):
         if keys is not None:
             _check_ssh_keys(keys)
         _check_access(body.get("apiServerAccessProfile") or {})
+        _check_kubelet_identity(request)
         _check_network(request)
         if body.get("supportPlan") == "AKSLongTermSupport" and at(body, "sku.tier") != "Premium":
             raise ArmError(
@@ -789,10 +793,50 @@ def _default_disk(size: Size | None) -> int:
     return next(disk for limit, disk in ((7, 128), (15, 256), (63, 512), (10**6, 1024)) if vcpus <= limit)
 
 
+def _check_kubelet_identity(request: Request) -> None:
+    """Raise ArmError when AKS would refuse an identity of the kubelets' own.
+
+    https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity.
+    """
+    given = at(request.body, _KUBELET)
+    if not given:
+        return
+    resource_id = str(given.get("resourceId", ""))
+    kubelet = require(request.state, resource_id, f"the kubelet identity of {request.id}").properties
+    for key, known in (("clientId", "clientId"), ("objectId", "principalId")):
+        if given.get(key) not in (None, kubelet[known]):
+            raise ArmError(
+                "InvalidParameter",
+                f"{key} {given[key]} of the kubelet identity is not the one of {resource_id}, {kubelet[known]}.",
+                hint=f"Leave identityProfile.kubeletidentity.{key} out.",
+            )
+    control_plane = (user_identities(request) or {}).get("userAssignedIdentities") or {}
+    if not control_plane:
+        raise ArmError(
+            "CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster",
+            "A kubelet identity of one's own needs a control plane with a user assigned identity.",
+            hint="Set identity.type to UserAssigned.",
+        )
+    principals = {each["principalId"] for each in control_plane.values()}
+    for role in request.state.of_type(_ROLE_ASSIGNMENTS):
+        is_above = resource_id.lower().startswith(role.properties["scope"].lower())
+        is_operator = role.properties["roleDefinitionId"].endswith(_MANAGED_IDENTITY_OPERATOR)
+        if is_above and is_operator and role.properties["principalId"] in principals:
+            return
+    raise ArmError(
+        "CustomKubeletIdentityMissingPermissionError",
+        "The cluster user assigned identity must be given permission to assign kubelet identity "
+        f"{resource_id}. Check access result not allowed for action "
+        "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action.",
+        hint="Give the control plane's identity the role Managed Identity Operator on it.",
+    )
+
+
 def _kubelet_identity(request: Request, node_group: str) -> Properties:
-    given = at(request.body, "identityProfile.kubeletidentity")
+    given = at(request.body, _KUBELET)
     if given:
-        return dict(given)
+        identity = require(request.state, str(given["resourceId"]), request.id).properties
+        return {**given, "clientId": identity["clientId"], "objectId": identity["principalId"]}
     name = f"{request.names['resourceName']}-agentpool"
     resource_id = (
         f"{group_id(request.world, node_group)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"

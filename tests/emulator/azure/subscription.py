@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,8 @@ class Messages:
 class Waiting(Operation):
     """A call of the engine on the test's clock."""
 
-    def __init__(self, clock: Clock, messages: Messages) -> None:
-        super().__init__("urn:pulumi:test::test::t::n", messages)
+    def __init__(self, clock: Clock, messages: Messages, urn: str) -> None:
+        super().__init__(urn, messages)
         self._clock = clock
 
     def sleep(self, seconds: float) -> None:
@@ -75,6 +76,7 @@ class Subscription:
     """The provider on a subscription: what an engine asks of it, in short forms."""
 
     def __init__(self, folder: Path) -> None:
+        self._numbers = itertools.count()
         self.clock = Clock()
         self.cluster = NoCluster()
         self.messages = Messages()
@@ -93,7 +95,11 @@ class Subscription:
 
     @property
     def operation(self) -> Waiting:
-        return Waiting(self.clock, self.messages)
+        return self.operation_on(f"urn:pulumi:test::test::t::{next(self._numbers)}")
+
+    def operation_on(self, urn: str) -> Waiting:
+        """A call of the engine for one resource of its program."""
+        return Waiting(self.clock, self.messages, urn)
 
     def check(
         self, token: str, before: dict[str, Any] | None = None, **inputs: Any

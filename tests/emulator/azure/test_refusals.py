@@ -269,6 +269,39 @@ def test_a_role_is_given_to_a_principal_that_exists_once(aks: Subscription) -> N
     assert code_of(lambda: call(roleAssignmentName=f"2{guid[1:]}")) == "RoleAssignmentExists"
 
 
+def test_a_kubelet_identity_of_ones_own_needs_the_control_planes_right_to_assign_it(azure: Subscription) -> None:
+    azure.group()
+    created = {
+        name: azure.create(IDENTITY, resourceGroupName="rg", resourceName=name, location="eastus")
+        for name in ("control", "nodes")
+    }
+    control, nodes = created["control"], created["nodes"]
+    kubelet = {"resourceId": nodes[0], "clientId": nodes[1]["clientId"], "objectId": nodes[1]["principalId"]}
+
+    def call(**changes: Any) -> tuple[str, dict[str, Any]]:
+        identity = {"type": "UserAssigned", "userAssignedIdentities": [control[0]]}
+        return azure.managed_cluster(
+            **{"identity": identity, "identityProfile": {"kubeletidentity": kubelet}, **changes}
+        )
+
+    assert code_of(call) == "CustomKubeletIdentityMissingPermissionError"
+    definition = f"/subscriptions/{azure.world.subscription}/providers/Microsoft.Authorization/roleDefinitions"
+    assignment(
+        azure,
+        scope=nodes[0],
+        principalId=control[1]["principalId"],
+        roleAssignmentName="11111111-0000-4000-8000-000000000001",
+        roleDefinitionId=f"{definition}/f1a07417-d97a-45cb-824c-7a7467783830",
+    )
+    own = {"type": "SystemAssigned"}
+    assert code_of(lambda: call(identity=own)) == "CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster"
+    other = {"kubeletidentity": {**kubelet, "clientId": control[1]["clientId"]}}
+    assert code_of(lambda: call(identityProfile=other)) == "InvalidParameter"
+    missing = {"kubeletidentity": {"resourceId": f"{nodes[0]}x"}}
+    assert code_of(lambda: call(identityProfile=missing)) == "ResourceNotFound"
+    assert call()[1]["identityProfile"] == {"kubeletidentity": kubelet}
+
+
 def test_network_rules_need_a_service_endpoint_and_public_containers_the_accounts_leave(azure: Subscription) -> None:
     azure.group()
     subnet = network(azure)

@@ -1,0 +1,366 @@
+"""The AKS stack in the emulated Azure: killed, carried on, scaled, changed by hand, refused, with everything, gone.
+
+The tests of this module run in order on one stack, with a local cluster of their own: the emulated managed cluster is
+that cluster, and deleting it empties it.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from emulator import azure
+from emulator import cluster as local_cluster
+from emulator.azure.__main__ import main
+from emulator.azure.local_cluster import subscription
+from emulator.azure.services.containerservice import CLUSTER, POOL
+from emulator.azure.services.resources import REGISTRATION
+from emulator.cluster.layout import Layout
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+APPWRAPPER = "workload.codeflare.dev/v1beta2"
+GPU, INFINIBAND = "nvidia.com/gpu", "nvidia.com/mlnxnics"
+BUILT_IN = {"default", "kube-node-lease", "kube-public", "kube-system"}
+TEAM = {"gang": "mlbatch", "team": "blue", "user": "alice"}
+SAS_TOKEN = "sv=2024-11-04&sp=rl&sig=bm90LWEtcmVhbC1zaWduYXR1cmU"
+PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----"
+
+WORLD = """
+durations:
+  # The program looks at a registration every 15 s; one that takes no time is not waited for.
+  registration: 0.0
+  # Long enough to be interrupted.
+  managedCluster: { create: 3.0 }
+"""
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    """A local cluster that holds nothing."""
+
+    def prepare(paths: Paths) -> None:
+        folder = Layout(paths).azure
+        folder.mkdir(mode=0o700)
+        (folder / "world.yaml").write_text(WORLD)
+
+    with local_environment(prepare) as paths:
+        yield paths
+
+
+@pytest.fixture(scope="module")
+def cluster(paths: Paths) -> Cluster:
+    return Cluster(paths.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("aks"), paths, "aks", local_cluster.status(paths).providers)
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    """The shipped settings, to be changed at will."""
+    return stack_settings("aks")
+
+
+def scaled(settings: dict[str, Any], count: int) -> dict[str, Any]:
+    return changed(settings, {"azure.gpuPool.count": count})
+
+
+def changed(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with other values at dotted paths."""
+    result = copy.deepcopy(settings)
+    for path, value in changes.items():
+        *way, last = path.split(".")
+        inner = result
+        for part in way:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return result
+
+
+def in_azure(paths: Paths, kind: str = "") -> dict[str, dict[str, Any]]:
+    """Return the properties of the emulated subscription's resources by name."""
+    records = subscription(paths).state().resources.values()
+    return {record.name: record.properties for record in records if not kind or record.type == kind}
+
+
+def created(project: Project) -> list[str]:
+    """Return the types of what the stack's state holds."""
+    return [found["type"] for found in project.resources() if found["type"] != "pulumi:pulumi:Stack"]
+
+
+def fault(paths: Paths, on: str, kind: str) -> None:
+    assert main(["fault", "--state", str(paths.state), "--on", on, "--kind", kind]) == 0
+
+
+def gpu_nodes(cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the GPU nodes that are ready."""
+    nodes = [node for node in cluster.list("v1", "Node") if node["metadata"]["labels"].get("agentpool") == "ndv5"]
+    return [node for node in nodes if {"Ready": "True"} in [{c["type"]: c["status"]} for c in conditions(node)]]
+
+
+def conditions(node: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((node.get("status") or {}).get("conditions") or ())
+
+
+def await_gpu_nodes(cluster: Cluster, count: int) -> None:
+    eventually(f"{count} GPU nodes are ready", lambda: gpu_nodes(cluster), lambda nodes: len(nodes) == count)
+    eventually(
+        "they offer GPUs and InfiniBand ports",
+        lambda: [
+            (n["status"]["allocatable"].get(GPU), n["status"]["allocatable"].get(INFINIBAND))
+            for n in gpu_nodes(cluster)
+        ],
+        lambda offered: offered == [("8", "8")] * count,
+    )
+
+
+def gpu_quotas(cluster: Cluster) -> dict[str, str]:
+    """Return how many GPUs each queue has of its own."""
+    found = {}
+    for queue in cluster.list(KUEUE, "ClusterQueue"):
+        resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+        amounts = {item["name"]: str(item["nominalQuota"]) for item in resources}
+        assert amounts[GPU] == amounts[INFINIBAND]
+        found[queue["metadata"]["name"].removesuffix("-cluster-queue")] = amounts[GPU]
+    return found
+
+
+def fails(project: Project, *expected: str) -> str:
+    """Run an update that has to fail, and to say this; return what it said."""
+    done = project.run("up", "--yes", "--skip-preview")
+    printed = done.stdout + done.stderr
+    assert done.returncode != 0, printed
+    for text in expected:
+        assert text in printed, printed
+    assert "Traceback" not in printed, printed
+    return printed
+
+
+BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "azure": (
+        {
+            "azure.gpuPool.vmSize": "Standard_D4s_v5",
+            "azure.gpuPool.count": -1,
+            "azure.sshPublicKey": PRIVATE_KEY,
+            "azure.registry.name": "my_registry",
+        },
+        [
+            "mlbatch:azure.gpuPool.vmSize",
+            "this VM size has no GPU",
+            "mlbatch:azure.gpuPool.count",
+            "mlbatch:azure.sshPublicKey",
+            "this is a private key",
+            "mlbatch:azure.registry.name",
+        ],
+    ),
+    "place": (
+        {"azure.location": "northeurope", "azure.kubernetesVersion": "1.29"},
+        ["northeurope", "Standard_ND96isr_H100_v5", "mlbatch:azure.kubernetesVersion", "1.29"],
+    ),
+    "workloads": (
+        {
+            "workloads.metaseq": {"enabled": True, "tag": "1", "size": "2b", "submission": TEAM},
+            "workloads.nccl.submission": {"gang": ["mlbatch", "volcano"]},
+        },
+        ["mlbatch:workloads.metaseq.size", "2.7b", "mlbatch:workloads.nccl.submission.gang", "two workloads"],
+    ),
+    "token": (
+        {"blobSasToken": SAS_TOKEN},
+        ["mlbatch:blobSasToken", "pulumi config set --secret mlbatch:blobSasToken"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_mistake_is_told_alone_and_nothing_is_created(
+    case: str, project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
+) -> None:
+    changes, expected = BAD[case]
+    project.configure(changed(settings, changes))
+    printed = fails(project, *expected)
+    assert "b3BlbnNzaC1rZXktdjEAAAAA" not in printed
+    assert SAS_TOKEN not in printed
+    assert in_azure(paths) == {}
+    assert {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")} == BUILT_IN
+    assert created(project) == []
+
+
+def kill_when(project: Project, what: str, probe: Callable[[], Any]) -> None:
+    """Start an update and kill the engine as soon as the probe finds something."""
+    project.engine.prepare()
+    process = project.start("up", "--yes", "--skip-preview")
+    eventually(what, probe, seconds=120, every=0.05)
+    process.kill()
+    printed, _ = process.communicate()
+    assert project.engine.finish(process) == -signal.SIGKILL, printed
+
+
+def test_an_engine_killed_while_it_creates_the_cluster_leaves_what_the_next_command_finds(
+    project: Project, settings: dict[str, Any], paths: Paths
+) -> None:
+    project.configure(settings)
+    kill_when(project, "Azure creates the managed cluster", lambda: in_azure(paths, CLUSTER))
+    assert created(project) == []
+    before = set(in_azure(paths))
+    assert {"mlbatch", "mlbatchexample"} <= before
+    planned = project.changes()
+    assert set(in_azure(paths)) == before, "looking creates nothing"
+    assert planned["ndv5"] == "create"
+    assert "mlbatchexample" not in planned
+    assert azure.unclaimed(paths) == {}
+
+
+def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
+    project: Project, settings: dict[str, Any], cluster: Cluster
+) -> None:
+    project.configure(settings)
+
+    def releases() -> bool:
+        found = cluster.list("v1", "Secret", label_selector="owner=helm")
+        return len(found) > 1 and bool(cluster.list("apps/v1", "Deployment", "mlbatch-system"))
+
+    kill_when(project, "charts and Kueue are being installed", releases)
+    project.up()
+    project.unchanged()
+
+
+def test_the_nodes_the_queues_and_the_test_job_are_there(cluster: Cluster, paths: Paths) -> None:
+    await_gpu_nodes(cluster, 2)
+    assert gpu_quotas(cluster) == {"blue": "4", "red": "4", "slack": "8"}
+    eventually(
+        "the all-reduce test runs",
+        lambda: cluster.list("v1", "Pod", "blue", label_selector="workload.codeflare.dev/appwrapper=nccl-allreduce"),
+        lambda pods: [pod["status"]["phase"] for pod in pods] == ["Running"],
+    )
+    assert "ndv5" in azure.report(paths)
+
+
+def test_no_secret_stands_in_plain_state(project: Project, cluster: Cluster, paths: Paths) -> None:
+    secret = cluster.get("v1", "Secret", "grafana-admin", "monitoring")
+    assert secret is not None
+    encoded = secret["data"]["admin-password"]
+    password = base64.b64decode(encoded).decode()
+    assert len(password) == 32
+    state = project.state_file.read_text()
+    assert '"azure-native:containerservice:ManagedCluster"' in state
+    for hidden in (password, encoded, str(local_cluster.status(paths).server), "get-token", "client-certificate-data"):
+        assert hidden not in state
+
+
+def test_more_nodes_are_one_update_of_the_pool_and_of_the_queues(
+    project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
+) -> None:
+    """And an update that Azure throttles goes through all the same."""
+    project.configure(scaled(settings, 4))
+    assert project.changes() == {"ndv5": "update", "blue-cluster-queue": "update", "red-cluster-queue": "update"}
+    fault(paths, "*agentPools", "throttle")
+    project.up()
+    assert subscription(paths).state().faults == []
+    await_gpu_nodes(cluster, 4)
+    assert gpu_quotas(cluster) == {"blue": "12", "red": "12", "slack": "8"}
+
+
+def test_a_conflict_and_a_failed_operation_are_named_and_the_next_update_goes_on(
+    project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
+) -> None:
+    project.configure(scaled(settings, 1))
+    fault(paths, "ndv5", "conflict")
+    fails(project, "in progress", "agentPools/ndv5")
+    assert in_azure(paths, POOL)["ndv5"]["count"] == 4
+    fault(paths, "ndv5", "failed")
+    fails(project, "InternalOperationError", "agentPools/ndv5")
+    assert in_azure(paths, POOL)["ndv5"]["provisioningState"] == "Failed"
+    project.up()
+    assert in_azure(paths, POOL)["ndv5"]["provisioningState"] == "Succeeded"
+    await_gpu_nodes(cluster, 1)
+    assert gpu_quotas(cluster) == {"blue": "4", "red": "4", "slack": "0"}
+
+
+def test_what_is_changed_behind_the_engines_back_is_named_and_put_back(
+    project: Project, paths: Paths, cluster: Cluster
+) -> None:
+    assert main(["scale", "--state", str(paths.state), "--pool", "ndv5", "--count", "3"]) == 0
+    change = {"spec": {"preemption": {"reclaimWithinCohort": "Never"}}}
+    cluster.patch(KUEUE, "ClusterQueue", "red-cluster-queue", change)
+    drift = project.drift()
+    for name in ("agentPools/ndv5", "red-cluster-queue"):
+        assert any(name in line and "id=" in line for line in drift.splitlines()), drift
+    assert "count" in drift
+    assert "reclaimWithinCohort" in drift
+    project.up()
+    await_gpu_nodes(cluster, 1)
+    queue = cluster.get(KUEUE, "ClusterQueue", "red-cluster-queue")
+    assert queue is not None
+    assert queue["spec"]["preemption"]["reclaimWithinCohort"] == "Any"
+    project.unchanged()
+
+
+EVERYTHING: dict[str, Any] = {
+    "azure.gpuPool.count": 8,
+    "storage.volumes": [
+        {"name": "data", "container": "data"},
+        {"name": "corpus", "container": "data", "namespace": "blue"},
+        {"name": "theirs", "container": "public", "account": "theirdatasets", "access": "sas"},
+    ],
+    "health.nodeCheck": {"enabled": True, "mode": "gate", "trigger": "1"},
+    "health.ncclGate": {"enabled": True, "mode": "gate", "scope": "fabric"},
+    "workloads.nccl": {"enabled": True, "nodes": 2, "tag": "1", "submission": {"gang": "volcano"}},
+    "workloads.metaseq": {"enabled": True, "tag": "1", "useAim": True, "useTensorboard": True, "submission": TEAM},
+    "workloads.olmo": {"enabled": True, "tag": "1", "data": "corpus", "submission": TEAM},
+    "workloads.jupyterlab": {"enabled": True, "submission": {"gang": "none"}},
+    "workloads.aim": {"enabled": True},
+    "workloads.tensorboard": {"enabled": True},
+}
+
+
+def test_everything_at_once_is_created_and_then_unchanged(
+    project: Project, settings: dict[str, Any], cluster: Cluster
+) -> None:
+    secret = project.secret("blobSasToken", SAS_TOKEN)
+    project.configure({**changed(settings, EVERYTHING), "blobSasToken": secret})
+    project.up()
+    project.unchanged()
+    wrappers = {item["metadata"]["name"] for item in cluster.list(APPWRAPPER, "AppWrapper", "blue")}
+    assert wrappers == {"metaseq", "olmo"}
+    assert cluster.get("batch.volcano.sh/v1alpha1", "Job", "nccl-allreduce", "workloads") is not None
+    for kind, name, namespace in (
+        ("Deployment", "jupyterlab", "workloads"),
+        ("Deployment", "aim", "blue"),
+        ("Deployment", "tensorboard", "blue"),
+    ):
+        assert cluster.get("apps/v1", kind, name, namespace) is not None, name
+    for name in ("node-check", "nccl-gate"):
+        assert cluster.get("batch/v1", "Job", name, "mlbatch-health") is not None, name
+
+
+def test_the_token_is_where_the_driver_looks_and_nowhere_else(project: Project, cluster: Cluster) -> None:
+    secret = cluster.get("v1", "Secret", "theirs-sas-token", "workloads")
+    assert secret is not None
+    encoded = base64.b64encode(SAS_TOKEN.encode()).decode()
+    assert secret["data"]["azurestorageaccountsastoken"] == encoded
+    assert "azurestorageaccountkey" not in secret["data"]
+    (volume,) = [v for v in cluster.list("v1", "PersistentVolume") if "theirs" in v["metadata"]["name"]]
+    assert volume["spec"]["csi"]["nodeStageSecretRef"] == {"name": "theirs-sas-token", "namespace": "workloads"}
+    state = project.state_file.read_text()
+    for hidden in (SAS_TOKEN, encoded, "bm90LWEtcmVhbC1zaWduYXR1cmU"):
+        assert hidden not in state
+
+
+def test_destroy_leaves_nothing_but_the_subscriptions_feature(project: Project, paths: Paths, cluster: Cluster) -> None:
+    project.destroy()
+    assert created(project) == []
+    assert set(in_azure(paths)) == set(in_azure(paths, REGISTRATION)) == {"AKSInfinibandSupport"}
+    assert {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")} == BUILT_IN
+    assert [item["metadata"]["name"] for item in cluster.list("v1", "Node")] == ["local-controllers"]
+    assert cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition") == []
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        assert cluster.list("admissionregistration.k8s.io/v1", kind) == []

@@ -1,0 +1,202 @@
+"""What the published walkthroughs of AI on AKS leave open, and the whole program closes by its defaults."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from components import names
+from components.artefacts import Mirror
+from components.azure.sizes import GPU_SIZES
+from components.kubernetes.quantity import Quantity
+from stacks.problems import SettingsError
+from tests.unit.harness import Record, Registered, strings
+from tests.unit.test_aks import CLUSTER, POOL, deployed, everything, loaded, only, settings, shipped
+from tests.unit.test_stack import pairs
+
+ACR_PULL = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
+
+
+@pytest.fixture(scope="module")
+def record(mirror: Mirror) -> Record:
+    return deployed(mirror, everything())
+
+
+def refused(mirror: Mirror, raw: dict[str, Any]) -> str:
+    with pytest.raises(SettingsError) as error:
+        loaded(mirror, raw)
+    assert len(error.value.problems) == 1
+    return str(error.value)
+
+
+def pods_of(record: Record) -> list[tuple[Registered, dict[str, Any]]]:
+    """Return every pod that an object of the program describes, with the object."""
+    found = []
+    for item in record.objects():
+        if item.kind != "CustomResourceDefinition":
+            described = [value for key, value in pairs(item.inputs) if key == "spec" and isinstance(value, dict)]
+            found += [(item, spec) for spec in described if "containers" in spec]
+    return found
+
+
+def test_nodes_pull_with_their_own_identity_and_the_registry_has_no_shared_password(record: Record) -> None:
+    registry = only(record, "azure-native:containerregistry:Registry").inputs
+    assert registry["adminUserEnabled"] is False
+    assert registry["sku"] == {"name": "Standard"}
+    (pull,) = (item for item in record.resources if ACR_PULL in str(item.inputs.get("roleDefinitionId")))
+    assert pull.inputs["principalId"] == "mlbatch-nodes-principal"
+
+
+def test_everybody_signs_in_through_entra_and_the_kubeconfig_is_a_secret(record: Record) -> None:
+    cluster = only(record, CLUSTER).inputs
+    assert cluster["disableLocalAccounts"] is True
+    assert cluster["aadProfile"]["enableAzureRBAC"] is True
+    assert "kubeconfig" in only(record, "pulumi:providers:kubernetes").secrets
+
+
+def test_the_api_server_answers_named_networks_only_and_policies_between_pods_hold(
+    mirror: Mirror, record: Record
+) -> None:
+    cluster = only(record, CLUSTER).inputs
+    assert cluster["apiServerAccessProfile"]["authorizedIPRanges"] == ["198.51.100.0/24"]
+    assert cluster["apiServerAccessProfile"]["disableRunCommand"] is True
+    assert cluster["networkProfile"]["networkPolicy"] == "cilium"
+    raw = settings()
+    del raw["azure"]["apiServer"]
+    assert "nothing says who may reach the API server" in refused(mirror, raw)
+
+
+def test_data_is_read_with_an_identity_and_over_the_nodes_network_and_not_with_a_key(record: Record) -> None:
+    account = only(record, "azure-native:storage:StorageAccount").inputs
+    assert account["allowSharedKeyAccess"] is False
+    assert account["enableHttpsTrafficOnly"] is True
+    assert account["networkRuleSet"]["defaultAction"] == "Deny"
+    (volume,) = record.of("PersistentVolume")
+    assert volume.inputs["spec"]["csi"]["volumeAttributes"]["AzureStorageAuthType"] == "msi"
+    assert volume.inputs["spec"]["csi"]["readOnly"] is True
+    assert not [text for item in record.resources for text in strings(item.inputs) if "azurestorageaccountkey" in text]
+
+
+def test_nothing_has_a_public_address_and_no_token_stands_in_a_command(record: Record) -> None:
+    assert {item.inputs["spec"].get("type", "ClusterIP") for item in record.of("Service")} == {"ClusterIP"}
+    notebook = record.one("AppWrapper", "jupyterlab").inputs["spec"]["components"][0]["template"]
+    pod = notebook["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert not [word for word in pod["containers"][0]["command"] if "token" in word or "password" in word]
+
+
+def test_what_may_write_on_nodes_may_write_on_its_own_only_and_a_launcher_reads_pods(record: Record) -> None:
+    writers = [
+        item
+        for item in record.of("ClusterRole")
+        for rule in item.inputs.get("rules", [])
+        if "nodes" in rule.get("resources", []) and set(rule["verbs"]) & {"patch", "update", "*"}
+    ]
+    assert {item.object_name for item in writers} == {"local-nvme-scratch", "mlbatch-health-reporter", "node-labeler"}
+    narrowed = {item.object_name: item for item in record.of("ValidatingAdmissionPolicy")}
+    for writer in writers:
+        rules = json.dumps(narrowed[writer.object_name].inputs["spec"])
+        assert "authentication.kubernetes.io/node-name" in rules
+        bound = record.one("ClusterRoleBinding", writer.object_name)
+        assert narrowed[writer.object_name].urn in record.closure(bound)
+    (rule,) = record.one("Role", "mpi-worker-view", "workloads").inputs["rules"]
+    assert rule == {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
+
+
+def test_health_checks_are_of_a_fixed_version_and_given_their_arguments_in_its_order(record: Record) -> None:
+    data = record.one("ConfigMap", "node-check-files").inputs["data"]
+    assert "check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topofiles/ndv5-topo.xml\n" in data["aznhc.conf"]
+    for _, pod in pods_of(record):
+        for container in [*pod["containers"], *pod.get("initContainers", [])]:
+            assert not container["image"].endswith(":latest")
+            assert ":" in container["image"]
+
+
+def test_aks_leaves_the_driver_out_by_the_pools_own_switch(record: Record) -> None:
+    pool = only(record, POOL).inputs
+    assert pool["gpuProfile"] == {"driver": "None"}
+    assert "SkipGPUDriverInstall" not in pool["tags"]
+
+
+@pytest.mark.parametrize("size", GPU_SIZES.values(), ids=lambda size: str(size.name))
+def test_the_infiniband_feature_is_registered_for_the_sizes_that_need_it_alone(mirror: Mirror, size: Any) -> None:
+    if size.refuses_infiniband_feature:
+        assert size.name.startswith("Standard_ND128isr")
+    raw = settings(
+        azure__gpuPool={"vmSize": size.name, "count": 0, "anyRegion": True}, workloads={}, azure__osSku="Ubuntu"
+    )
+    found = deployed(mirror, raw)
+    registers = [item for item in found.resources if item.type.endswith(":DeploymentAtSubscriptionScope")]
+    assert bool(registers) is size.infiniband_feature
+
+
+def test_pods_use_local_disks_only_where_these_are_mounted(record: Record) -> None:
+    using = [
+        (item, pod)
+        for item, pod in pods_of(record)
+        if any(volume.get("hostPath", {}).get("path") == "/pv-disks/scratch" for volume in pod["volumes"])
+    ]
+    assert len(using) == 2
+    for _, pod in using:
+        assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}
+
+
+def test_only_pods_that_want_gpus_land_on_gpu_nodes(record: Record) -> None:
+    assert only(record, POOL).inputs["nodeTaints"] == ["nvidia.com/gpu=present:NoSchedule"]
+    toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    (flavor,) = record.of("ResourceFlavor")
+    assert toleration["key"] in {each["key"] for each in flavor.inputs["spec"]["tolerations"]}
+    agents = {"local-nvme-scratch", "node-labeler"}
+    for item, pod in pods_of(record):
+        wants = any(names.GPU in container.get("resources", {}).get("requests", {}) for container in _containers(pod))
+        tolerates = toleration in pod.get("tolerations", [])
+        launcher = pod.get("serviceAccountName") == "mpi-worker-view"
+        assert tolerates == (wants or launcher or item.object_name in agents), item.name
+
+
+def test_the_clusters_own_pods_survive_a_node_and_the_control_plane_is_guaranteed(record: Record) -> None:
+    cluster = only(record, CLUSTER).inputs
+    (pool,) = cluster["agentPoolProfiles"]
+    assert pool["count"] >= 2
+    assert pool["availabilityZones"] == ["1", "2", "3"]
+    assert pool["vmSize"] == "Standard_D4s_v5"
+    assert cluster["sku"]["tier"] == "Standard"
+
+
+def test_every_gpu_is_under_a_quota(record: Record) -> None:
+    total = Quantity.parse(0)
+    for queue in record.of("ClusterQueue"):
+        (group,) = queue.inputs["spec"]["resourceGroups"]
+        amounts = {item["name"]: item["nominalQuota"] for item in group["flavors"][0]["resources"]}
+        total += Quantity.parse(amounts["nvidia.com/gpu"])
+    assert str(total) == str(8 * int(only(record, POOL).inputs["count"]))
+
+
+def test_every_job_ends_with_its_work_or_at_its_deadline(record: Record) -> None:
+    jobs = [
+        value
+        for item in record.objects()
+        for value in [item.inputs, *(value for _, value in pairs(item.inputs))]
+        if isinstance(value, dict) and value.get("apiVersion") == "batch/v1" and value.get("kind") == "Job"
+    ]
+    assert len(jobs) >= 4
+    assert all(job["spec"]["activeDeadlineSeconds"] > 0 for job in jobs)
+    (volcano,) = [item for item in record.of("Job") if item.inputs["apiVersion"].startswith("batch.volcano.sh")]
+    for task in volcano.inputs["spec"]["tasks"]:
+        assert task["template"]["spec"]["activeDeadlineSeconds"] > 0
+    for _, pod in pods_of(record):
+        for container in _containers(pod):
+            assert "sleep 3600" not in " ".join(container.get("command", []))
+
+
+def test_the_shipped_settings_choose_none_of_the_looser_ways() -> None:
+    text = yaml.safe_dump(shipped())
+    for loose in ("adminUser", "localAccounts", "public: true", "runCommand", "sharedKey", "taint: false", "exposure"):
+        assert loose not in text
+
+
+def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*pod["containers"], *pod.get("initContainers", [])]
