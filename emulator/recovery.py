@@ -122,7 +122,8 @@ def lost(
     since:   when the killed update began; None where only `pending` is known.
     pending: URNs whose creation the engine had written down as begun.
 
-    A Secret among them is deleted, to be created anew: a preview does not show its content, and the state must.
+    A Secret among them is deleted, to be created anew: a preview does not show its content, and the state must. What a
+    preview cannot know is left to the stand-in provider, which knows what it has created.
     """
     found = []
     for state in planned:
@@ -130,9 +131,9 @@ def lost(
         created = _created(state, inputs, objects)
         if created is None or not (state["urn"] in pending or (since is not None and created >= since - CLOCK_SKEW)):
             continue
-        if not _hidden(inputs):
+        if not _contains(inputs, {MASKED, UNKNOWN}):
             found.append(state)
-        elif state["type"] != RELEASE:
+        elif state["type"] != RELEASE and _masked(inputs):
             objects.delete(inputs)
     return found
 
@@ -206,11 +207,6 @@ def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> S
         kept["id"] = "/".join(part for part in (metadata.get("namespace"), metadata["name"]) if part)
         kept["outputs"] = dict(state["inputs"])
     return kept
-
-
-def _hidden(value: Any) -> bool:
-    """Tell whether a preview shows less than there is: a secret, or what it cannot know."""
-    return _contains(value, {MASKED, UNKNOWN})
 
 
 def _masked(value: Any) -> bool:

@@ -143,6 +143,11 @@ class TestNodeCheck:
         assert by_name[mounts["/azure-nhc/syslog"]]["hostPath"] == {"path": "/var/log/syslog", "type": "File"}
         assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in pod["tolerations"]
 
+    def test_an_empty_list_would_never_be_in_the_cluster_and_replace_the_job_with_every_update(self) -> None:
+        (measure,) = node_checks().one("Job", "node-check").inputs["spec"]["template"]["spec"]["initContainers"]
+        assert "ports" not in measure
+        assert [name for name, value in measure.items() if value in ([], {}, None)] == []
+
     def test_without_a_gate_nothing_can_reach_the_cluster(self) -> None:
         built = node_checks()
         pod = built.one("Job", "node-check").inputs["spec"]["template"]["spec"]
