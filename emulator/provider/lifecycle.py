@@ -167,7 +167,8 @@ class Lifecycle:
         """Create the object and wait until it is ready; at preview do a dry run where one is possible.
 
         Returns ID and state. At preview the inputs stand in for a state that cannot be foreseen: unknown inputs, a
-        kind or a namespace that does not exist yet, a replacement of the same name, missing rights.
+        kind or a namespace that does not exist yet, a replacement of the same name, missing rights, a webhook of the
+        kind that does not answer.
         """
         if not preview:
             self.require_cluster()
@@ -185,7 +186,11 @@ class Lifecycle:
             target, live = self._create_object(kind, inputs, manager, preview, operation)
         except ApiError as error:
             if preview and (
-                error.forbidden or error.already_exists or error.namespace_missing or _dry_run_unsupported(error)
+                error.forbidden
+                or error.already_exists
+                or error.namespace_missing
+                or _dry_run_unsupported(error)
+                or _webhook_silent(error)
             ):
                 return "", properties
             raise _create_failure(error, inputs) from None
@@ -600,6 +605,11 @@ def _is_namespace_missing(error: ProviderError) -> bool:
 
 def _dry_run_unsupported(error: ApiError) -> bool:
     return error.code == 400 and "does not support dry run" in str(error)
+
+
+def _webhook_silent(error: ApiError) -> bool:
+    """Tell whether the kind's controller, which the update may be about to install, did not answer the API server."""
+    return error.code == 500 and ("failed calling webhook" in str(error) or str(error).startswith("conversion webhook"))
 
 
 def _create_failure(error: ApiError, inputs: Manifest) -> ProviderError:

@@ -224,11 +224,15 @@ def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
 ) -> None:
     project.configure(settings)
 
-    def releases() -> bool:
-        found = cluster.list("v1", "Secret", label_selector="owner=helm")
-        return len(found) > 1 and bool(cluster.list("apps/v1", "Deployment", "mlbatch-system"))
+    def being_filled() -> bool:
+        """Kueue's kinds are there, which its webhooks have to convert, and Kueue most likely is not."""
+        releases = cluster.list("v1", "Secret", label_selector="owner=helm")
+        kinds = {
+            item["metadata"]["name"] for item in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        }
+        return len(releases) > 1 and "clusterqueues.kueue.x-k8s.io" in kinds
 
-    kill_when(project, "charts and Kueue are being installed", releases)
+    kill_when(project, "charts and Kueue are being installed", being_filled)
     project.up()
     project.unchanged()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -102,6 +103,30 @@ def test_preview_is_a_dry_run(cluster: FakeCluster, engine: Engine) -> None:
     assert wire.decode(properties).plain["metadata"]["uid"]
     assert cluster.objects == {}
     assert cluster.requests[-1][2]["dryRun"] == "All"
+
+
+SILENT = [
+    'Internal error occurred: failed calling webhook "mresource.kb.io": no endpoints available',
+    "conversion webhook for kueue.x-k8s.io/v1beta2, Kind=ClusterQueue failed: 502 Service has no ready endpoints",
+]
+
+
+@pytest.mark.parametrize("message", SILENT)
+def test_a_preview_goes_on_where_a_webhook_does_not_answer_and_an_update_says_so(
+    cluster: FakeCluster, engine: Engine, message: str
+) -> None:
+    status = {"kind": "Status", "reason": "InternalError", "message": message}
+    cluster.interfere = lambda method, path: (500, status) if method == "POST" else None
+    assert wire.decode(engine.create(preview=True)[1]).plain == INPUTS
+    with pytest.raises(grpc.RpcError, match=re.escape(message)):
+        engine.create()
+
+
+def test_a_preview_shows_what_a_webhook_denies(cluster: FakeCluster, engine: Engine) -> None:
+    status = {"kind": "Status", "reason": "Forbidden", "message": 'admission webhook "v.kb.io" denied the request: bad'}
+    cluster.interfere = lambda method, path: (422, status) if method == "POST" else None
+    with pytest.raises(grpc.RpcError, match="denied the request: bad"):
+        engine.create(preview=True)
 
 
 def test_preview_answers_from_the_inputs_for_kinds_that_do_not_exist_yet(engine: Engine) -> None:
