@@ -11,7 +11,7 @@ EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local bench clean lock review azure
+.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -52,7 +52,8 @@ mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests and charts
 build: $(ENVIRONMENT) ## build every tool of the local environment, without starting anything
 	@$(EMULATOR) build
 
-test: lint types unit local ## run everything: lint, types, unit tests, tests against a local cluster
+test: build ## run everything, two at a time: lint, types, unit tests, tests against local clusters
+	@$(MAKE) --jobs=2 --output-sync=line lint local-aks types unit local-platform
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
@@ -64,8 +65,13 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
-local: $(ENVIRONMENT) build ## run the tests against a local cluster of their own
-	$(VENV)/bin/python -m pytest tests/local
+local: local-aks local-platform ## run the tests against local clusters of their own
+
+local-aks: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest tests/local/test_aks.py
+
+local-platform: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest tests/local --ignore tests/local/test_aks.py
 
 bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the start of the AKS stack, teams against kubectl
 	$(VENV)/bin/python -m tests.bench
