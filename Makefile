@@ -53,7 +53,7 @@ build: $(ENVIRONMENT) ## build every tool of the local environment, without star
 	@$(EMULATOR) build
 
 test: build ## run everything, two at a time: lint, types, unit tests, tests against local clusters
-	@$(MAKE) --jobs=2 --output-sync=line lint local-aks types unit local-platform
+	@$(MAKE) --jobs=2 lint types unit local-aks local-platform
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .

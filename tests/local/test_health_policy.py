@@ -76,8 +76,10 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
     )
     yield client
     admin.delete_namespaced_pod("check", reporter.NAMESPACE, grace_period_seconds=0)
-    for name in NODES:
-        admin.delete_node(name)
+    for document in reversed(documents):
+        metadata = document["metadata"]
+        cluster.delete(document["apiVersion"], document["kind"], metadata["name"], metadata.get("namespace"))
+    eventually("the namespace is gone", lambda: cluster.get("v1", "Namespace", reporter.NAMESPACE) is None, seconds=60)
 
 
 def denied(client: Any, patch: dict[str, Any], node: str = NODES[0]) -> str:
