@@ -215,7 +215,7 @@ def _engine(paths: Paths, options: argparse.Namespace) -> Iterator[Engine]:
     elif official_provider_installed():
         yield Engine(paths, options.stack, kubeconfig, {})
     else:
-        with stand_in_provider(paths) as served:
+        with stand_in_provider(paths, kubeconfig) as served:
             yield Engine(paths, options.stack, kubeconfig, served)
 
 

@@ -267,13 +267,17 @@ class Engine:
 
 
 @contextmanager
-def stand_in_provider(paths: Paths) -> Iterator[Mapping[str, int]]:
+def stand_in_provider(paths: Paths, kubeconfig: Path) -> Iterator[Mapping[str, int]]:
     """Serve the stand-in Kubernetes provider for as long as the context lasts; yields its port by plugin.
 
+    kubeconfig: of the one cluster that it serves.
     For a cluster that the user brings; beside the local cluster the supervisor serves the provider.
     """
     port = _free_port()
+    configuration = kubernetes.client.Configuration()
+    kubernetes.config.load_kube_config(str(kubeconfig), client_configuration=configuration)
     command = [str(paths.root / ".venv" / "bin" / "python"), "-m", "emulator.provider", "--port", str(port)]
+    command += ["--api-server", configuration.host]
     paths.logs.mkdir(parents=True, exist_ok=True)
     with open(paths.logs / "provider.log", "ab") as log:
         process = subprocess.Popen(command, cwd=paths.root, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

@@ -134,7 +134,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def CheckConfig(  # noqa: N802
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        return provider_pb2.CheckResponse(inputs=request.news)
+        failures = [
+            provider_pb2.CheckFailure(property=key, reason=reason)
+            for key, reason in _foreign(wire.decode(request.news).plain)
+        ]
+        return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
     @_answering
     def DiffConfig(  # noqa: N802
@@ -147,6 +151,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
         given = wire.decode(request.args).plain
+        for key, reason in _foreign(given):
+            raise ProviderError(f"provider input {key}: {reason}")
         connection = self._of(context)
         subscription = given.get("subscriptionId")
         if subscription:
@@ -301,6 +307,19 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 def _token(request: Any) -> str:
     """Return the resource's type, the last one of those in the URN."""
     return str(request.urn.split("::")[2].rpartition("$")[2])
+
+
+def _foreign(given: dict[str, Any]) -> list[tuple[str, str]]:
+    """Refuse what names another endpoint than that of the public cloud, which is the one that is emulated.
+
+    The names of the inputs: schema of pulumi-azure-native, provider inputs `environment` and `metadataHost`.
+    """
+    found = []
+    if given.get("environment") not in (None, "", "public", wire.UNKNOWN):
+        found.append(("environment", f"is {given['environment']!r}; the emulated Azure is the public cloud alone"))
+    if given.get("metadataHost"):
+        found.append(("metadataHost", f"names {given['metadataHost']}; the emulated Azure is reached at no other host"))
+    return found
 
 
 def _subscription(given: Any) -> str:

@@ -131,7 +131,8 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
     ]
     if provider:
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
-        found.append(ProcessSpec(PROVIDER, command, lambda: accepts(ports.provider)))
+        reaching = ("--api-server", account.server)
+        found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
         serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
         found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
     return tuple(found)

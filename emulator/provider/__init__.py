@@ -1,7 +1,8 @@
 """A stand-in for the official Pulumi Kubernetes provider, where that plugin cannot be had.
 
-`python -m emulator.provider --port PORT` serves the engine's provider protocol on loopback; the engine attaches to it
-with `PULUMI_DEBUG_PROVIDERS=kubernetes:PORT`. One process serves any number of engine runs and provider resources.
+`python -m emulator.provider --port PORT --api-server URL` serves the engine's provider protocol on loopback, for that
+API server and no other; the engine attaches to it with `PULUMI_DEBUG_PROVIDERS=kubernetes:PORT`. One process serves any
+number of engine runs and provider resources.
 What it does follows the official provider in server-side-apply mode (https://github.com/pulumi/pulumi-kubernetes):
 the shape of the state, autonaming, the decision between update and replace, plain create and server-side-applied
 update, dry runs at preview, waiting for readiness, foreground deletion, refresh and import, Patch resources.

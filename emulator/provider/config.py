@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -69,9 +70,9 @@ class Settings:
     skip_update_unreachable: bool
 
     @classmethod
-    def of(cls, inputs: Inputs) -> Settings:
-        """Read the inputs; raises ProviderError that names the key."""
-        for key, reason in problems(inputs):
+    def of(cls, inputs: Inputs, api_server: str | None = None) -> Settings:
+        """Read the inputs, as `problems` allows them; raises ProviderError that names the key."""
+        for key, reason in problems(inputs, api_server):
             raise ProviderError(f"provider input {key}: {reason}")
         kubeconfig = parse_kubeconfig(inputs["kubeconfig"])
         context = inputs.get("context") or ""
@@ -92,8 +93,11 @@ class Settings:
         )
 
 
-def problems(inputs: Inputs) -> list[tuple[str, str]]:
-    """Return what is wrong with the inputs, as pairs of key and reason. Unknown values are not judged."""
+def problems(inputs: Inputs, api_server: str | None = None) -> list[tuple[str, str]]:
+    """Return what is wrong with the inputs, as pairs of key and reason. Unknown values are not judged.
+
+    api_server: address of the one API server that may be reached; None for any.
+    """
     found = [
         (key, f"is no input of this provider; allowed are {', '.join(OPTIONS)}")
         for key in inputs
@@ -123,11 +127,11 @@ def problems(inputs: Inputs) -> list[tuple[str, str]]:
         except ProviderError as error:
             found.append((key, str(error)))
     if not any(inputs.get(key) is UNKNOWN for key in _CLUSTER_KEYS):
-        found += _kubeconfig_problems(inputs)
+        found += _kubeconfig_problems(inputs, api_server)
     return found
 
 
-def _kubeconfig_problems(inputs: Inputs) -> list[tuple[str, str]]:
+def _kubeconfig_problems(inputs: Inputs, api_server: str | None) -> list[tuple[str, str]]:
     try:
         kubeconfig = parse_kubeconfig(inputs.get("kubeconfig"))
         context = active_context(kubeconfig, inputs.get("context") or "")
@@ -146,7 +150,24 @@ def _kubeconfig_problems(inputs: Inputs) -> list[tuple[str, str]]:
     users = _named(kubeconfig, "users", "user")
     if user and user not in users:
         return [("kubeconfig", f"its context names the user {user!r}; the kubeconfig has {_listed(users)}")]
+    return _foreign(clusters[wanted], api_server)
+
+
+def _foreign(cluster: dict[str, Any], api_server: str | None) -> list[tuple[str, str]]:
+    """Refuse what leads elsewhere than to the one API server: another address, or a proxy on the way to it."""
+    if api_server is None:
+        return []
+    own = f"this provider serves {api_server} alone: use plain `pulumi` with the official plugin for any other"
+    if _address(str(cluster["server"])) != _address(api_server):
+        return [("kubeconfig", f"it leads to {cluster['server']}, and {own}")]
+    if cluster.get("proxy-url"):
+        return [("kubeconfig", f"it leads through the proxy {cluster['proxy-url']}, and {own}")]
     return []
+
+
+def _address(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
 
 
 def parse_kubeconfig(value: Any) -> Kubeconfig:

@@ -63,9 +63,13 @@ def _answering(method: Call) -> Call:
 
 
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
-    """Serves any number of provider resources at once; see `instances`."""
+    """Serves any number of provider resources at once; see `instances`.
 
-    def __init__(self) -> None:
+    api_server: address of the one API server that they may reach; None for any.
+    """
+
+    def __init__(self, api_server: str | None = None) -> None:
+        self._api_server = api_server
         self._instances = Instances()
 
     @_answering
@@ -101,7 +105,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def CheckConfig(  # noqa: N802
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        found = config.problems(wire.decode(request.news).plain)
+        found = config.problems(wire.decode(request.news).plain, self._api_server)
         failures = [provider_pb2.CheckFailure(property=key, reason=reason) for key, reason in found]
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
@@ -124,7 +128,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             inputs = {
                 key.removeprefix(prefix): value for key, value in request.variables.items() if key.startswith(prefix)
             }
-        self._instances.of(context.peer()).configure(Settings.of(inputs))
+        self._instances.of(context.peer()).configure(Settings.of(inputs, self._api_server))
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
         )
@@ -281,8 +285,10 @@ def _diff_response(difference: Difference) -> provider_pb2.DiffResponse:
     return response
 
 
-def start(port: int) -> tuple[grpc.Server, int]:
+def start(port: int, api_server: str | None = None) -> tuple[grpc.Server, int]:
     """Serve on loopback; port 0 takes a free one. Returns the running server and its port.
+
+    api_server: address of the one API server that may be reached; None for any.
 
     Raises OSError when the port is taken.
     """
@@ -294,7 +300,7 @@ def start(port: int) -> tuple[grpc.Server, int]:
             ("grpc.so_reuseport", 0),
         ),
     )
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(api_server), server)
     try:
         bound = server.add_insecure_port(f"127.0.0.1:{port}")
     except RuntimeError as error:

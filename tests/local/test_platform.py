@@ -304,7 +304,7 @@ def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, 
     before = {resource["urn"] for resource in project.resources()}
     server = str(local_cluster.status(paths).server)
     local_cluster.stop(paths)
-    with stand_in_provider(paths) as providers:
+    with stand_in_provider(paths, paths.kubeconfig) as providers:
         done = project.attached_to(providers).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
     assert done.returncode != 0
     assert server in done.stdout + done.stderr

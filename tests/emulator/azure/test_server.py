@@ -102,3 +102,18 @@ def test_a_function_is_answered_and_an_unknown_one_named(stub: provider_pb2_grpc
     assert wire.decode(getattr(answer, "return")).plain["tenantId"] == "5ca1ab1e-0000-4000-8000-0000000000b2"
     with pytest.raises(grpc.RpcError, match="does not play azure-native:compute:getDisk"):
         stub.Invoke(provider_pb2.InvokeRequest(tok="azure-native:compute:getDisk"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("environment", "usgovernment"), ("metadataHost", "management.example.org:443")]
+)
+def test_another_endpoint_than_the_public_clouds_is_refused(
+    stub: provider_pb2_grpc.ResourceProviderStub, key: str, value: str
+) -> None:
+    request = provider_pb2.CheckRequest(news=wire.encode({key: value}))
+    ((found, reason),) = [(each.property, each.reason) for each in stub.CheckConfig(request).failures]
+    assert found == key
+    assert value in reason
+    with pytest.raises(grpc.RpcError, match=f"provider input {key}: .*{value}"):
+        configure(stub, **{key: value})
+    assert not stub.CheckConfig(provider_pb2.CheckRequest(news=wire.encode({"environment": "public"}))).failures

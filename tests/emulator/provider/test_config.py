@@ -128,3 +128,37 @@ def test_update_or_replacement(
 ) -> None:
     difference = config.compare(old, new)
     assert (difference.changed, difference.replaces) == (changed, replaces)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, ""),
+        ({"server": "https://127.0.0.1:1/"}, ""),
+        (
+            {"server": "https://10.0.0.1:6443"},
+            "kubeconfig: it leads to https://10.0.0.1:6443, and this provider serves",
+        ),
+        ({"server": "https://127.0.0.1:2"}, "serves https://127.0.0.1:1 alone: use plain `pulumi`"),
+        ({"server": "http://127.0.0.1:1"}, "leads to http://127.0.0.1:1"),
+        ({"server": "https://me@elsewhere:1"}, "leads to https://me@elsewhere:1"),
+        ({"proxy-url": "http://10.0.0.1:3128"}, "it leads through the proxy http://10.0.0.1:3128"),
+    ],
+)
+def test_a_provider_of_one_api_server_refuses_every_other(change: dict[str, str], message: str) -> None:
+    document = kubeconfig()
+    document["clusters"][0]["cluster"].update(change)
+    found = config.problems({"kubeconfig": document}, "https://127.0.0.1:1")
+    assert message in "; ".join(f"{key}: {reason}" for key, reason in found)
+    assert bool(found) == bool(message)
+    if message:
+        with pytest.raises(ProviderError, match="this provider serves"):
+            Settings.of({"kubeconfig": document}, "https://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("inputs", [{"context": "y"}, {"cluster": "other"}])
+def test_the_context_and_the_cluster_that_are_chosen_count(inputs: dict[str, str]) -> None:
+    assert config.problems({"kubeconfig": TEXT, **inputs}) == []
+    ((_, reason),) = config.problems({"kubeconfig": TEXT, **inputs}, "https://127.0.0.1:1")
+    assert "https://o" in reason
+    assert "https://127.0.0.1:1" in reason

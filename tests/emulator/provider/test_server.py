@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -327,3 +328,19 @@ def test_what_is_not_done_is_refused_by_name(engine: Engine) -> None:
 def test_the_version_is_the_sdks(engine: Engine) -> None:
     assert engine.stub.GetPluginInfo(empty_pb2.Empty()).version == VERSION
     assert f'"version": "{VERSION}"' in engine.stub.GetSchema(provider_pb2.GetSchemaRequest()).schema
+
+
+def test_a_server_of_one_cluster_reaches_no_other(cluster: FakeCluster) -> None:
+    server, bound = start(0, "https://127.0.0.1:1")
+    try:
+        with refused(
+            "leads to", str(json.loads(cluster.kubeconfig)["clusters"][0]["cluster"]["server"]), "https://127.0.0.1:1"
+        ):
+            Engine(bound, cluster.kubeconfig)
+        with grpc.insecure_channel(f"127.0.0.1:{bound}") as channel:
+            request = provider_pb2.CheckRequest(news=wire.encode({"kubeconfig": cluster.kubeconfig}))
+            answer = provider_pb2_grpc.ResourceProviderStub(channel).CheckConfig(request)
+    finally:
+        server.stop(None).wait()
+    assert [failure.property for failure in answer.failures] == ["kubeconfig"]
+    assert cluster.requests == []
