@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from emulator.provider import paths
-from emulator.provider.paths import Path
+from emulator.plugin import paths
+from emulator.plugin.paths import Path
 from review import replacement
 from review.plan import UNKNOWN, Plan, Resource
 

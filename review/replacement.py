@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from emulator.azure.services import KINDS
-from emulator.provider import paths, replacement
-from emulator.provider.errors import ProviderError
+from emulator.plugin import paths
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.paths import Path
+from emulator.provider import replacement
 from emulator.provider.objects import Type
-from emulator.provider.paths import Path
 
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"

@@ -27,7 +27,7 @@ from emulator.azure.services import KINDS
 from emulator.azure.services.containerservice import POOL, settle_instances
 from emulator.azure.store import Record, State
 from emulator.paths import Paths
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 
 _GRACE_SECONDS = 5.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 
 
 class ArmError(ProviderError):

@@ -19,7 +19,7 @@ from emulator.azure.services.containerservice import ManagedCluster
 from emulator.azure.services.registry import Registry
 from emulator.azure.services.storage import StorageAccount
 from emulator.azure.store import Properties, Record
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 
 _SAS_VERSION = "2022-11-02"
 """The version of the storage service whose tokens these look like."""

@@ -20,10 +20,10 @@ from emulator.azure.services.base import Kind
 from emulator.azure.services.resources import REGISTRATION
 from emulator.azure.store import Properties
 from emulator.azure.validation import Problem, problems
-from emulator.provider import wire
-from emulator.provider.errors import CancelledError, PartialError, ProviderError
-from emulator.provider.operation import Operation
-from emulator.provider.wire import UNKNOWN
+from emulator.plugin import wire
+from emulator.plugin.errors import CancelledError, PartialError, ProviderError
+from emulator.plugin.operation import Operation
+from emulator.plugin.wire import UNKNOWN
 
 VERSION_KEY = "azureApiVersion"
 _TRIES = 4

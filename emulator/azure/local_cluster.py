@@ -18,7 +18,7 @@ from emulator.cluster.api import MERGE_PATCH, Api, ApiError
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import NODE_NAME, Layout, write_private
 from emulator.paths import Paths
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 
 APPLIED = "azure.emulator/applied"
 """Annotation of a pool's node: which labels, taints and annotations it has from its pool."""

@@ -14,9 +14,9 @@ from typing import Any
 from emulator.azure.schema import Field, Shape
 from emulator.azure.services.base import Kind
 from emulator.azure.store import Properties
-from emulator.provider import paths
-from emulator.provider.paths import Path
-from emulator.provider.wire import UNKNOWN
+from emulator.plugin import paths
+from emulator.plugin.paths import Path
+from emulator.plugin.wire import UNKNOWN
 
 CREATE_FIRST = "__createBeforeDelete"
 """Input that the provider adds where it has made the name up: the replacement can be created first."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.azure.store import Properties
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 
 TOKEN = "random:index/randomPassword:RandomPassword"
 _SPECIAL = "!@#$%&*()-_=+[]{}<>:?"

@@ -24,11 +24,11 @@ from emulator.azure import VERSIONS, functions, random_password, schema
 from emulator.azure.lifecycle import Lifecycle, Naming
 from emulator.azure.projection import Change
 from emulator.azure.validation import problems
-from emulator.provider import wire
+from emulator.plugin import wire
+from emulator.plugin.errors import CancelledError, PartialError, ProviderError
+from emulator.plugin.host import Host
+from emulator.plugin.operation import Operation
 from emulator.provider.answers import abort_partially
-from emulator.provider.errors import CancelledError, PartialError, ProviderError
-from emulator.provider.host import Host
-from emulator.provider.operation import Operation
 
 _LOG = logging.getLogger(__name__)
 _THREADS = 64

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from emulator.azure.schema import Field, Shape
-from emulator.provider.wire import UNKNOWN
+from emulator.plugin.wire import UNKNOWN
 
 Problem = tuple[str, str]
 """Path of a property and what is wrong with it."""

@@ -144,7 +144,7 @@ def fingerprint(layout: Layout, *, provider: bool) -> str:
     A running cluster whose fingerprint differs was started by other code and has to be started again.
     """
     package = _PACKAGE_ROOT / "emulator"
-    parts = ("azure", "cluster", "charts", "provider") if provider else ("cluster",)
+    parts = ("azure", "cluster", "charts", "plugin", "provider") if provider else ("cluster",)
     files = [STAGES, *sorted(file for part in parts for file in (package / part).rglob("*.py"))]
     files.append(package / "azure" / "world.yaml")
     files += [(layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, *images.binaries()})]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from emulator.plugin.errors import CancelledError, ProviderError
+from emulator.plugin.operation import Deadline, Operation
 from emulator.provider import readiness, waitfor
 from emulator.provider.client import Client
 from emulator.provider.discovery import Discovery, Resource
-from emulator.provider.errors import ApiError, CancelledError, NotReadyError, ProviderError
+from emulator.provider.errors import ApiError, NotReadyError
 from emulator.provider.objects import SKIP_AWAIT, TIMEOUT_SECONDS, Manifest, annotation, is_true, metadata
-from emulator.provider.operation import Deadline, Operation
 
 DEFAULT_SECONDS = 600.0
 _FIRST_PAUSES = (0.03, 0.06, 0.12, 0.25, 0.5)

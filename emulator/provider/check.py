@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.wire import UNKNOWN, Decoded
 from emulator.provider.objects import AUTONAMED, Manifest, Type, is_built_in, metadata, normalized, without_nulls
-from emulator.provider.wire import UNKNOWN, Decoded
 
 PROPOSE, ENFORCE, DISABLE = 0, 1, 2
 

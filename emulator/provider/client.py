@@ -14,9 +14,10 @@ from kubernetes import config as kubernetes_config
 from kubernetes.client import Configuration
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.operation import Operation
 from emulator.provider.config import Settings, active_cluster, active_context
-from emulator.provider.errors import ApiError, ProviderError, UnreachableError
-from emulator.provider.operation import Operation
+from emulator.provider.errors import ApiError, UnreachableError
 
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 JSON_PATCH = "application/json-patch+json"

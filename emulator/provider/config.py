@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from emulator.provider.errors import ProviderError
-from emulator.provider.wire import UNKNOWN
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.wire import UNKNOWN
 
 # The inputs of the provider resource in the schema of pulumi-kubernetes 4.34.2, and what the engine adds to them.
 OPTIONS = (

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from emulator.provider import paths, replacement
+from emulator.plugin import paths
+from emulator.plugin.paths import Path
+from emulator.plugin.wire import UNKNOWN
+from emulator.provider import replacement
 from emulator.provider.objects import AUTONAMED, Manifest, is_true, metadata, parse_id
-from emulator.provider.paths import Path
-from emulator.provider.wire import UNKNOWN
 
 ADD, DELETE, UPDATE = "ADD", "DELETE", "UPDATE"
 _MISSING = object()

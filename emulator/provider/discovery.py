@@ -7,10 +7,10 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.plugin.operation import Operation
 from emulator.provider.client import Client
 from emulator.provider.errors import ApiError, NoMatchError
 from emulator.provider.objects import Manifest
-from emulator.provider.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)

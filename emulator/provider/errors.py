@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-
-class ProviderError(Exception):
-    """An operation that failed; the message is for the user and says what to do next."""
+from emulator.plugin.errors import ProviderError
 
 
 class UnreachableError(ProviderError):
@@ -20,10 +18,6 @@ class NoMatchError(ProviderError):
         super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
 
 
-class CancelledError(ProviderError):
-    """The engine cancelled the operation or went away."""
-
-
 class NotReadyError(ProviderError):
     """The object exists but did not become ready, or did not go away, in time.
 
@@ -34,20 +28,6 @@ class NotReadyError(ProviderError):
     def __init__(self, message: str, live: dict[str, Any], reasons: list[str]) -> None:
         super().__init__(message)
         self.live = live
-        self.reasons = reasons
-
-
-class PartialError(ProviderError):
-    """An object that exists and has to be recorded in the state although the operation failed.
-
-    The engine keeps `properties` and shows `reasons` as initialization errors.
-    """
-
-    def __init__(self, message: str, object_id: str, properties: Any, inputs: Any, reasons: list[str]) -> None:
-        super().__init__(message)
-        self.object_id = object_id
-        self.properties = properties
-        self.inputs = inputs
         self.reasons = reasons
 
 

@@ -12,14 +12,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from emulator.plugin.errors import CancelledError, ProviderError
+from emulator.plugin.host import Host
+from emulator.plugin.operation import Operation
+from emulator.plugin.orphans import Orphans
 from emulator.provider.config import Settings
-from emulator.provider.errors import CancelledError, ProviderError
-from emulator.provider.host import Host
 from emulator.provider.lifecycle import Lifecycle
 from emulator.provider.objects import RELEASE, Type
-from emulator.provider.operation import Operation
 from emulator.provider.release import Charts, Releases
-from emulator.provider.unclaimed import Unclaimed
 
 _KEPT = 256
 
@@ -27,9 +27,9 @@ _KEPT = 256
 class Instance:
     """One provider resource in one engine run."""
 
-    def __init__(self, unclaimed: Unclaimed, address: str) -> None:
+    def __init__(self, orphans: Orphans, address: str) -> None:
         self.host = Host(address)
-        self._unclaimed = unclaimed
+        self._orphans = orphans
         self._lifecycle: Lifecycle | None = None
         self._releases: Releases | None = None
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class Instance:
         if kind.token != RELEASE:
             return lifecycle
         if self._releases is None:
-            self._releases = Releases(lifecycle, Charts.local(), self._unclaimed)
+            self._releases = Releases(lifecycle, Charts.local(), self._orphans)
         return self._releases
 
     def attach(self, address: str) -> None:
@@ -64,7 +64,7 @@ class Instance:
     def configure(self, settings: Settings) -> None:
         """Connect to the cluster."""
         self._releases = None
-        self._lifecycle = Lifecycle(settings, self._unclaimed, Operation("", self.host))
+        self._lifecycle = Lifecycle(settings, self._orphans, Operation("", self.host))
 
     @contextlib.contextmanager
     def operation(self, urn: str) -> Iterator[Operation]:
@@ -99,12 +99,12 @@ class Instances:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._unclaimed = Unclaimed()
+        self._orphans = Orphans()
         self._by_peer: OrderedDict[str, Instance] = OrderedDict()
 
     def begin(self, peer: str, address: str) -> Instance:
         """Start afresh for a new connection."""
-        instance = Instance(self._unclaimed, address)
+        instance = Instance(self._orphans, address)
         with self._lock:
             replaced = self._by_peer.pop(peer, None)
             self._by_peer[peer] = instance

@@ -12,20 +12,18 @@ from typing import Any, NoReturn
 
 from google.protobuf.struct_pb2 import Struct
 
-from emulator.provider import awaiting, diffing, ownership, wire
+from emulator.plugin import wire
+from emulator.plugin.errors import PartialError, ProviderError
+from emulator.plugin.operation import Operation
+from emulator.plugin.orphans import Orphans
+from emulator.plugin.wire import Decoded
+from emulator.provider import awaiting, definitions, diffing, ownership
 from emulator.provider.awaiting import Target
 from emulator.provider.check import Naming, checked, removed_kind, with_namespace
 from emulator.provider.client import APPLY, JSON_PATCH, Client, Query
 from emulator.provider.config import Settings
 from emulator.provider.discovery import Discovery, Resource, scopes
-from emulator.provider.errors import (
-    ApiError,
-    NoMatchError,
-    NotReadyError,
-    PartialError,
-    ProviderError,
-    UnreachableError,
-)
+from emulator.provider.errors import ApiError, NoMatchError, NotReadyError, UnreachableError
 from emulator.provider.objects import (
     DELETION_PROPAGATION,
     READ_ONLY_METADATA,
@@ -43,10 +41,7 @@ from emulator.provider.objects import (
     prune,
     to_json,
 )
-from emulator.provider.operation import Operation
 from emulator.provider.secrecy import annotate, needs_annotation
-from emulator.provider.unclaimed import Unclaimed
-from emulator.provider.wire import Decoded
 
 INPUTS, INITIAL_API_VERSION, FIELD_MANAGER = "__inputs", "__initialApiVersion", "__fieldManager"
 _LEAVES_STATE = "the cluster is unreachable and deleteUnreachable is set: the resource leaves the state"
@@ -69,10 +64,10 @@ class ReadResult:
 class Lifecycle:
     """The resource operations of one configured provider resource. Safe for any number of threads."""
 
-    def __init__(self, settings: Settings, unclaimed: Unclaimed, probe: Operation) -> None:
+    def __init__(self, settings: Settings, orphans: Orphans, probe: Operation) -> None:
         """Connect. An API server that does not answer is remembered: previews then work from inputs alone."""
         self._settings = settings
-        self._unclaimed = unclaimed
+        self._orphans = orphans
         self._client = Client(settings)
         self._discovery = Discovery(self._client)
         self._scopes: dict[tuple[str, str], bool] = {}
@@ -122,7 +117,7 @@ class Lifecycle:
         self, kind: Type, olds: Struct, news: Struct, ignore: list[str], operation: Operation
     ) -> diffing.Difference:
         """Compare the state with the new inputs, without asking the API server."""
-        self._unclaimed.claim(wire.text(olds, "metadata", "uid"))
+        self._orphans.claim(wire.text(olds, "metadata", "uid"))
         recorded = olds.fields[INPUTS].struct_value if INPUTS in olds.fields else Struct()
         old = normalized(wire.decode(recorded).plain)
         if news == recorded:
@@ -130,10 +125,11 @@ class Lifecycle:
         else:
             decoded = wire.decode(news)
             new = decoded.plain if decoded.has_unknowns else normalized(decoded.plain)
-        live = wire.decode_shape(olds, old)
+        live = wire.decode(olds, only=old).plain
+        live = prune(definitions.dashed(live) if is_crd(old) else live, old)
         live_id = _identifier(olds)
         difference = diffing.compare(
-            canonical_quantities(live) if live is not old else live,
+            canonical_quantities(live),
             live_id,
             old,
             new,
@@ -246,7 +242,7 @@ class Lifecycle:
                     raise
                 live = self._recovered(kind, target, inputs, manager, error, operation)
             if not preview:
-                self._unclaimed.created(str(metadata(live)["uid"]), operation.urn)
+                self._orphans.add(str(metadata(live)["uid"]), operation.urn)
         else:
             force = ownership.forced(inputs, None, always=self._settings.patch_force, preview=preview)
             query |= {"fieldManager": manager, "force": str(force).lower()}
@@ -262,7 +258,7 @@ class Lifecycle:
     ) -> Manifest:
         """Return the object of an interrupted run of the same resource, brought to the inputs; else raise the error."""
         live = target.read(operation)
-        if live is None or not self._unclaimed.is_for(str(metadata(live)["uid"]), operation.urn):
+        if live is None or not self._orphans.belongs(str(metadata(live)["uid"]), operation.urn):
             raise error
         operation.inform(f"{inputs['kind']} {target.name} was created by an interrupted run and is taken over from it")
         return self._apply(kind, target, inputs, manager, [], False, operation)
@@ -272,7 +268,7 @@ class Lifecycle:
 
         Without recorded inputs (import) the inputs are taken from the live object.
         """
-        self._unclaimed.claim(wire.text(properties, "metadata", "uid"))
+        self._orphans.claim(wire.text(properties, "metadata", "uid"))
         if self._unreachable is not None:
             if self._settings.delete_unreachable:
                 operation.inform(_LEAVES_STATE)
@@ -413,7 +409,7 @@ class Lifecycle:
 
     def delete(self, kind: Type, identifier: str, properties: Struct, timeout: float, operation: Operation) -> None:
         """Delete the object and wait until it is gone; one that is gone already, or whose kind is, is a success."""
-        self._unclaimed.claim(wire.text(properties, "metadata", "uid"))
+        self._orphans.claim(wire.text(properties, "metadata", "uid"))
         if self._unreachable is not None:
             if self._settings.delete_unreachable:
                 operation.inform(_LEAVES_STATE)
@@ -491,12 +487,14 @@ class Lifecycle:
             outputs["metadata"] = {key: value for key, value in meta.items() if key != "managedFields"}
         if needs_annotation(outputs, decoded.has_secrets):
             outputs = annotate(outputs, decoded.marked)
-        message = wire.encode(outputs, underscores=True)
+        message = wire.encode(definitions.underscored(outputs) if is_crd(outputs) else outputs)
         fields = message.fields
         recorded = fields[INPUTS].struct_value
-        if is_crd(inputs) or (inputs is not decoded.plain and inputs_message.fields):
+        if is_crd(inputs):
+            recorded.CopyFrom(wire.encode(definitions.underscored(inputs)))
+        elif inputs is not decoded.plain and inputs_message.fields:
             marked = annotate(inputs, decoded.marked) if needs_annotation(inputs, decoded.has_secrets) else inputs
-            recorded.CopyFrom(wire.encode(marked, underscores=True))
+            recorded.CopyFrom(wire.encode(marked))
         else:
             recorded.CopyFrom(inputs_message)
         fields[INITIAL_API_VERSION].string_value = initial

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
+from emulator.provider import definitions
 
 Manifest = dict[str, Any]
 
@@ -219,29 +220,19 @@ def normalized(manifest: Manifest) -> Manifest:
     """Bring an object to the form in which the API server would return it, as far as that is known.
 
     Drops read-only metadata; for built-in kinds makes quantities canonical; for Secrets turns `stringData` into `data`;
-    for CustomResourceDefinitions drops what the server drops. Returns the very same object when nothing had to change.
+    for CustomResourceDefinitions see `definitions`. Returns the very same object when nothing had to change.
     """
     meta = manifest.get("metadata")
     if isinstance(meta, dict) and any(key in meta for key in READ_ONLY_METADATA):
         meta = {key: value for key, value in meta.items() if key not in READ_ONLY_METADATA}
         manifest = {**manifest, "metadata": meta}
     if is_crd(manifest):
-        return _normalized_crd(manifest)
+        return definitions.normalized(manifest)
     if is_secret(manifest):
         return _normalized_secret(manifest)
     if is_built_in(str(manifest.get("apiVersion") or "")):
         result: Manifest = canonical_quantities(manifest)
         return result
-    return manifest
-
-
-def _normalized_crd(manifest: Manifest) -> Manifest:
-    spec = manifest.get("spec")
-    if isinstance(spec, dict) and spec.get("preserveUnknownFields") is False:
-        spec = {key: value for key, value in spec.items() if key != "preserveUnknownFields"}
-        manifest = {**manifest, "spec": spec}
-    if "status" in manifest:
-        manifest = {key: value for key, value in manifest.items() if key != "status"}
     return manifest
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from emulator.provider import paths
-from emulator.provider.errors import ApiError, ProviderError
+from emulator.plugin import paths
+from emulator.plugin.errors import ProviderError
+from emulator.provider.errors import ApiError
 from emulator.provider.objects import PATCH_FIELD_MANAGER, PATCH_FORCE, Manifest, annotation, is_true, metadata
 
 CREATE_MANAGER = "pulumi-kubernetes"

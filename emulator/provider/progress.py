@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.operation import Operation
 from emulator.provider.client import Client
-from emulator.provider.errors import ProviderError
 from emulator.provider.objects import Manifest
-from emulator.provider.operation import Operation
 
 _PAUSE_SECONDS = 2.0
 _RELEASE_ANNOTATION = "meta.helm.sh/release-name"

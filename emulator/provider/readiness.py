@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 from emulator.provider.objects import Manifest, group_of, metadata
 
 

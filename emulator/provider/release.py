@@ -23,17 +23,19 @@ from emulator.charts.helm import Helm, HelmError
 from emulator.charts.record import ANNOTATION
 from emulator.cluster.layout import MARKER
 from emulator.paths import Paths
-from emulator.provider import diffing, wire
+from emulator.plugin import wire
+from emulator.plugin.errors import PartialError, ProviderError
+from emulator.plugin.operation import Operation
+from emulator.plugin.orphans import Orphans
+from emulator.plugin.paths import Path as PropertyPath
+from emulator.plugin.wire import UNKNOWN, Decoded, Secret
+from emulator.provider import diffing
 from emulator.provider.check import Naming, generated_name
-from emulator.provider.errors import ApiError, PartialError, ProviderError
+from emulator.provider.errors import ApiError
 from emulator.provider.lifecycle import Lifecycle, ReadResult
 from emulator.provider.objects import RELEASE, Type, not_supported, parse_id, prune, without_nulls
-from emulator.provider.operation import Operation
-from emulator.provider.paths import Path as PropertyPath
 from emulator.provider.progress import Progress
 from emulator.provider.secrecy import annotate, needs_annotation
-from emulator.provider.unclaimed import Unclaimed
-from emulator.provider.wire import UNKNOWN, Decoded, Secret
 
 INPUTS = "__inputs"
 DEFAULT_TIMEOUT = 300
@@ -143,12 +145,12 @@ class Charts:
 class Releases:
     """The operations on releases of one configured provider resource. Safe for any number of threads."""
 
-    def __init__(self, lifecycle: Lifecycle, charts: Charts, unclaimed: Unclaimed) -> None:
+    def __init__(self, lifecycle: Lifecycle, charts: Charts, orphans: Orphans) -> None:
         self._lifecycle = lifecycle
         self._client = lifecycle.client
         self._charts = charts
         self._namespace = lifecycle.namespace
-        self._unclaimed = unclaimed
+        self._orphans = orphans
         self._rendered: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -207,13 +209,13 @@ class Releases:
         identifier = f"{inputs['namespace']}/{inputs['name']}"
         existing = self._find(inputs["namespace"], inputs["name"], operation)
         if existing is not None:
-            if not self._unclaimed.is_for(_uid(inputs), operation.urn):
+            if not self._orphans.belongs(_uid(inputs), operation.urn):
                 raise ProviderError(
                     f"the release {identifier} exists already ({existing.chart} {existing.version}): uninstall it, "
                     "choose another name, or run pulumi import"
                 )
             operation.inform(f"release {identifier} was begun by an interrupted run and is taken over from it")
-        self._unclaimed.created(_uid(inputs), operation.urn)
+        self._orphans.add(_uid(inputs), operation.urn)
         return identifier, self._install(decoded, timeout, operation)
 
     def update(
@@ -389,7 +391,7 @@ class Releases:
 
     def _claim(self, state: Mapping[str, Any]) -> None:
         if state.get("name") and state.get("namespace"):
-            self._unclaimed.claim(_uid(state))
+            self._orphans.claim(_uid(state))
 
 
 def _require_playable(inputs: Inputs) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.plugin.paths import WILDCARD, Path, parse
 from emulator.provider.objects import Manifest, group_of, is_secret
-from emulator.provider.paths import WILDCARD, Path, parse
 
 _SELECTOR = ("spec.selector",)
 _VOLUME_SOURCES = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.provider.wire import Secret, contains_secret
+from emulator.plugin.wire import Secret, contains_secret
 
 
 def annotate(values: dict[str, Any], marked: dict[str, Any]) -> dict[str, Any]:

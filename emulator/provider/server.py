@@ -13,12 +13,14 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from emulator.provider import VERSION, config, wire
+from emulator.plugin import wire
+from emulator.plugin.errors import PartialError, ProviderError
+from emulator.provider import VERSION, config
 from emulator.provider.answers import abort_partially
 from emulator.provider.check import Naming
 from emulator.provider.config import Settings
 from emulator.provider.diffing import Difference
-from emulator.provider.errors import PartialError, ProviderError, UnreachableError
+from emulator.provider.errors import UnreachableError
 from emulator.provider.instances import Instances
 from emulator.provider.objects import AUTONAMED, RELEASE, Type, not_supported
 from emulator.provider.secrecy import annotate, needs_annotation

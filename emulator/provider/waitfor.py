@@ -14,7 +14,7 @@ from typing import Any
 
 import jsonpath_rfc9535 as jsonpath
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 from emulator.provider.objects import WAIT_FOR, Manifest, annotation, metadata
 
 Condition = Callable[[Manifest], str]

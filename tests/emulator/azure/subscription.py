@@ -14,7 +14,7 @@ from emulator.azure.nodes import Node
 from emulator.azure.services import KINDS
 from emulator.azure.store import Store
 from emulator.azure.world import World
-from emulator.provider.operation import Operation
+from emulator.plugin.operation import Operation
 
 GROUP = "azure-native:resources:ResourceGroup"
 CLUSTER = "azure-native:containerservice:ManagedCluster"

@@ -15,7 +15,7 @@ import yaml
 from emulator.azure import credentials, random_password
 from emulator.azure.errors import ArmError, NotPlayedError
 from emulator.azure.functions import answer
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 from tests.emulator.azure.subscription import ACCOUNT, REGISTRY, Subscription
 
 WHERE = {"resourceGroupName": "rg", "resourceName": "aks"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.provider.wire import UNKNOWN
+from emulator.plugin.wire import UNKNOWN
 from tests.emulator.azure.subscription import (
     ACCOUNT,
     ASSIGNMENT,

@@ -11,7 +11,7 @@ from emulator.azure import faults, unclaimed
 from emulator.azure.services import KINDS
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
-from emulator.provider.errors import PartialError, ProviderError
+from emulator.plugin.errors import PartialError, ProviderError
 from tests.emulator.azure.subscription import DEPLOYMENT, GROUP, POOL, Subscription, pool_inputs
 
 URN = "urn:pulumi:aks::mlbatch::azure-native:containerservice:AgentPool::ndv5"

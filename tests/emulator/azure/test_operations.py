@@ -11,7 +11,7 @@ import pytest
 from emulator.azure import faults
 from emulator.azure.__main__ import change
 from emulator.azure.errors import ArmError
-from emulator.provider.errors import PartialError, ProviderError
+from emulator.plugin.errors import PartialError, ProviderError
 from tests.emulator.azure.subscription import (
     CLUSTER,
     FEATURE,
@@ -121,7 +121,7 @@ def test_an_operation_that_fails_leaves_a_failed_resource_that_an_update_repairs
         faults.add(state, "ndv5", faults.FAILED, 1)
     with pytest.raises(PartialError, match='Code="InternalOperationError"') as caught:
         aks.pool()
-    pool = caught.value.object_id
+    pool = caught.value.resource_id
     assert aks.arm.get(pool)["provisioningState"] == "Failed"  # type: ignore[index]
     assert len(aks.node_names()) == 2
     checked, _ = aks.check(POOL, **pool_inputs())
@@ -160,7 +160,7 @@ def test_a_cancelled_wait_records_the_resource_and_the_operation_goes_on(aks: Su
     with pytest.raises(PartialError, match="cancelled") as caught:
         aks.lifecycle.create(POOL, checked, operation)
     aks.clock.sleep(60)
-    assert aks.arm.get(caught.value.object_id)["provisioningState"] == "Succeeded"  # type: ignore[index]
+    assert aks.arm.get(caught.value.resource_id)["provisioningState"] == "Succeeded"  # type: ignore[index]
 
 
 def test_the_state_is_private_survives_the_process_and_an_error_changes_nothing(

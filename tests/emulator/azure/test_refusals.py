@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.azure.errors import ArmError
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 from tests.emulator.azure.subscription import (
     ACCOUNT,
     ASSIGNMENT,

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.azure import schema
 from emulator.azure.errors import NotPlayedError
-from emulator.provider.wire import UNKNOWN
+from emulator.plugin.wire import UNKNOWN
 from tests.emulator.azure.subscription import (
     CLUSTER,
     KNOWN,

@@ -10,7 +10,7 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from emulator.azure import faults, random_password
 from emulator.azure.server import start
-from emulator.provider import wire
+from emulator.plugin import wire
 from tests.emulator.azure.subscription import GROUP, REGISTRY, Subscription
 
 

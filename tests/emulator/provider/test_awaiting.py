@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from emulator.plugin.errors import ProviderError
 from emulator.provider import readiness, waitfor
-from emulator.provider.errors import ProviderError
 
 
 class Neighbours:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from emulator.provider import wire
+from emulator.plugin import wire
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.wire import UNKNOWN
 from emulator.provider.check import DISABLE, PROPOSE, Naming, checked, with_namespace
-from emulator.provider.errors import ProviderError
 from emulator.provider.objects import Type
-from emulator.provider.wire import UNKNOWN
 
 CONFIG_MAP = Type.of_token("kubernetes:core/v1:ConfigMap")
 NEW = Naming("cm", exists=False, previous="", autonamed=False, seed=b"seed", proposed="", mode=None)

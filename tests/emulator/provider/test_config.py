@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from emulator.plugin.errors import ProviderError
+from emulator.plugin.wire import UNKNOWN
 from emulator.provider import config
 from emulator.provider.config import Settings
-from emulator.provider.errors import ProviderError
-from emulator.provider.wire import UNKNOWN
 
 
 def kubeconfig(server: str = "https://127.0.0.1:1", namespace: str = "", token: str = "t") -> dict[str, Any]:

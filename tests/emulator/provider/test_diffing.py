@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from emulator.provider import diffing, paths
-from emulator.provider.errors import ProviderError
+from emulator.plugin.wire import UNKNOWN
+from emulator.provider import diffing
 from emulator.provider.objects import prune
-from emulator.provider.wire import UNKNOWN
 
 
 def manifest(kind: str = "ConfigMap", api_version: str = "v1", **rest: Any) -> dict[str, Any]:
@@ -183,25 +182,3 @@ def test_ignored_changes(ignore: tuple[str, ...], left: set[str]) -> None:
     new["metadata"] = {**new["metadata"], "annotations": {"a": "b"}}
     found, _ = compare(old, new, ignore=ignore)
     assert set(found) == left
-
-
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("a.b", ("a", "b")),
-        ("a[0].b", ("a", 0, "b")),
-        ('metadata.annotations["x.y/z"]', ("metadata", "annotations", "x.y/z")),
-        ('a["quo\\"te"]', ("a", 'quo"te')),
-        ("a[*].b", ("a", "*", "b")),
-    ],
-)
-def test_paths(text: str, path: paths.Path) -> None:
-    assert paths.parse(text) == path
-    if "*" not in path:
-        assert paths.render(path) == text
-
-
-@pytest.mark.parametrize("text", ["a..b", "a[", "a[x]", 'a["b'])
-def test_malformed_paths(text: str) -> None:
-    with pytest.raises(ProviderError, match="property path"):
-        paths.parse(text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 from emulator.provider.objects import Type, canonical_quantity, normalized, parse_id, without_nulls
 
 

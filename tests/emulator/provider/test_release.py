@@ -17,9 +17,9 @@ from pulumi.runtime.proto import provider_pb2
 from emulator.charts import archive
 from emulator.charts.record import ANNOTATION
 from emulator.cluster.layout import MARKER
-from emulator.provider import wire
+from emulator.plugin import wire
+from emulator.plugin.wire import UNKNOWN, Secret
 from emulator.provider.server import start
-from emulator.provider.wire import UNKNOWN, Secret
 from tests.emulator.charts.secrets import release_secret
 from tests.emulator.provider.fake_cluster import FakeCluster
 from tests.emulator.provider.test_server import Engine, refused

@@ -16,9 +16,10 @@ from google.protobuf import empty_pb2
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from emulator.provider import VERSION, lifecycle, wire
+from emulator.plugin import wire
+from emulator.plugin.wire import Secret
+from emulator.provider import VERSION, lifecycle
 from emulator.provider.server import start
-from emulator.provider.wire import Secret
 from tests.emulator.provider.fake_cluster import FakeCluster
 
 URN = "urn:pulumi:dev::p::kubernetes:core/v1:ConfigMap::cm"

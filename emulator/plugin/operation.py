@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from emulator.provider.errors import CancelledError
+from emulator.plugin.errors import CancelledError
 
 
 class Reporter(Protocol):

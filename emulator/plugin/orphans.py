@@ -1,4 +1,4 @@
-"""Objects that were created for an engine which may not have lived to record them.
+"""What was created for an engine which may not have lived to record it.
 
 An engine that is killed between a create and the write of its state does not know the object, and its next run would
 find the name taken. This process outlives engines: it remembers what it created for which URN until an engine shows
@@ -14,14 +14,14 @@ from collections import OrderedDict
 _KEPT = 10_000
 
 
-class Unclaimed:
+class Orphans:
     """Created objects by uid, the oldest forgotten first. Safe for any number of threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._urns: OrderedDict[str, str] = OrderedDict()
 
-    def created(self, uid: str, urn: str) -> None:
+    def add(self, uid: str, urn: str) -> None:
         """Remember an object that was created for the resource."""
         with self._lock:
             self._urns[uid] = urn
@@ -34,6 +34,6 @@ class Unclaimed:
             with self._lock:
                 self._urns.pop(uid, None)
 
-    def is_for(self, uid: str, urn: str) -> bool:
+    def belongs(self, uid: str, urn: str) -> bool:
         """Tell whether the object was created for the resource and no engine has shown that it knows so."""
         return self._urns.get(uid) == urn

@@ -5,7 +5,7 @@ Source of the grammar: the Pulumi SDK, `go/common/resource/property_path.go`.
 
 from __future__ import annotations
 
-from emulator.provider.errors import ProviderError
+from emulator.plugin.errors import ProviderError
 
 Path = tuple[str | int, ...]
 WILDCARD = "*"
