@@ -11,7 +11,7 @@ EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock review azure
+.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -79,9 +79,16 @@ bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the sta
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock
 
-$(ENVIRONMENT): requirements.lock
-	@echo "installing the Python packages of requirements.lock into $(VENV)"
+requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.lock, requirements.txt and requirements-uv.txt
+	$(VENV)/bin/uv lock
+	$(VENV)/bin/uv export --quiet --frozen --no-dev --output-file requirements.txt
+	$(VENV)/bin/uv export --quiet --frozen --only-group setup --output-file requirements-uv.txt
+
+# pip fetches uv, by its digest; uv then installs what uv.lock names, itself among it, and removes what it does not name.
+$(ENVIRONMENT): uv.lock requirements-uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=<interpreter>")'
+	@echo "installing the Python packages of uv.lock into $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
+	@$(VENV)/bin/uv sync --quiet --frozen
 	@touch $@

@@ -30,7 +30,7 @@ from review.markdown import Review, StackReview
 from review.plan import Plan, PlanError
 
 _FOLDER: Final = "review"
-_LOCK: Final = "requirements.lock"
+_LOCK: Final = "uv.lock"
 
 
 class ReviewError(Exception):

@@ -36,7 +36,7 @@ def paths(tmp_path: Path) -> Paths:
     for name in ("dev", "old"):
         (root / f"Pulumi.{name}.yaml").write_text(STACK)
     (root / "Pulumi.yaml").write_text("name: mlbatch\n")
-    (root / "requirements.lock").write_text("pulumi==1\n")
+    (root / "uv.lock").write_text("pulumi==1\n")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "base")
     (root / "Pulumi.old.yaml").unlink()
@@ -174,7 +174,7 @@ def test_all_stacks_of_both_are_shown(paths: Paths, capsys: pytest.CaptureFixtur
     assert "| `dev` | no change |" in text
     assert "| `new` (new) | 1 |" in text
     assert "| `old` (removed) | 0 | 0 | 0 | **1** |" in text
-    assert "requirements.lock" not in text
+    assert "uv.lock" not in text
 
 
 @pytest.mark.usefixtures("fakes")
@@ -190,9 +190,9 @@ def test_settings_that_one_revision_cannot_preview_are_shown_and_told_by_the_exi
 
 @pytest.mark.usefixtures("fakes")
 def test_other_packages_are_said(paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
-    (paths.root / "requirements.lock").write_text("pulumi==2\n")
+    (paths.root / "uv.lock").write_text("pulumi==2\n")
     command.main(["--base", "main"])
-    assert "- `requirements.lock` differs" in capsys.readouterr().out
+    assert "- `uv.lock` differs" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("fakes")
