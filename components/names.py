@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 SYSTEM_NAMESPACE: Final = "mlbatch-system"
+WORKLOADS_NAMESPACE: Final = "workloads"
+"""Of jobs that no team submits, unless the stack names another: those of Volcano, and plain ones."""
 TEAM_LABEL: Final = "mlbatch-team-namespace"
 """Kueue manages every job in the namespaces that carry this label with the value "true"."""
 

@@ -11,9 +11,9 @@ import pulumi
 from components import catalogue, names
 from components.artefacts import Mirror, Release
 from components.kubernetes.cluster import Cluster
+from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kueue import Kueue, KueueArgs
-from components.queueing.operators import SystemNamespace
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.tenancy.editor import EditorRole
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
@@ -65,16 +65,16 @@ def install(
     priorities = Priorities("priorities", PrioritiesArgs(), on(*after))
 
     # Queueing
-    system = SystemNamespace("system", on(*after))
-    wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=files.appwrapper), on(system.namespace))
-    kueue = Kueue("kueue", KueueArgs(release=files.kueue), on(system.namespace, *wrappers.definitions))
+    system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), on(*after))
+    wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=files.appwrapper), on(system))
+    kueue = Kueue("kueue", KueueArgs(release=files.kueue), on(system, *wrappers.definitions))
 
     # Tenancy
-    flavor = DefaultFlavor("flavor", DefaultFlavorArgs(gpu_taint=cluster.capabilities.gpu_taint), on(*kueue.ready))
+    flavor = DefaultFlavor("flavor", DefaultFlavorArgs(tolerations=cluster.placement.gpus.tolerations), on(kueue))
     slack = SlackQueueArgs(quota=slack_quota(settings.queueing, cluster.pool), cohort=cohort, flavor=flavor.name)
-    SlackQueue("slack", slack, on(*kueue.ready))
+    SlackQueue("slack", slack, on(kueue))
     watcher = SlackControllerArgs(queue=names.SLACK_QUEUE, image=mirror.image(catalogue.PYTHON.reference))
-    SlackController("slack-controller", watcher, on(system.namespace, *kueue.ready))
+    SlackController("slack-controller", watcher, on(system, kueue))
     editor = EditorRole("editor", on(*after))
     quotas = team_quotas(settings.teams, settings.queueing, cluster.pool)
     teams = {
@@ -90,11 +90,11 @@ def install(
                 flavor=flavor.name,
                 role=editor.name,
             ),
-            on(*kueue.ready),
+            on(kueue),
         )
         for team in settings.teams
     }
-    batch = Batch(teams=teams, ready=[*kueue.ready, *wrappers.ready, *priorities.classes])
+    batch = Batch(teams=teams, ready=[kueue, wrappers, priorities])
     _sample(settings, mirror, batch, on)
     return batch
 
@@ -113,4 +113,4 @@ def _sample(settings: Settings, mirror: Mirror, batch: Batch, on: On) -> None:
         priority_class=gang.priority_class,
         image=mirror.image(catalogue.BUSYBOX.reference),
     )
-    Gang(gang.name, job, on(*batch.ready, team.local_queue))
+    Gang(gang.name, job, on(*batch.ready, team))

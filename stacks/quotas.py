@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from components import names
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
-from components.nodes.shapes import NodePool
 from components.tenancy.quota import Quota
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
 

@@ -18,8 +18,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import NodePool
 from stacks.problems import MISSING, Path, Problem, key, listed, nearest, unknown_key
 from stacks.settings import Settings, Target, gpu_pool
 from stacks.settings.azure import AzureSettings

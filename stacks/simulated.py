@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pulumi
-
-from components.kubernetes.cluster import Capabilities, Cluster, connect
+from components.kubernetes.cluster import Cluster
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.provider import kubernetes_provider
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from stacks import batch
 from stacks.load import Stack
@@ -21,19 +22,17 @@ def deploy(stack: Stack) -> Mapping[str, Any]:
     kubeconfig = stack.existing_cluster
 
     cluster = Cluster(
-        provider=connect("cluster", kubeconfig=kubeconfig.contents, identifier=kubeconfig.cluster),
-        capabilities=Capabilities(gpu_taint=True),
+        identifier=kubeconfig.cluster,
+        provider=kubernetes_provider("cluster", kubeconfig=kubeconfig.contents, identifier=kubeconfig.cluster),
         pool=settings.nodes.pool(),
+        placement=Placement(gpus=NodeGroup(tolerations=[GPU_TOLERATION])),
     )
 
-    def on(*needs: pulumi.Resource) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(providers=[cluster.provider], depends_on=list(needs))
-
     # Nodes
-    nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=cluster.pool), on())
+    nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=cluster.pool), cluster.options())
 
     # Scheduling, queueing, tenancy, the sample job
     if settings.queueing.enabled:
-        batch.install(settings, mirror, files, cluster, on, nodes.nodes)
+        batch.install(settings, mirror, files, cluster, cluster.options, [nodes])
 
     return outputs(settings)

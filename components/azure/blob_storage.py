@@ -9,6 +9,7 @@ import pulumi
 from pulumi_azure_native import storage
 
 from components.azure import roles
+from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class BlobStorageArgs:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class BlobStorage(pulumi.ComponentResource):
+class BlobStorage(Layer):
     """Create a storage account with one container: TLS 1.2, no anonymous access, closed to networks that are not given.
 
     Without a hierarchical namespace, as blobfuse expects where it is not told to use Data Lake's interface.

@@ -11,6 +11,7 @@ import pulumi
 from pulumi_azure_native import containerservice
 
 from components.azure.identity import KubeletIdentity
+from components.layer import Layer
 
 _KUBELET: Final = "kubeletidentity"
 """The one key of a cluster's identity profile."""
@@ -88,7 +89,7 @@ class AksClusterArgs:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class AksCluster(pulumi.ComponentResource):
+class AksCluster(Layer):
     """Create an AKS cluster: managed identity, Entra sign-in with Azure's roles, workload identity, overlay network.
 
     The pools of a cluster are a list in it that every other pool joins; the cluster's own declaration of the list holds

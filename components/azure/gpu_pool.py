@@ -9,7 +9,8 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import containerservice
 
-from components.nodes.shapes import GPU_TAINT
+from components.kubernetes.node_pool import GPU_TAINT
+from components.layer import Layer
 
 RETIRED_TAG: Final = "SkipGPUDriverInstall"
 """What kept AKS from installing a GPU driver until 14 August 2025 (Azure/AKS issue 4925)."""
@@ -67,7 +68,7 @@ class GpuPoolArgs:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class GpuPool(pulumi.ComponentResource):
+class GpuPool(Layer):
     """Create the GPU nodes, without a driver: NVIDIA's GPU operator brings it, and two would break each other.
 
     An upgrade takes one node after the other and adds none, for the quota of such machines seldom has one to spare.

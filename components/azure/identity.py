@@ -9,6 +9,7 @@ import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure import roles
+from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class ClusterIdentitiesArgs:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class ClusterIdentities(pulumi.ComponentResource):
+class ClusterIdentities(Layer):
     """Create both identities; the control plane's may use the nodes' subnet and give the nodes theirs.
 
     Identities of our own, because a cluster's automatic ones exist only after the cluster. The control plane needs its

@@ -9,6 +9,7 @@ import pulumi
 from pulumi_azure_native import containerregistry
 
 from components.azure import roles
+from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class RegistryPullArgs:
     puller: pulumi.Input[str]
 
 
-class RegistryPull(pulumi.ComponentResource):
+class RegistryPull(Layer):
     """Let the nodes pull from the registry, as `az aks create --attach-acr` does."""
 
     ready: Sequence[pulumi.Resource]

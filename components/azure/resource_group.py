@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import pulumi
 from pulumi_azure_native import resources
 
+from components.layer import Layer
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceGroupArgs:
@@ -18,7 +20,7 @@ class ResourceGroupArgs:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class ResourceGroup(pulumi.ComponentResource):
+class ResourceGroup(Layer):
     """Create the resource group. Deleting it deletes all that it holds."""
 
     ready: Sequence[pulumi.Resource]

@@ -15,8 +15,8 @@ from datetime import date
 from typing import Final
 
 from components import names
+from components.kubernetes.node_pool import NodeShape
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import NodeShape
 
 REGIONS_AS_OF: Final = date(2026, 6, 18)
 """When Azure published the prices from which the regions below are taken: a size counts as offered where it has one."""

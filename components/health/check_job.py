@@ -24,8 +24,8 @@ from components.health.reporter import (
     state_label,
 )
 from components.kubernetes.manifests import Document
-from components.nodes.placement import GPU_TOLERATION
-from components.queueing.operators import Resources
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.resources import Resources
 from components.workloads.jobs import (
     FILES,
     WORKLOAD_LABEL,

@@ -13,12 +13,11 @@ from components.health.check_job import EXIT_CODE, OUTPUT, CheckArgs, documents
 from components.health.reporter import NCCL_GATE
 from components.kubernetes.manifests import Document
 from components.workloads import mpi, nccl
-from components.workloads.fabric import topology
 from components.workloads.jobs import Container, register
 
 SHARED_MEMORY: Final = "8Gi"
 CHECKS_TEST: Final = "/opt/nccl-tests/build/all_reduce_perf"
-CHECKS_TOPOLOGY: Final = "/azure-nhc/topofiles/ndv5-topo.xml"
+CHECKS_TOPOLOGY: Final = "/azure-nhc/topofiles"
 """In the image of Azure's node health checks, which has no ssh server: it can test single nodes."""
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -76,9 +75,8 @@ def job_documents(args: NcclGateArgs) -> list[Document]:
 
 def environment(args: NcclGateArgs) -> Mapping[str, str]:
     """Return the variables beyond the fabric's."""
-    fabric = args.check.pods.fabric
-    path = nccl.TOPOLOGY if args.scope is Scope.FABRIC else CHECKS_TOPOLOGY
-    return {"NCCL_DEBUG": "WARN", **topology(path, fabric)}
+    folder = mpi.WORKSPACE if args.scope is Scope.FABRIC else CHECKS_TOPOLOGY
+    return {"NCCL_DEBUG": "WARN", **args.check.pods.fabric.topology_variable(folder)}
 
 
 def test_command(args: NcclGateArgs, ranks: int) -> list[str]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import pulumi
 
-from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.layer import Layer
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 
 NAMESPACE: Final = "mlbatch-health"
@@ -53,7 +54,7 @@ class ReporterArgs:
     writes: bool = True
 
 
-class Reporter(pulumi.ComponentResource):
+class Reporter(Layer):
     """Create the checks' namespace and, where verdicts are written, their account with its policy."""
 
     namespace: pulumi.Output[str]
@@ -64,7 +65,7 @@ class Reporter(pulumi.ComponentResource):
     def __init__(self, name: str, args: ReporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:health:Reporter", name, None, opts)
         # The node check reads the host's kernel log, which no stricter level allows.
-        body = objects.namespace(NAMESPACE, privileged=True)
+        body = namespace_body(NamespaceArgs(name=NAMESPACE, privileged=True))
         namespace = Manifest(f"{name}/Namespace", body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         registered = [namespace]

@@ -14,6 +14,7 @@ import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
 from components.artefacts import LocatedChart
+from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class ChartArgs:
     timeout_seconds: int = 600
 
 
-class Chart(pulumi.ComponentResource):
+class Chart(Layer):
     """Install a chart and wait until what it installs is ready; a failed upgrade goes back to the release before."""
 
     ready: Sequence[pulumi.Resource]

@@ -2,58 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.nodes.shapes import NodePool
+from components import names
+from components.kubernetes.fabric import NO_RDMA, Fabric
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.placement import Placement
+from components.layer import needed
+
+
+class PodSecurity(StrEnum):
+    """What decides which pods may be privileged: labels of their namespace, or SecurityContextConstraints (OpenShift).
+
+    Source: kubernetes.io, concepts/security/pod-security-admission; openshift/api, security/v1.
+    """
+
+    STANDARDS = "pod-security-standards"
+    SCC = "security-context-constraints"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capabilities:
-    """Facts about a cluster that layers act on, whatever its brand.
+class StorageClasses:
+    """Names of storage classes by purpose; None where the cluster has none for it.
 
-    gpu_taint: its GPU nodes carry `nvidia.com/gpu=present:NoSchedule`, so that jobs need the matching toleration.
+    block: a volume of one pod. files: folders that many pods write, such as notebooks. logs: folders that many pods
+    write under several users, as training jobs and the viewers of their logs do.
     """
 
-    gpu_taint: bool
+    block: str | None = None
+    files: str | None = None
+    logs: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A cluster that layers can be installed on.
+    """A cluster that layers can be installed on, whatever its brand.
 
+    identifier: names it whatever its address is.
     provider: the one provider of every Kubernetes object; layers never use an ambient one.
-    pool: its GPU nodes, from which quotas and gangs are judged.
+    kubernetes_version: minor version, such as 1.35, or with its patch; None where nobody knows it before the update.
+    pool: its GPU nodes, from which quotas and gangs are judged. placement: where pods run.
+    fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
+    storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
+    has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
+    load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
+        no such load balancer.
+    deleted_with: what all that is installed goes with, and is replaced with; None where the cluster outlives it.
+    ready: before anything is installed. gpus_ready: before a pod is to run on a GPU node.
     """
 
+    identifier: str
     provider: kubernetes.Provider
-    capabilities: Capabilities
+    kubernetes_version: str | None = None
     pool: NodePool
+    placement: Placement
+    fabric: Fabric = NO_RDMA
+    gpu_resource: str = names.GPU
+    storage: StorageClasses = StorageClasses()
+    registry: pulumi.Input[str] | None = None
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+    has_admission_policies: bool = True
+    load_balancer: Mapping[str, str] | None = None
+    deleted_with: pulumi.Resource | None = None
+    ready: Sequence[pulumi.Resource] = ()
+    gpus_ready: Sequence[pulumi.Resource] = ()
 
+    def options(self, *needs: pulumi.Resource, gpus: bool = False) -> pulumi.ResourceOptions:
+        """Return the options of a layer on this cluster.
 
-def connect(
-    name: str, *, kubeconfig: pulumi.Input[str], identifier: str, opts: pulumi.ResourceOptions | None = None
-) -> kubernetes.Provider:
-    """Return the provider of one cluster.
+        needs: what has to stand first; a layer stands for what it calls ready. gpus: it runs pods on GPU nodes.
+        """
+        waited = [*self.ready, *(self.gpus_ready if gpus else ()), *needs]
+        if self.deleted_with is None:
+            return pulumi.ResourceOptions(providers=[self.provider], depends_on=needed(waited))
+        return pulumi.ResourceOptions(
+            providers=[self.provider],
+            depends_on=needed(waited),
+            deleted_with=self.deleted_with,
+            transformations=[self._replaced],
+        )
 
-    kubeconfig: the file's contents; kept secret in the state.
-    identifier: names the cluster whatever its address is. Without it, a changed address would plan the replacement of
-        every object.
-
-    ConfigMaps and Secrets are changed in place, because controllers find them by name. Updates take declared fields
-    back from whoever changed them: with server-side apply alone, one `kubectl edit` of such a field would make every
-    later update fail. This overrides nobody who may write: fields of others are never declared (see `ownership`), and
-    an object that somebody else has created is not taken over.
-    """
-    return kubernetes.Provider(
-        name,
-        kubeconfig=pulumi.Output.secret(kubeconfig),
-        cluster_identifier=identifier,
-        enable_server_side_apply=True,
-        enable_patch_force=True,
-        enable_config_map_mutable=True,
-        enable_secret_mutable=True,
-        opts=opts,
-    )
+    def _replaced(self, args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        """Have an object created anew with the cluster. The engine hands `deleted_with` down to a component's children
+        and `replace_with` not."""
+        assert self.deleted_with is not None
+        both = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(replace_with=[self.deleted_with]))
+        return pulumi.ResourceTransformationResult(props=args.props, opts=both)

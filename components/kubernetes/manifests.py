@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import pulumi
 import yaml
 
+from components.layer import Layer
+
 Document: TypeAlias = dict[str, Any]
 """A Kubernetes object as its manifest has it."""
 
@@ -61,7 +63,7 @@ class ManifestsArgs:
     edit: Edit = lambda document: document
 
 
-class Manifests(pulumi.ComponentResource):
+class Manifests(Layer):
     """The objects of a manifest file, in an order in which they can work and be taken down.
 
     Definitions and namespaces stand first; configuration, accounts, permissions and services follow; then the

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
+from typing import Final
 
 import pulumi
 
 from components.kubernetes.manifests import Document
 
-_MODES = ("enforce", "audit", "warn")
-
-
-def namespace(name: str, *, privileged: bool = False, labels: Mapping[str, str] | None = None) -> Document:
-    """Return a namespace.
-
-    privileged: no Pod Security Standard restrains its pods. Where Pod Security Admission is enforced, pods that mount
-    the node's folders or change the node are refused otherwise. Gives nobody a right to create pods there.
-    """
-    own = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in _MODES} if privileged else {}
-    both = {**(labels or {}), **own}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **({"labels": both} if both else {})}}
+_CHECKSUM: Final = "mlbatch/config-sha256"
 
 
 def secret(
@@ -38,6 +29,11 @@ def secret(
         "type": "Opaque",
         "data": {key: pulumi.Output.secret(value).apply(_encoded) for key, value in values.items()},
     }
+
+
+def checksum(text: str) -> Mapping[str, str]:
+    """Return the pod annotation that has pods replaced when `text`, which they read, changes."""
+    return {_CHECKSUM: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _encoded(text: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Final
 import pulumi
 
 from components.artefacts import LocatedChart
-from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
-from components.kubernetes.manifests import Manifest
-from components.nodes.placement import GPU_NODES, GPU_TOLERATION, SYSTEM_NODES
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.layer import Layer
+from components.nodes.placement import GPU_NODES, SYSTEM_NODES
 
 OPERATOR_NAMESPACE: Final = "nvidia-operator"
 """The one namespace of feature discovery and both operators (edwardsp/ai-on-aks)."""
@@ -27,27 +27,6 @@ _PCI_CLASSES: Final = ("02", "03", "0200", "0207")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivilegedNamespaceArgs:
-    """namespace: its name."""
-
-    namespace: str
-
-
-class PrivilegedNamespace(pulumi.ComponentResource):
-    """A namespace whose pods may be privileged and mount the node's folders, as driver installers have to."""
-
-    namespace: pulumi.Output[str]
-    """The name, known once the namespace exists."""
-
-    def __init__(self, name: str, args: PrivilegedNamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:nodes:PrivilegedNamespace", name, None, opts)
-        body = objects.namespace(args.namespace, privileged=True)
-        namespace = Manifest(args.namespace, body, pulumi.ResourceOptions(parent=self))
-        self.namespace = namespace.object_name
-        self.register_outputs({"namespace": self.namespace})
-
-
-@dataclass(frozen=True, kw_only=True)
 class FeatureDiscoveryArgs:
     """chart: node-feature-discovery. namespace: must exist. tolerations: of the worker, which runs on GPU nodes."""
 
@@ -56,7 +35,7 @@ class FeatureDiscoveryArgs:
     tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
 
 
-class FeatureDiscovery(pulumi.ComponentResource):
+class FeatureDiscovery(Layer):
     """Run feature discovery: its master beside the other services, its worker on GPU nodes only.
 
     Labels by vendor alone, `pci-15b3.present`: the network operator does not know the form with class and vendor.

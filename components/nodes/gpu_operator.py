@@ -10,7 +10,9 @@ import pulumi
 
 from components.artefacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
-from components.nodes.placement import GPU_TOLERATION, SYSTEM_NODES
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.layer import Layer
+from components.nodes.placement import SYSTEM_NODES
 from components.observability.metrics import DCGM_FIELDS
 
 _METRICS: Final = "mlbatch-dcgm-metrics"
@@ -40,15 +42,13 @@ class GpuOperatorArgs:
     tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
 
 
-class GpuOperator(pulumi.ComponentResource):
+class GpuOperator(Layer):
     """Install the operator, which then prepares each GPU node by itself.
 
     Node Feature Discovery must run, and with RDMA the network operator's policy has to be ready: in the other order the
     driver's pods wait for symbols that nobody provides. The nodes must come without a driver of AKS's own. Ready means
     that the operator runs; a node's GPUs can be asked for some minutes later.
     """
-
-    ready: Sequence[pulumi.Resource]
 
     def __init__(self, name: str, args: GpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:GpuOperator", name, None, opts)

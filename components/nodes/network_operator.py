@@ -20,8 +20,10 @@ from components import names
 from components.artefacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.layer import Layer
 from components.nodes.feature_discovery import NIC_LABEL
-from components.nodes.placement import GPU_TOLERATION, SYSTEM_NODES
+from components.nodes.placement import SYSTEM_NODES
 
 POLICY: Final = "nic-cluster-policy"
 """The one name that the operator accepts (controllers/nicclusterpolicy_controller.go)."""
@@ -78,7 +80,7 @@ class NetworkOperatorArgs:
     tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
 
 
-class NetworkOperator(pulumi.ComponentResource):
+class NetworkOperator(Layer):
     """Install the operator and tell it what the nodes with InfiniBand ports get.
 
     Node Feature Discovery must run: its label `pci-15b3.present` says which nodes these are. Does not set up secondary

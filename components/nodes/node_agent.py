@@ -16,7 +16,8 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
-from components.queueing.operators import Resources, checksum
+from components.kubernetes.objects import checksum
+from components.kubernetes.resources import Resources
 
 NAMESPACE: Final = "mlbatch-nodes"
 """Where these programs run. It must allow privileged pods, or those that mount the node's folders."""

@@ -8,11 +8,12 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.resources import Resources
 from components.nodes import node_agent
 from components.nodes.agents import hyperv_labels
 from components.nodes.node_agent import Agent
-from components.nodes.placement import GPU_NODES, GPU_TOLERATION
-from components.queueing.operators import Resources
+from components.nodes.placement import GPU_NODES
 
 NAME: Final = "node-labeler"
 

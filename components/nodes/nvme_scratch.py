@@ -9,11 +9,11 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.resources import Resources
 from components.nodes import node_agent
 from components.nodes.agents import nvme_scratch as agent
 from components.nodes.node_agent import Agent
-from components.nodes.placement import GPU_TOLERATION
-from components.queueing.operators import Resources
 
 NAME: Final = "local-nvme-scratch"
 FOLDER: Final = "/pv-disks/scratch"

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from components.nodes.shapes import GPU_TAINT
-
-GPU_TOLERATION: Final[Mapping[str, str]] = {"key": GPU_TAINT["key"], "operator": "Exists", "effect": "NoSchedule"}
-"""Lets a service's pods onto GPU nodes."""
-
 GPU_NODES: Final[Mapping[str, str]] = {"kubernetes.azure.com/accelerator": "nvidia"}
 """AKS gives this label to the nodes of every pool with NVIDIA GPUs."""
 

@@ -1,42 +1,13 @@
-"""What one node has, and what a pool of like nodes has together."""
+"""Machine types that the platform knows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from components import names
+from components.kubernetes.node_pool import NodeShape
 from components.kubernetes.quantity import Quantity
-
-GPU_TAINT: Final = {"key": names.GPU, "value": "present", "effect": "NoSchedule"}
-"""Keeps pods that ask for no GPU off GPU nodes. Kueue's flavor gives admitted jobs the toleration."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeShape:
-    """One node's machine type and resources.
-
-    gpu_product: the value that NVIDIA's GPU feature discovery gives the label `nvidia.com/gpu.product`.
-    resources: amount of each of the platform's resources, as a pod can ask for it.
-    """
-
-    instance_type: str
-    gpu_product: str
-    resources: Mapping[str, Quantity]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodePool:
-    """Nodes of one shape."""
-
-    count: int
-    shape: NodeShape
-
-    @property
-    def resources(self) -> Mapping[str, Quantity]:
-        """Amount of each resource that the nodes have together."""
-        return {resource: amount * self.count for resource, amount in self.shape.resources.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import pulumi
 
 from components import names, ownership
 from components.kubernetes.manifests import Document, Manifest
-from components.nodes.shapes import GPU_TAINT, NodePool, NodeShape
+from components.kubernetes.node_pool import GPU_TAINT, NodePool, NodeShape
+from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,15 +22,13 @@ class SimulatedNodesArgs:
     prefix: str = "gpu-node"
 
 
-class SimulatedNodes(pulumi.ComponentResource):
+class SimulatedNodes(Layer):
     """Register GPU nodes that KWOK keeps Ready; pods on them run for show.
 
     A node's resources are declared in its status, which the API server takes at creation and ignores afterwards: a node
     whose shape changes is therefore replaced. Taints belong to the cluster after creation (see `ownership`). Does not
     install KWOK, which runs beside the control plane.
     """
-
-    nodes: Sequence[pulumi.Resource]
 
     def __init__(self, name: str, args: SimulatedNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:SimulatedNodes", name, None, opts)
@@ -40,7 +39,7 @@ class SimulatedNodes(pulumi.ComponentResource):
             delete_before_replace=True,
         )
         node_names = [f"{args.prefix}-{index}" for index in range(args.pool.count)]
-        self.nodes = [Manifest(node_name, node(node_name, args.pool.shape), options) for node_name in node_names]
+        self.ready = [Manifest(node_name, node(node_name, args.pool.shape), options) for node_name in node_names]
         self.register_outputs({"nodes": node_names})
 
 

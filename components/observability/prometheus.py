@@ -16,9 +16,11 @@ from components.artefacts import LocatedChart
 from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.quantity import Quantity
+from components.kubernetes.resources import Resources
+from components.layer import Layer
 from components.nodes.placement import SYSTEM_NODES
-from components.queueing.operators import Resources
 
 NAMESPACE: Final = "monitoring"
 RELEASE: Final = "kube-prometheus-stack"
@@ -61,7 +63,7 @@ class MonitoringArgs:
     resources: Resources = PROMETHEUS
 
 
-class Monitoring(pulumi.ComponentResource):
+class Monitoring(Layer):
     """Create the namespace and install the chart into it.
 
     Custom resource definitions come with the chart and stay when it goes; Helm does not upgrade them. Alertmanager has
@@ -77,9 +79,8 @@ class Monitoring(pulumi.ComponentResource):
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Monitoring", name, None, opts)
         # Node exporter's pods need the node's network and folders.
-        namespace = Manifest(
-            NAMESPACE, objects.namespace(NAMESPACE, privileged=True), pulumi.ResourceOptions(parent=self)
-        )
+        body = namespace_body(NamespaceArgs(name=NAMESPACE, privileged=True))
+        namespace = Manifest(NAMESPACE, body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         secret = Manifest(
             f"{name}/{_ADMIN_SECRET}",

@@ -16,7 +16,9 @@ import yaml
 from components import names
 from components.artefacts import Release
 from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
-from components.queueing.operators import Operator, Resources, install
+from components.kubernetes.resources import Resources
+from components.layer import Layer
+from components.queueing.operators import Operator, install
 
 RESOURCES: Final = Resources(cpu_request="250m", memory_request="250Mi", cpu_limit="1", memory_limit="1000Mi")
 _HEALTH_LABEL: Final = "autopilot.ibm.com/gpuhealth"
@@ -47,7 +49,7 @@ class AppWrappersArgs:
     resources: Resources = RESOURCES
 
 
-class AppWrappers(pulumi.ComponentResource):
+class AppWrappers(Layer):
     """Install the AppWrapper controller into mlbatch-system, which must exist. Queueing is Kueue's part."""
 
     definitions: Sequence[pulumi.Resource]

@@ -16,7 +16,9 @@ import yaml
 from components import names
 from components.artefacts import Release
 from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
-from components.queueing.operators import Operator, Resources, install
+from components.kubernetes.resources import Resources
+from components.layer import Layer
+from components.queueing.operators import Operator, install
 
 _CONFIG_KEY: Final = "controller_manager_config.yaml"
 
@@ -58,7 +60,7 @@ class KueueArgs:
     resources: Resources = RESOURCES
 
 
-class Kueue(pulumi.ComponentResource):
+class Kueue(Layer):
     """Install Kueue into mlbatch-system, which must exist.
 
     Only the webhooks of enabled frameworks and of Kueue's own kinds are installed. Those for pods, Jobs, Deployments

@@ -5,39 +5,19 @@ Each function is pure and takes a document of an upstream manifest to the docume
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pulumi
-
 from components import names
-from components.kubernetes import objects
-from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.manifests import SKIP_AWAIT, Document
+from components.kubernetes.objects import checksum
+from components.kubernetes.resources import Resources
 
 _NAME_LABEL: Final = "app.kubernetes.io/name"
-_CHECKSUM_ANNOTATION: Final = "mlbatch/config-sha256"
 _CA_BUNDLE: Final = {"pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"}
 """The provider waits until the controller has written its certificate authority: from then on, calls succeed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resources:
-    """A container's share of a node, as canonical quantities."""
-
-    cpu_request: str
-    memory_request: str
-    cpu_limit: str
-    memory_limit: str
-
-    def body(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the container's `resources`."""
-        return {
-            "requests": {"cpu": self.cpu_request, "memory": self.memory_request},
-            "limits": {"cpu": self.cpu_limit, "memory": self.memory_limit},
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +38,6 @@ class Operator:
     config_map: str
     config_key: str
     config: str
-
-
-class SystemNamespace(pulumi.ComponentResource):
-    """The namespace of all MLBatch controllers. Owns no team's objects."""
-
-    namespace: Manifest
-
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:queueing:SystemNamespace", name, None, opts)
-        self.namespace = Manifest(
-            names.SYSTEM_NAMESPACE,
-            objects.namespace(names.SYSTEM_NAMESPACE),
-            pulumi.ResourceOptions(parent=self),
-        )
-        self.register_outputs({"namespace": self.namespace.object_name})
 
 
 def install(document: Document, operator: Operator) -> Document | None:
@@ -113,11 +78,6 @@ def moved(value: Any, old: str, new: str) -> Any:
 def annotate(document: Document, annotations: Mapping[str, str]) -> None:
     """Add annotations to a document in place."""
     document["metadata"].setdefault("annotations", {}).update(annotations)
-
-
-def checksum(text: str) -> Mapping[str, str]:
-    """Return the pod annotation that makes a Deployment roll when `text` changes."""
-    return {_CHECKSUM_ANNOTATION: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _run(deployment: Document, operator: Operator) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,6 +10,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.layer import Layer
 
 PRIORITIES: Final = {names.LOW_PRIORITY: 1, names.DEFAULT_PRIORITY: 5, names.HIGH_PRIORITY: 10}
 """Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-priorities.yaml`."""
@@ -23,14 +24,12 @@ class PrioritiesArgs:
     default: str = names.DEFAULT_PRIORITY
 
 
-class Priorities(pulumi.ComponentResource):
+class Priorities(Layer):
     """Create the priority classes.
 
     Their value, and which of them is the default, cannot be changed in place: a change replaces the class. A cluster
     has at most one default class; every pod created later without a class gets it.
     """
-
-    classes: Sequence[pulumi.Resource]
 
     def __init__(self, name: str, args: PrioritiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Priorities", name, None, opts)
@@ -39,7 +38,7 @@ class Priorities(pulumi.ComponentResource):
             replace_on_changes=["value", "globalDefault", "preemptionPolicy"],
             delete_before_replace=True,
         )
-        self.classes = [
+        self.ready = [
             Manifest(class_name, priority_class(class_name, value, default=class_name == args.default), options)
             for class_name, value in args.values.items()
         ]

@@ -17,10 +17,11 @@ from typing import Any, Final
 import pulumi
 
 from components.artefacts import LocatedChart
-from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
-from components.queueing.operators import Resources
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.resources import Resources
+from components.layer import Layer
 from components.workloads.jobs import LAUNCHER_ACCOUNT
 
 NAMESPACE: Final = "volcano-system"
@@ -55,7 +56,7 @@ class VolcanoArgs:
     resources: Resources = RESOURCES
 
 
-class Volcano(pulumi.ComponentResource):
+class Volcano(Layer):
     """Install Volcano into volcano-system, with one queue and the account of MPI launchers."""
 
     ready: Sequence[pulumi.Resource]
@@ -64,11 +65,7 @@ class Volcano(pulumi.ComponentResource):
     def __init__(self, name: str, args: VolcanoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Volcano", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        system = Manifest(
-            f"{name}/Namespace",
-            objects.namespace(NAMESPACE),
-            child,
-        )
+        system = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
         chart = Chart(
             name,
             ChartArgs(chart=args.chart, namespace=system.object_name, release=RELEASE, values=values(args)),

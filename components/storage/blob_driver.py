@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import pulumi
 
 from components.artefacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
+from components.layer import Layer
 from components.nodes.placement import SYSTEM_NODES
 
 DRIVER: Final = "blob.csi.azure.com"
@@ -31,13 +32,11 @@ class BlobDriverArgs:
     blobfuse: str | None
 
 
-class BlobDriver(pulumi.ComponentResource):
+class BlobDriver(Layer):
     """Install the driver with its proxy, which keeps volumes mounted while the driver itself is upgraded.
 
     Creates no class and no volume.
     """
-
-    ready: Sequence[pulumi.Resource]
 
     def __init__(self, name: str, args: BlobDriverArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:storage:BlobDriver", name, None, opts)

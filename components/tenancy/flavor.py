@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
-from components.nodes.shapes import GPU_TAINT
 
 
 @dataclass(frozen=True, kw_only=True)
 class DefaultFlavorArgs:
-    """gpu_taint: the GPU nodes carry the GPU taint, so admitted jobs get the matching toleration."""
+    """tolerations: of the GPU nodes' taints, which admitted jobs get."""
 
-    gpu_taint: bool
+    tolerations: Sequence[Mapping[str, str]] = ()
 
 
 class DefaultFlavor(pulumi.ComponentResource):
@@ -31,13 +31,12 @@ class DefaultFlavor(pulumi.ComponentResource):
 
 
 def resource_flavor(args: DefaultFlavorArgs) -> Document:
-    """Return the flavor. Without a taint it has no spec, as in MLBatch's `setup.k8s/default-flavor.yaml`."""
+    """Return the flavor. Without tolerations it has no spec, as in MLBatch's `setup.k8s/default-flavor.yaml`."""
     flavor: Document = {
         "apiVersion": names.KUEUE_API,
         "kind": "ResourceFlavor",
         "metadata": {"name": names.FLAVOR},
     }
-    if args.gpu_taint:
-        toleration = {"key": GPU_TAINT["key"], "operator": "Exists", "effect": GPU_TAINT["effect"]}
-        flavor["spec"] = {"tolerations": [toleration]}
+    if args.tolerations:
+        flavor["spec"] = {"tolerations": [dict(toleration) for toleration in args.tolerations]}
     return flavor

@@ -18,8 +18,9 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.objects import checksum
+from components.kubernetes.resources import Resources
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
-from components.queueing.operators import Resources, checksum
 from components.tenancy.quota import Quota, cluster_queue
 
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pulumi
 
 from components import names
-from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.layer import Layer
 from components.tenancy.quota import Quota, cluster_queue
 
 _LONGEST_NAME = 253
@@ -39,7 +41,7 @@ class TeamArgs:
     role: pulumi.Input[str]
 
 
-class Team(pulumi.ComponentResource):
+class Team(Layer):
     """Give a team its namespace, its queue and its members' permissions (MLBatch TEAM-SETUP.md).
 
     The namespace's label makes Kueue manage every job in it. Users are names only: who they are is the cluster's
@@ -49,7 +51,8 @@ class Team(pulumi.ComponentResource):
 
     namespace: pulumi.Output[str]
     cluster_queue: pulumi.Output[str]
-    local_queue: pulumi.Resource
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to submit jobs of the team."""
 
     def __init__(self, name: str, args: TeamArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:Team", name, None, opts)
@@ -67,11 +70,11 @@ class Team(pulumi.ComponentResource):
         )
         namespace = Manifest(
             name,
-            objects.namespace(args.name, labels={names.TEAM_LABEL: "true"}),
+            namespace_body(NamespaceArgs(name=args.name, labels={names.TEAM_LABEL: "true"})),
             pulumi.ResourceOptions(parent=self, depends_on=[queue]),
         )
         self.namespace, self.cluster_queue = namespace.object_name, queue.object_name
-        self.local_queue = Manifest(
+        local_queue = Manifest(
             f"{name}-{names.LOCAL_QUEUE}",
             {
                 "apiVersion": names.KUEUE_API,
@@ -81,6 +84,7 @@ class Team(pulumi.ComponentResource):
             },
             pulumi.ResourceOptions(parent=self, replace_on_changes=["spec.clusterQueue"], delete_before_replace=True),
         )
+        self.ready = [local_queue]
         for user in args.users:
             Manifest(
                 f"{name}-{binding_name(user)}",

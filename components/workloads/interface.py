@@ -10,7 +10,7 @@ from typing import Any, Final
 import pulumi
 
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
-from components.queueing.operators import Resources
+from components.kubernetes.resources import Resources
 from components.workloads.jobs import WORKLOAD_LABEL, Volume, volumes
 
 USER: Final = 1000

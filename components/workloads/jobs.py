@@ -18,11 +18,11 @@ from typing import Any, Final
 import pulumi
 
 from components import names
+from components.kubernetes.fabric import Fabric
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.objects import checksum
 from components.nodes import nvme_scratch
-from components.nodes.placement import GPU_TOLERATION
-from components.queueing.operators import checksum
-from components.workloads.fabric import Fabric
 
 SUBMITTER: Final = "mlbatch/submitted-for"
 WORKLOAD_LABEL: Final = "app.kubernetes.io/name"

@@ -20,7 +20,6 @@ import pulumi
 
 from components.kubernetes.manifests import Document
 from components.workloads import mpi
-from components.workloads.fabric import SHARP_VARIABLES, topology
 from components.workloads.jobs import (
     FILES,
     WORKER_TASK,
@@ -211,8 +210,7 @@ def log_volumes(args: MetaseqArgs) -> tuple[Volume, ...]:
 
 def _variables(args: MetaseqArgs) -> Mapping[str, str]:
     fabric = args.pods.fabric
-    sharp = SHARP_VARIABLES if fabric.resource is not None else {}
-    return {**topology("/workspace/ndv5-topo.xml", fabric), **sharp}
+    return {**fabric.topology_variable(mpi.WORKSPACE), **fabric.switch_variables}
 
 
 def _mpi_command(args: MetaseqArgs) -> list[str]:

@@ -14,7 +14,6 @@ import pulumi
 
 from components.kubernetes.manifests import Document
 from components.workloads import mpi
-from components.workloads.fabric import COLLNET_VARIABLES, SHARP_VARIABLES, topology
 from components.workloads.jobs import (
     FILES,
     Container,
@@ -34,9 +33,11 @@ from components.workloads.jobs import (
 SMALLEST: Final = "1K"
 LARGEST: Final = "16G"
 TEST: Final = "/workspace/nccl-tests/build/all_reduce_perf"
-TOPOLOGY: Final = "/workspace/ndv5-topo.xml"
 SHARED_MEMORY: Final = "8Gi"
 """Of each pod of an MPI job (edwardsp/ai-on-aks)."""
+COLLNET: Final = {"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollnetChain,NVLS"}
+"""Lets NCCL use CollNet and NVLink SHARP only: where the switches offer no SHARP, it fails instead of choosing another
+algorithm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class NcclArgs:
     """The test to run.
 
     smallest, largest: sizes of the messages, which double from one to the next; bytes, with nccl-tests' suffixes.
-    sharp: reduce in the InfiniBand switches and over NVLink SHARP only; it fails where the fabric offers none.
+    sharp: reduce in the network's switches and over NVLink SHARP only; it fails where the fabric offers none.
     debug: NCCL's log level.
     """
 
@@ -88,9 +89,10 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
 
 def environment(args: NcclArgs) -> Mapping[str, str]:
     """Return the variables beyond the fabric's."""
-    reductions = {**SHARP_VARIABLES, **COLLNET_VARIABLES} if args.sharp else {}
-    direct = {"NCCL_NET_GDR_LEVEL": "5"} if args.pods.fabric.resource is not None else {}
-    return {"NCCL_DEBUG": args.debug, **direct, **topology(TOPOLOGY, args.pods.fabric), **reductions}
+    fabric = args.pods.fabric
+    reductions = {**fabric.switch_variables, **COLLNET} if args.sharp else {}
+    direct = {"NCCL_NET_GDR_LEVEL": "5"} if fabric.resource is not None else {}
+    return {"NCCL_DEBUG": args.debug, **direct, **fabric.topology_variable(mpi.WORKSPACE), **reductions}
 
 
 def test_command(args: NcclArgs) -> list[str]:

@@ -14,7 +14,6 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document
-from components.workloads.fabric import SHARP_VARIABLES, topology
 from components.workloads.jobs import (
     Container,
     NodePods,
@@ -83,12 +82,11 @@ def volumes(args: OlmoArgs) -> tuple[Volume, ...]:
 
 def _variables(name: str, args: OlmoArgs) -> Mapping[str, str]:
     fabric = args.pods.fabric
-    sharp = SHARP_VARIABLES if fabric.resource is not None else {}
     return {
         "SCRATCH_DIR": f"/scratch/{name}",
         "WANDB_MODE": "offline",
-        **topology("/etc/ndv5-topo.xml", fabric),
-        **sharp,
+        **fabric.topology_variable("/etc"),
+        **fabric.switch_variables,
     }
 
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pulumi
-
 from components import catalogue
-from components.kubernetes.cluster import Capabilities, Cluster, connect
+from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.provider import kubernetes_provider
+from components.nodes.placement import GPU_NODES, SYSTEM_NODES
 from components.observability.alerts import Alerts, AlertsArgs
 from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
 from components.passwords import password
 from components.scheduling.volcano import Volcano, VolcanoArgs
-from components.workloads.namespace import WorkloadsNamespace, WorkloadsNamespaceArgs
+from components.storage.storage_classes import FILES, FILES_NFS
 from stacks import batch
 from stacks.aks import infrastructure, machines, volumes
 from stacks.aks.health import checks
@@ -36,16 +39,25 @@ def deploy(stack: Stack) -> Mapping[str, Any]:
     # Azure: resource group, network, registry, cluster, GPU nodes, storage account
     azure = infrastructure.create(settings.azure, settings.storage.volumes)
     cluster = Cluster(
-        provider=connect("cluster", kubeconfig=azure.kubeconfig, identifier=azure.identifier),
-        capabilities=Capabilities(gpu_taint=settings.azure.gpu_pool.taint),
+        identifier=azure.identifier,
+        provider=kubernetes_provider("cluster", kubeconfig=azure.kubeconfig, identifier=azure.identifier),
+        kubernetes_version=settings.azure.kubernetes_version,
         pool=settings.pool,
+        placement=Placement(
+            system=NodeGroup(node_selector=SYSTEM_NODES),
+            gpus=NodeGroup(
+                node_selector=GPU_NODES, tolerations=[GPU_TOLERATION] if settings.azure.gpu_pool.taint else []
+            ),
+        ),
+        fabric=machines.fabric(settings),
+        storage=StorageClasses(block="managed-csi-premium", files=FILES, logs=FILES_NFS),
+        registry=azure.registry,
+        load_balancer={"service.beta.kubernetes.io/azure-load-balancer-internal": "true"},
+        deleted_with=azure.cluster,
+        ready=azure.ready,
+        gpus_ready=azure.pool,
     )
-
-    def on(*needs: pulumi.Resource) -> pulumi.ResourceOptions:
-        # What is in the cluster goes with it: nothing is deleted one by one in a cluster that is going away.
-        return pulumi.ResourceOptions(
-            providers=[cluster.provider], depends_on=[*azure.ready, *needs], deleted_with=azure.cluster
-        )
+    on = cluster.options
 
     # Monitoring: first, because the operators below ask for its kinds
     monitoring = None
@@ -60,23 +72,23 @@ def deploy(stack: Stack) -> Mapping[str, Any]:
         )
         monitoring = Monitoring("monitoring", stack_args, on())
         if settings.monitoring.dashboards:
-            Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), on(*monitoring.ready))
+            Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), on(monitoring))
         if settings.monitoring.alerts:
             alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS)
-            Alerts("alerts", alerts, on(*monitoring.ready))
+            Alerts("alerts", alerts, on(monitoring))
 
     # GPUs, InfiniBand, local disks
-    nodes = machines.prepare(settings, mirror, azure, monitoring, on)
+    nodes = machines.prepare(settings, mirror, cluster, monitoring)
 
     # Queueing and tenancy
     queues = batch.Batch()
     if files is not None:
         queues = batch.install(settings, mirror, files, cluster, on, ())
         if monitoring is not None:
-            KueueMonitor("kueue-monitor", on(*monitoring.ready, *queues.ready))
+            KueueMonitor("kueue-monitor", on(monitoring, *queues.ready))
 
     # The namespace of what no team submits, and Volcano for it
-    namespace = WorkloadsNamespace("workloads", WorkloadsNamespaceArgs(namespace=settings.workloads.namespace), on())
+    namespace = Namespace("workloads", NamespaceArgs(name=settings.workloads.namespace), on())
     volcano = None
     if settings.volcano.enabled:
         volcano_args = VolcanoArgs(

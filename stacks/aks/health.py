@@ -57,7 +57,7 @@ def checks(settings: Settings, mirror: Mirror, azure: Infrastructure, nodes: Mac
                 baseline=BASELINES[pool.shape.instance_type],
                 kernel_log=check.kernel_log,
             ),
-            on(*reporter.ready),
+            on(reporter),
         )
     if gate.enabled:
         nccl = settings.workloads.nccl
@@ -65,5 +65,5 @@ def checks(settings: Settings, mirror: Mirror, azure: Infrastructure, nodes: Mac
         NcclGate(
             NCCL_GATE,
             NcclGateArgs(check=args(gate, tested, SHARED_MEMORY), scope=gate.scope, floor=floor(gate, pool)),
-            on(*reporter.ready),
+            on(reporter),
         )

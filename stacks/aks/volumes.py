@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from components import catalogue
+from components.kubernetes.namespace import Namespace
 from components.storage.blob_driver import BlobDriver, BlobDriverArgs
 from components.storage.blob_volume import Access, BlobVolume, BlobVolumeArgs, BlockCache, ManagedIdentity, SasToken
 from components.storage.storage_classes import StorageClasses, StorageClassesArgs
-from components.workloads.namespace import WorkloadsNamespace
 from stacks.aks.infrastructure import Infrastructure
 from stacks.batch import Batch, On
 from stacks.load import BLOB_SAS_TOKEN, Stack
 from stacks.settings.storage import VolumeSettings
 
 
-def mount(
-    stack: Stack, azure: Infrastructure, namespace: WorkloadsNamespace, queues: Batch, on: On
-) -> Mapping[str, BlobVolume]:
+def mount(stack: Stack, azure: Infrastructure, namespace: Namespace, queues: Batch, on: On) -> Mapping[str, BlobVolume]:
     """Register classes, the Blob driver where a volume needs it, and the volumes; return those by name."""
     settings = stack.settings.storage
     wanted = settings.volumes
@@ -42,7 +40,7 @@ def mount(
             cache=BlockCache(block_kib=volume.block_kib),
         )
         home = namespace if volume.namespace == own else queues.teams[volume.namespace]
-        found[volume.name] = BlobVolume(volume.name, args, on(*driver.ready, *azure.storage, home))
+        found[volume.name] = BlobVolume(volume.name, args, on(driver, *azure.storage, home))
     return found
 
 

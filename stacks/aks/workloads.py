@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components import catalogue, names
+from components.kubernetes.namespace import Namespace
 from components.passwords import password
 from components.scheduling.volcano import Volcano
 from components.storage.blob_volume import BlobVolume
@@ -17,7 +18,6 @@ from components.workloads.interface import LogVolume, LogVolumeArgs, Reach
 from components.workloads.jobs import Gang, NodePods, Submission
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq, MetaseqArgs
-from components.workloads.namespace import WorkloadsNamespace
 from components.workloads.nccl import Nccl, NcclArgs
 from components.workloads.olmo import Olmo, OlmoArgs
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
@@ -39,7 +39,7 @@ class Workloads:
     azure: Infrastructure
     nodes: Machines
     queues: Batch
-    namespace: WorkloadsNamespace
+    namespace: Namespace
     volcano: Volcano | None
     data: Mapping[str, BlobVolume]
     on: On
@@ -148,8 +148,8 @@ class Workloads:
         if settings.gang is Gang.MLBATCH:
             assert settings.team is not None
             team = self.queues.teams[settings.team]
-            return team.namespace, self.on(*self.nodes.ready, *self.queues.ready, team.local_queue)
-        volcano = self.volcano.ready if self.volcano is not None else ()
+            return team.namespace, self.on(*self.nodes.ready, *self.queues.ready, team)
+        volcano = [self.volcano] if self.volcano is not None else []
         return self.namespace.name, self.on(*self.nodes.ready, *volcano)
 
     def _pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:

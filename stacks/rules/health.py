@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from components.health.baselines import BASELINES, FLOORS, Floor, Scope
-from components.nodes.shapes import NodePool
+from components.kubernetes.node_pool import NodePool
 from stacks.problems import Path, Problem, key, listed
 from stacks.reading import Parts
 from stacks.rules.admission import nodes_key

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components import names
-from components.nodes.shapes import NodePool
+from components.kubernetes.node_pool import NodePool
 from components.workloads import metaseq
 from components.workloads.interface import Exposure
 from components.workloads.jobs import Gang

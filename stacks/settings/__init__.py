@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from components.kubernetes.node_pool import NodePool
 from components.nodes.network_operator import DevicePlugin
-from components.nodes.shapes import NodePool
 from stacks.settings.azure import AzureSettings
 from stacks.settings.cluster import KubernetesSettings, NodesSettings
 from stacks.settings.gpu import GpuSettings

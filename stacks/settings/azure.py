@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 
 from components.azure import versions
 from components.azure.sizes import GPU_SIZES, MOST_PODS, REGIONS, VmSize, family_of, is_vm_size, vcpus_of
-from components.nodes.shapes import NodePool
+from components.kubernetes.node_pool import NodePool
 from stacks.problems import listed, nearest
 from stacks.settings.section import Section, choice, refuse
 

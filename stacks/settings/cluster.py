@@ -6,8 +6,9 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import INSTANCE_TYPES, NodePool, node_shape
+from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from stacks.settings.section import Section, choice
 
 MOST_NODES: Final = 1000

@@ -8,11 +8,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from components import catalogue
+from components import catalogue, names
 from components.kubernetes.quantity import Quantity
 from components.storage.blob_volume import CAPACITY
 from components.storage.storage_classes import Reclaim
-from components.workloads.namespace import NAMESPACE
 from stacks.settings.section import Section, choice, refuse
 
 _BLOB_DRIVER: Final = catalogue.chart_versions("blob-csi-driver")
@@ -81,7 +80,7 @@ class VolumeSettings(Section):
     """
 
     name: Annotated[str, AfterValidator(_name)]
-    namespace: Annotated[str, AfterValidator(_name)] = NAMESPACE
+    namespace: Annotated[str, AfterValidator(_name)] = names.WORKLOADS_NAMESPACE
     account: _AccountName | None = None
     container: _ContainerName
     access: BlobAccess = BlobAccess.IDENTITY

@@ -10,14 +10,14 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from components import names
+from components.azure.fabric import fabric
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import NodePool
 from components.storage.storage_classes import FILES, FILES_NFS
 from components.workloads import metaseq, nccl, olmo
-from components.workloads.fabric import NONE, SHARED, SRIOV, Fabric
 from components.workloads.interface import USER, Exposure
 from components.workloads.jobs import Gang
-from components.workloads.namespace import NAMESPACE
 from stacks.settings.cluster import MOST_NODES
 from stacks.settings.section import Section, choice, refuse
 
@@ -262,7 +262,7 @@ class WorkloadsSettings(Section):
     less what its system needs.
     """
 
-    namespace: str = NAMESPACE
+    namespace: str = names.WORKLOADS_NAMESPACE
     cpu: Quantity = Quantity.parse(64)
     memory: Quantity = Quantity.parse("1000Gi")
     nccl: NcclSettings = NcclSettings()
@@ -300,7 +300,4 @@ class WorkloadsSettings(Section):
 def fabric_of(pool: NodePool, *, shared: bool = False) -> Fabric:
     """Return what pods on a pool's nodes ask of the network. shared: the nodes offer the shared device plugin's
     resource in place of ports."""
-    if shared:
-        return SHARED
-    ports = pool.shape.resources[names.INFINIBAND].nano // 10**9
-    return Fabric(resource=SRIOV.resource, devices=ports, variables=SRIOV.variables) if ports else NONE
+    return fabric(pool.shape.resources[names.INFINIBAND].nano // 10**9, shared=shared)

@@ -12,7 +12,7 @@ import kubernetes
 import pytest
 
 from components.health import reporter
-from components.kubernetes import objects
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually
 
@@ -57,7 +57,7 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
     ]
     documents = [
         *nodes,
-        objects.namespace(reporter.NAMESPACE, privileged=True),
+        namespace_body(NamespaceArgs(name=reporter.NAMESPACE, privileged=True)),
         *reporter.account(reporter.NAMESPACE),
         pod,
     ]

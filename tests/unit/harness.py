@@ -18,7 +18,10 @@ from pulumi.runtime.mocks import MockMonitor
 
 @dataclass(frozen=True)
 class Registered:
-    """One resource as the engine was asked for it. dependencies: URNs, those of inputs among them."""
+    """One resource as the engine was asked for it. dependencies: URNs, those of inputs among them.
+
+    former_types: types that it had in older stacks, as its aliases say.
+    """
 
     type: str
     name: str
@@ -35,6 +38,8 @@ class Registered:
     protect: bool = False
     retain_on_delete: bool = False
     deleted_with: str = ""
+    replace_with: tuple[str, ...] = ()
+    former_types: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -138,6 +143,8 @@ class _Monitor(MockMonitor):
                 protect=request.protect,
                 retain_on_delete=request.retainOnDelete,
                 deleted_with=request.deletedWith,
+                replace_with=tuple(request.replace_with),
+                former_types=tuple(alias.spec.type for alias in request.aliases),
             )
         )
         return answer

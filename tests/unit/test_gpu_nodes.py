@@ -14,13 +14,14 @@ import pytest
 
 from components import catalogue, names
 from components.artefacts import Mirror
+from components.azure.fabric import SHARED, SRIOV
+from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
 from components.nodes import node_agent
 from components.nodes.feature_discovery import (
     OPERATOR_NAMESPACE,
     FeatureDiscovery,
     FeatureDiscoveryArgs,
-    PrivilegedNamespace,
-    PrivilegedNamespaceArgs,
     feature_discovery_values,
 )
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, dcgm_metrics, gpu_operator_values
@@ -42,9 +43,6 @@ from components.nodes.nvme_scratch import (
     NvmeScratchArgs,
     scratch,
 )
-from components.nodes.placement import GPU_TOLERATION
-from components.nodes.shapes import GPU_TAINT
-from components.workloads.fabric import SHARED, SRIOV
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -74,7 +72,7 @@ def plugin_config(policy: dict[str, Any], key: str) -> Any:
 @pytest.fixture(scope="module")
 def operators() -> Record:
     def program() -> None:
-        namespace = PrivilegedNamespace("operators", PrivilegedNamespaceArgs(namespace=OPERATOR_NAMESPACE)).namespace
+        namespace = Namespace("operators", NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True)).name
         chart = Mirror().chart(catalogue.find_chart("node-feature-discovery"))
         discovery = FeatureDiscovery("discovery", FeatureDiscoveryArgs(chart=chart, namespace=namespace))
         after = pulumi.ResourceOptions(depends_on=discovery.ready)

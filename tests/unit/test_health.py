@@ -14,6 +14,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import catalogue
+from components.azure.fabric import SRIOV
 from components.health import node_check, node_report
 from components.health.baselines import BASELINES, FLOORS, Scope, checks
 from components.health.check_job import CheckArgs, GateArgs
@@ -21,7 +22,6 @@ from components.health.nccl_gate import NcclGate, NcclGateArgs, job_documents, s
 from components.health.node_check import NodeCheck, NodeCheckArgs
 from components.health.reporter import Reporter, ReporterArgs
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
-from components.workloads.fabric import SRIOV
 from components.workloads.jobs import NodePods
 from tests.unit.harness import Record, build
 

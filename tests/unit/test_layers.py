@@ -10,8 +10,9 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import names
+from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import INSTANCE_TYPES, NodePool, node_shape
+from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.tenancy.editor import EditorRole
@@ -121,7 +122,7 @@ class TestPriorities:
 
 class TestFlavor:
     def test_on_tainted_nodes_it_gives_jobs_the_toleration(self) -> None:
-        args = DefaultFlavorArgs(gpu_taint=True)
+        args = DefaultFlavorArgs(tolerations=[GPU_TOLERATION])
         flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
         assert flavor.type == "kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor"
         assert flavor.inputs["spec"] == {
@@ -129,7 +130,7 @@ class TestFlavor:
         }
 
     def test_on_others_it_is_empty(self) -> None:
-        args = DefaultFlavorArgs(gpu_taint=False)
+        args = DefaultFlavorArgs()
         flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
         assert "spec" not in flavor.inputs
 

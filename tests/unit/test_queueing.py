@@ -12,10 +12,10 @@ import yaml
 from components import names
 from components.artefacts import Release
 from components.kubernetes.manifests import Document, edited, identity
+from components.kubernetes.objects import checksum
 from components.queueing import appwrapper, kueue
 from components.queueing.appwrapper import AppWrappersArgs
 from components.queueing.kueue import KueueArgs
-from components.queueing.operators import checksum
 from tests.unit.harness import strings
 
 

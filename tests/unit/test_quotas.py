@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from components import names
-from components.nodes.shapes import INSTANCE_TYPES, NodePool, node_shape
+from components.kubernetes.node_pool import NodePool
+from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from stacks.quotas import team_quotas
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
 

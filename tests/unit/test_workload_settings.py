@@ -10,9 +10,11 @@ import pytest
 import yaml
 
 from components import names
+from components.azure.fabric import SHARED, SRIOV
 from components.health.baselines import FLOORS, Scope
-from components.nodes.shapes import INSTANCE_TYPES, NodePool, node_shape
-from components.workloads.fabric import NONE, SHARED, SRIOV
+from components.kubernetes.fabric import NO_RDMA
+from components.kubernetes.node_pool import NodePool
+from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from components.workloads.jobs import Gang
 from stacks import reading
 from stacks.problems import Problem, key
@@ -123,7 +125,7 @@ def test_the_fabric_follows_the_nodes() -> None:
     with_ports = NodePool(count=1, shape=node_shape(machine, infiniband_ports=8))
     without = NodePool(count=1, shape=node_shape(machine))
     assert fabric_of(with_ports) == SRIOV
-    assert fabric_of(without) == NONE
+    assert fabric_of(without) == NO_RDMA
     assert fabric_of(without, shared=True) == SHARED
 
 

@@ -15,13 +15,14 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import names
+from components.azure.fabric import SHARED, SRIOV
+from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.manifests import Document
+from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard
-from components.workloads.fabric import NONE, SHARED, SRIOV, Fabric
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
 from components.workloads.jobs import Gang, NodePods, Submission
 from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs, Size, fewest_nodes, layout
-from components.workloads.namespace import WorkloadsNamespace, WorkloadsNamespaceArgs
 from components.workloads.nccl import Nccl, NcclArgs
 from components.workloads.olmo import Olmo, OlmoArgs
 from tests.unit.harness import Record, build, strings
@@ -213,7 +214,7 @@ class TestPods:
             "nvidia.com/gpu": "8",
             "rdma/rdma_shared_device_a": "1",
         }
-        assert requests(NONE) == {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8"}
+        assert requests(NO_RDMA) == {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8"}
 
 
 class TestNccl:
@@ -245,7 +246,7 @@ class TestNccl:
         assert not {name for name in plain if name.startswith(("NCCL_ALGO", "NCCL_COLLNET", "SHARP"))}
 
     def test_without_infiniband_nothing_speaks_of_it(self) -> None:
-        pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=NONE))))
+        pod = pod_of(nccl.documents("nccl", NcclArgs(submission=PLAIN, pods=pods(fabric=NO_RDMA))))
         assert set(environment(pod["containers"][0])) == {"CUDA_DEVICE_ORDER", "NCCL_SOCKET_IFNAME", "NCCL_DEBUG"}
 
     def test_a_rank_for_each_gpu_sends_from_1k_to_16g(self) -> None:
@@ -578,5 +579,5 @@ class TestViewers:
 
 
 def test_the_namespace_of_jobs_without_a_team_is_none_of_kueues() -> None:
-    built = record(lambda opts: WorkloadsNamespace("workloads", WorkloadsNamespaceArgs(), opts))
+    built = record(lambda opts: Namespace("workloads", NamespaceArgs(name=names.WORKLOADS_NAMESPACE), opts))
     assert built.one("Namespace", "workloads").inputs["metadata"] == {"name": "workloads"}

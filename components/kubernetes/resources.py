@@ -1,0 +1,23 @@
+"""What a container gets of its node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """A container's share of a node, as canonical quantities."""
+
+    cpu_request: str
+    memory_request: str
+    cpu_limit: str
+    memory_limit: str
+
+    def body(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the container's `resources`."""
+        return {
+            "requests": {"cpu": self.cpu_request, "memory": self.memory_request},
+            "limits": {"cpu": self.cpu_limit, "memory": self.memory_limit},
+        }
