@@ -34,6 +34,8 @@ LINGER = 60.0
 """Seconds for which index 0 waits, at the end, for the others to hear of the result."""
 LOST = 120.0
 """Seconds after which a pod that cannot reach index 0 any more gives up."""
+HEARD = "/heard"
+"""The page that a pod asks for last: index 0 may then go."""
 UNREACHABLE = 70
 """Exit code when the pods did not find each other in time."""
 
@@ -66,10 +68,10 @@ class Settings:
 
 
 class Notes:
-    """What index 0 publishes by path, and which of the other pods have read the result."""
+    """What index 0 publishes by path, and which of the other pods have heard all of it."""
 
     def __init__(self, port: int) -> None:
-        self.pages: dict[str, bytes] = {}
+        self.pages: dict[str, bytes] = {HEARD: b""}
         self.readers: set[str] = set()
         notes = self
 
@@ -81,7 +83,7 @@ class Notes:
                 self.send_header("Content-Length", str(len(page or b"")))
                 self.end_headers()
                 self.wfile.write(page or b"")
-                if page is not None and path == "/result":
+                if path == HEARD:
                     notes.readers.add(reader)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
@@ -125,11 +127,12 @@ def follow(settings: Settings, index: int, folder: Path) -> int:
     sshd = start_sshd(settings, folder, key)
     last = time.monotonic()
     while time.monotonic() - last < LOST:
-        answer, code = fetch(f"{head}/result?{index}")
+        answer, code = fetch(f"{head}/result")
         if code == 200:
             if settings.output is not None:
                 output, _ = fetch(f"{head}/output")
                 Path(settings.output).write_bytes(output)
+            fetch(f"{head}{HEARD}?{index}")
             sshd.terminate()
             return int(answer)
         if code == 404:
