@@ -230,7 +230,7 @@ class Engine:
         if not self._marker().exists() and not pending:
             return
         planned = self._planned_creations()
-        in_azure = recovery.handed_back(planned, azure.unclaimed(self._paths))
+        in_azure = recovery.handed_back(planned, azure.orphans(self._paths))
         kubeconfig = self._kubeconfig.read_text()
         if in_azure:
             self._import(recovery.adopted(deployment, planned, in_azure, kubeconfig))

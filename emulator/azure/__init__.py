@@ -1,4 +1,4 @@
-"""The emulated Azure Resource Manager: a stand-in for the provider plugins azure-native and random.
+"""The emulated Azure Resource Manager: it answers as the provider plugins azure-native and random.
 
 `python -m emulator.azure serve --port PORT` serves the engine's provider protocol on loopback; the engine attaches with
 `PULUMI_DEBUG_PROVIDERS=azure-native:PORT,random:PORT`. The subscription lives in `<state>/azure`, between runs and
@@ -10,12 +10,12 @@ What it follows:
   (`schema`, `validation`).
 - The official provider decides between update and replacement, what a preview knows, what a refresh takes for drift
   (`projection`, `lifecycle`).
-- Azure Resource Manager refuses, and reads back (`services`), by the facts of `world.yaml`; its operations take time
+- Azure Resource Manager refuses, and reads back (`services`), by the facts of `facts.yaml`; its operations take time
   (`arm`) and can be told to fail (`faults`).
 - The one managed cluster is the local cluster: the nodes of its pools come and go there (`nodes`, `local_cluster`).
 
-What it does not play is an error that names it, never a silent success: other resource types and functions, other API
-versions than the SDK's defaults, other resources of pulumi-random than RandomPassword. Nothing is played of what
+What it does not emulate is an error that names it, never a silent success: other resource types and functions, other
+API versions than the SDK's defaults, other resources of pulumi-random than RandomPassword. Nothing is emulated of what
 happens inside the resources: no image can be pushed to a registry, no blob be written to a container; a pool with
 autoscaling keeps its count. Who may do what is not checked.
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from emulator.paths import Paths
 
 VERSIONS = {"azure-native": "3.29.0", "random": "4.21.4"}
-"""The releases whose plugins this stands in for."""
+"""The releases whose plugins this emulates."""
 
 
-def unclaimed(paths: Paths) -> Mapping[str, Read]:
+def orphans(paths: Paths) -> Mapping[str, Read]:
     """Return the resources that were created and that no engine has shown to know since, by URN.
 
     They are what an update has created that was killed, or that has ended just now. Waits for what is still going on.
@@ -51,7 +51,7 @@ def unclaimed(paths: Paths) -> Mapping[str, Read]:
     from emulator.azure.lifecycle import Lifecycle
     from emulator.azure.local_cluster import subscription
 
-    return Lifecycle(subscription(paths)).unclaimed()
+    return Lifecycle(subscription(paths)).orphans()
 
 
 def report(paths: Paths) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 from emulator.azure import faults, nodes
 from emulator.azure.cluster_link import ClusterLink
 from emulator.azure.errors import ArmError, OperationFailedError, not_found
+from emulator.azure.facts import AzureFacts
 from emulator.azure.services import KINDS
 from emulator.azure.services.base import GROUP, Kind, Request, check_common
 from emulator.azure.services.containerservice import CLUSTER, POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.azure.store import Operation, Properties, Record, State, Store
-from emulator.azure.world import World
 
 _LONGEST_PAUSE = 0.2
 _VERBS = {"create": "Creating", "update": "Updating", "delete": "Deleting", "register": "Registering"}
@@ -28,32 +28,34 @@ _VERBS = {"create": "Creating", "update": "Updating", "delete": "Deleting", "reg
 class Arm:
     """One subscription. Safe for any number of threads and processes on the same store."""
 
-    def __init__(self, store: Store, world: World, link: ClusterLink, clock: Callable[[], float] = time.time) -> None:
-        self.world = world
+    def __init__(
+        self, store: Store, facts: AzureFacts, link: ClusterLink, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.facts = facts
         self.link = link
         self._store = store
         self._clock = clock
 
     def of_subscription(self, subscription: str) -> Arm:
         """Return the same store under another subscription id."""
-        return Arm(self._store, self.world.of_subscription(subscription), self.link, self._clock)
+        return Arm(self._store, self.facts.of_subscription(subscription), self.link, self._clock)
 
     def get(self, resource_id: str) -> Properties | None:
         """Return what a GET answers, None when there is no such resource."""
         with self._read() as state:
             record = state.get(resource_id)
-            return None if record is None else KINDS[record.token].view(self.world, state, record)
+            return None if record is None else KINDS[record.token].to_response(self.facts, state, record)
 
     def look(self, kind: Kind, names: Mapping[str, str]) -> Properties | None:
         """Return what a GET answers, which for some types is something where there is no resource yet."""
-        return self.get(kind.id(self.world, names)) or kind.absent(self.world, names)
+        return self.get(kind.id(self.facts, names)) or kind.absent(self.facts, names)
 
     def record(self, resource_id: str) -> Record | None:
         """Return a resource with what Azure keeps to itself."""
         with self._read() as state:
             return state.get(resource_id)
 
-    def claim(self, resource_id: str) -> None:
+    def acknowledge(self, resource_id: str) -> None:
         """Forget for which resource of a program this one was created: an engine has it in its state."""
         found = self._store.read().get(resource_id)
         if found is not None and found.creator:
@@ -79,13 +81,13 @@ class Arm:
 
         creator, inputs: see `Record`. Raises ArmError when Azure refuses.
         """
-        resource_id = kind.id(self.world, names)
+        resource_id = kind.id(self.facts, names)
         with self._settled() as state:
             fault = faults.take(state, _names(kind, resource_id))
         self._fail(fault, resource_id)
         with self._settled() as state:
             before = state.get(resource_id)
-            request = Request(self.world, state, resource_id, names, body, before)
+            request = Request(self.facts, state, resource_id, names, body, before)
             if before is not None:
                 _check_busy(kind, state, before)
             elif kind.type == POOL:
@@ -106,7 +108,7 @@ class Arm:
             if "provisioningState" in record.properties:
                 record.properties["provisioningState"] = _VERBS[operation]
             state.put(record)
-            kind.begun(request, record)
+            kind.on_started(request, record)
             for begun in record.hidden.pop("begun", []):
                 # Registrations that a template asks for go on by themselves.
                 state.resources[begun.lower()].operation = self._registration(state, begun)
@@ -126,7 +128,7 @@ class Arm:
             if record.operation is None or record.operation.kind != "register":
                 _check_busy(kind, state, record)
             names = kind.parse(resource_id) or {}
-            kind.check_delete(Request(self.world, state, resource_id, names, {}, record))
+            kind.check_delete(Request(self.facts, state, resource_id, names, {}, record))
             record.operation = self._operation(kind, "delete", fault)
             state.results.pop(resource_id.lower(), None)
             if "provisioningState" in record.properties:
@@ -206,18 +208,18 @@ class Arm:
             state.results[record.id.lower()] = operation.error
             if "provisioningState" in record.properties:
                 record.properties["provisioningState"] = "Failed"
-            kind.failed(state, record)
+            kind.on_failed(state, record)
         elif operation.kind == "delete":
             self._remove(state, record)
         else:
             if "provisioningState" in record.properties:
                 record.properties["provisioningState"] = "Succeeded"
-            kind.finished(self.world, state, record)
+            kind.on_finished(self.facts, state, record)
 
     def _remove(self, state: State, record: Record) -> None:
         for each in [*state.below(record.id), record]:
             state.remove(each.id)
-            KINDS[each.token].deleted(self.world, state, each)
+            KINDS[each.token].on_deleted(self.facts, state, each)
             if each.type == CLUSTER:
                 self.link.empty()
         # What is assigned on a scope goes with it.
@@ -228,10 +230,10 @@ class Arm:
 
     def _follow(self, state: State) -> None:
         if state.of_type(CLUSTER):
-            self.link.follow(nodes.desired(self.world, state))
+            self.link.follow(nodes.desired(self.facts, state))
 
     def _operation(self, kind: Kind, what: str, fault: str | None) -> Operation:
-        seconds = self.world.duration(kind.duration, what)
+        seconds = self.facts.duration(kind.duration, what)
         ends = None if fault == faults.STUCK and what == "register" else self._clock() + seconds
         error = None
         if fault == faults.FAILED:
@@ -251,7 +253,7 @@ class Arm:
                 "TooManyRequests",
                 "The request is being throttled as the limit has been reached for the operation type.",
                 status=429,
-                retry_after=self.world.retry_after,
+                retry_after=self.facts.retry_after,
             )
         if fault == faults.CONFLICT:
             raise _in_progress(resource_id, "PutOperation")
@@ -262,7 +264,7 @@ def _names(kind: Kind, resource_id: str) -> list[str]:
 
 
 def _check_busy(kind: Kind, state: State, record: Record) -> None:
-    running = kind.busy(state, record)
+    running = kind.operation(state, record)
     if running is not None:
         raise _in_progress(record.id, running.kind)
 

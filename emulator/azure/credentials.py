@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from emulator.azure.errors import ArmError
+from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import at
 from emulator.azure.store import Properties, Record
-from emulator.azure.world import World
 
 SERVER_ID = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The AKS server application of Microsoft Entra (https://azure.github.io/kubelogin/concepts/aks.html)."""
@@ -20,7 +20,7 @@ CLIENT_ID = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 """The public client application of kubectl there."""
 
 
-def user(world: World, cluster: Record, credentials: tuple[str, str, str], form: str) -> Properties:
+def user(facts: AzureFacts, cluster: Record, credentials: tuple[str, str, str], form: str) -> Properties:
     """Return the user's credentials: without Microsoft Entra integration, those of the local administrator account."""
     name = f"clusterUser_{_group(cluster)}_{cluster.name}"
     if not cluster.properties.get("aadProfile"):
@@ -34,7 +34,7 @@ def user(world: World, cluster: Record, credentials: tuple[str, str, str], form:
     arguments = ["get-token", "--environment", "AzurePublicCloud", "--server-id", SERVER_ID, "--client-id", CLIENT_ID]
     plugin = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "args": [*arguments, "--tenant-id", world.tenant, "--login", "devicecode"],
+        "args": [*arguments, "--tenant-id", facts.tenant, "--login", "devicecode"],
         "command": "kubelogin",
         "env": None,
         "installHint": "kubelogin is not installed: https://aka.ms/aks/kubelogin",
@@ -69,17 +69,17 @@ def exec_credential(token: str) -> str:
 
 
 def kubelogin(credential_file: str) -> str:
-    """Return the stand-in for the program kubelogin: it signs in to the local cluster, and to nothing else."""
+    """Return an emulation of the program kubelogin: it signs in to the local cluster, and to nothing else."""
     return f"""#!/bin/sh
-# Stands in for kubelogin (https://azure.github.io/kubelogin) where the emulated managed cluster is signed in to.
+# Emulates kubelogin (https://azure.github.io/kubelogin) where the emulated managed cluster is signed in to.
 if [ "$1" != get-token ]; then
-  echo "the stand-in for kubelogin knows get-token only, not: $*" >&2
+  echo "the emulated kubelogin knows get-token only, not: $*" >&2
   exit 1
 fi
 case " $* " in
   *" --server-id {SERVER_ID} "*) exec cat "{credential_file}" ;;
 esac
-echo "the stand-in for kubelogin signs in to the emulated managed cluster only: --server-id {SERVER_ID}" >&2
+echo "the emulated kubelogin signs in to the emulated managed cluster only: --server-id {SERVER_ID}" >&2
 exit 1
 """
 

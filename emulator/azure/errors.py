@@ -26,11 +26,11 @@ class OperationFailedError(ArmError):
     """An asynchronous operation that was accepted and then failed: the resource exists, in state Failed."""
 
 
-class NotPlayedError(ProviderError):
+class NotEmulatedError(ProviderError):
     """The emulated Azure does not know a resource type or a function."""
 
     def __init__(self, token: str, known: str) -> None:
-        super().__init__(f"the emulated Azure does not play {token}. It plays {known}")
+        super().__init__(f"the emulated Azure does not emulate {token}. It emulates {known}")
 
 
 def not_found(resource_id: str) -> ArmError:

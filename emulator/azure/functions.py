@@ -11,7 +11,7 @@ from typing import Any
 
 from emulator.azure import credentials, schema
 from emulator.azure.arm import Arm
-from emulator.azure.errors import ArmError, NotPlayedError, not_found
+from emulator.azure.errors import ArmError, NotEmulatedError, not_found
 from emulator.azure.schema import UnknownTokenError
 from emulator.azure.services import KINDS
 from emulator.azure.services.base import Kind
@@ -28,15 +28,15 @@ Arguments = Mapping[str, Any]
 
 
 def answer(arm: Arm, token: str, arguments: Properties) -> Properties:
-    """Answer a function. Raises NotPlayedError for one that is not played, ArmError when Azure refuses."""
+    """Answer a function. Raises NotEmulatedError for one that is not emulated, ArmError when Azure refuses."""
     special = _FUNCTIONS.get(token)
     kind = _GETTERS.get(token)
     if special is None and kind is None:
-        raise NotPlayedError(token, ", ".join([*_FUNCTIONS, *_GETTERS]))
+        raise NotEmulatedError(token, ", ".join([*_FUNCTIONS, *_GETTERS]))
     _check_arguments(token, arguments)
     if kind is not None:
         names = _names(token, kind, arguments)
-        resource_id = kind.id(arm.world, names)
+        resource_id = kind.id(arm.facts, names)
         found = arm.look(kind, names)
         if found is None:
             raise not_found(resource_id)
@@ -49,7 +49,7 @@ def _check_arguments(token: str, arguments: Properties) -> None:
     try:
         known = schema.function(token)
     except UnknownTokenError:
-        raise NotPlayedError(token, ", ".join([*_FUNCTIONS, *_GETTERS])) from None
+        raise NotEmulatedError(token, ", ".join([*_FUNCTIONS, *_GETTERS])) from None
     unknown = sorted(arguments.keys() - known.keys())
     if unknown:
         raise ProviderError(f"{token} has no argument {unknown[0]}; it has {', '.join(sorted(known)) or 'none'}")
@@ -63,7 +63,7 @@ def _names(token: str, kind: Kind, arguments: Arguments) -> dict[str, str]:
 
 
 def _record(arm: Arm, token: str, kind: Kind, arguments: Arguments) -> Record:
-    resource_id = kind.id(arm.world, _names(token, kind, arguments))
+    resource_id = kind.id(arm.facts, _names(token, kind, arguments))
     found = arm.record(resource_id)
     if found is None:
         raise not_found(resource_id)
@@ -71,12 +71,12 @@ def _record(arm: Arm, token: str, kind: Kind, arguments: Arguments) -> Record:
 
 
 def _client_config(arm: Arm, arguments: Arguments) -> Properties:
-    return dict(arm.world.client)
+    return dict(arm.facts.client)
 
 
 def _user_credentials(arm: Arm, arguments: Arguments) -> Properties:
     cluster = _record(arm, "listManagedClusterUserCredentials", ManagedCluster(), arguments)
-    return credentials.user(arm.world, cluster, arm.link.credentials(), str(arguments.get("format") or "exec"))
+    return credentials.user(arm.facts, cluster, arm.link.credentials(), str(arguments.get("format") or "exec"))
 
 
 def _admin_credentials(arm: Arm, arguments: Arguments) -> Properties:

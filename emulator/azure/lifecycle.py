@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from emulator.azure import projection, schema
 from emulator.azure.arm import Arm
-from emulator.azure.errors import ArmError, NotPlayedError, OperationFailedError
+from emulator.azure.errors import ArmError, NotEmulatedError, OperationFailedError
 from emulator.azure.projection import CREATE_FIRST
 from emulator.azure.schema import UnknownTokenError
 from emulator.azure.services import KINDS, kind_of
@@ -82,7 +82,7 @@ class Lifecycle:
         self, token: str, before: Properties, after: Properties, ignored: list[str], resource_id: str = ""
     ) -> dict[str, projection.Change]:
         """Compare the inputs of the state with the new ones. resource_id: of what the state knows by this."""
-        self.arm.claim(resource_id)
+        self.arm.acknowledge(resource_id)
         return projection.difference(kind_of(token), _without_nulls(before), _without_nulls(after), ignored)
 
     def preview(self, token: str, inputs: Properties, before: Properties | None) -> Properties:
@@ -101,7 +101,7 @@ class Lifecycle:
         """
         kind = kind_of(token)
         names, body = _split(kind, inputs)
-        resource_id = kind.id(self.arm.world, names)
+        resource_id = kind.id(self.arm.facts, names)
         existing = self.arm.record(resource_id)
         if existing is not None and operation.urn and existing.creator == operation.urn:
             operation.inform(f"{resource_id} was created by an interrupted run and is taken over from it")
@@ -117,7 +117,7 @@ class Lifecycle:
     def update(self, token: str, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
         """Update a resource and wait for it. Raises PartialError when its operation failed."""
         kind = kind_of(token)
-        self.arm.claim(resource_id)
+        self.arm.acknowledge(resource_id)
         names, body = _split(kind, inputs)
         current = self.arm.get(resource_id) or {}
         for name, field in _known(token).inputs.items():
@@ -133,7 +133,7 @@ class Lifecycle:
         Raises PartialError for one in state Failed, so that the next update sends it anew even after a refresh.
         """
         kind, known = kind_of(token), _known(token)
-        self.arm.claim(resource_id)
+        self.arm.acknowledge(resource_id)
         found = self.arm.get(resource_id)
         if found is None:
             return Read("", {}, {})
@@ -151,7 +151,7 @@ class Lifecycle:
         imported = {key: value for key, value in imported.items() if not known.inputs[key].standalone}
         return Read(resource_id, outputs, {**imported, **names, VERSION_KEY: known.api_version})
 
-    def unclaimed(self) -> dict[str, Read]:
+    def orphans(self) -> dict[str, Read]:
         """Return what was created for an engine that has not shown to know it since, by URN, once it is settled."""
         found = {}
         for record in [each for each in self.arm.state().resources.values() if each.creator]:
@@ -208,7 +208,7 @@ class Lifecycle:
         if name is UNKNOWN:
             return UNKNOWN
         group = KINDS["azure-native:resources:ResourceGroup"]
-        found = self.arm.get(group.id(self.arm.world, {"resourceGroupName": name})) if name else None
+        found = self.arm.get(group.id(self.arm.facts, {"resourceGroupName": name})) if name else None
         return found["location"] if found else None
 
 
@@ -226,7 +226,7 @@ def _known(token: str) -> schema.Resource:
     try:
         return schema.resource(token)
     except UnknownTokenError:
-        raise NotPlayedError(token, ", ".join(KINDS)) from None
+        raise NotEmulatedError(token, ", ".join(KINDS)) from None
 
 
 def _split(kind: Kind, inputs: Properties) -> tuple[dict[str, str], Properties]:

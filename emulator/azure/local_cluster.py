@@ -11,9 +11,9 @@ from emulator import cluster
 from emulator.azure import credentials
 from emulator.azure.arm import Arm
 from emulator.azure.cluster_link import taken
+from emulator.azure.facts import AzureFacts
 from emulator.azure.nodes import Node
 from emulator.azure.store import Store
-from emulator.azure.world import World
 from emulator.cluster.api import MERGE_PATCH, Api, ApiError
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import NODE_NAME, Layout, write_private
@@ -51,7 +51,7 @@ class LocalCluster:
             raise taken(", ".join(found[:_SHOWN]) + more)
 
     def follow(self, nodes: Sequence[Node]) -> None:
-        """Make the pools' nodes those given. The first system node is played by the local kubelet's own."""
+        """Make the pools' nodes those given. The first system node is the local kubelet's own."""
         api = self._api()
         existing = {each["metadata"]["name"]: each for each in self._list(api, _NODES)}
         wanted = {NODE_NAME if node.first_of_system else node.name: node for node in nodes}
@@ -80,7 +80,7 @@ class LocalCluster:
         return account.server, account.authority, account.token
 
     def install_kubelogin(self) -> Path:
-        """Put the stand-in for kubelogin where the stand-in for the Kubernetes provider finds it; return its path."""
+        """Put the emulated kubelogin where the emulated Kubernetes provider finds it; return its path."""
         layout = Layout(self._paths)
         secret = layout.azure / "secrets" / "exec-credential.json"
         for folder in (secret.parent, layout.azure_bin):
@@ -141,7 +141,7 @@ class LocalCluster:
 def subscription(paths: Paths) -> Arm:
     """Return the emulated subscription of a state folder, with its local cluster."""
     folder = Layout(paths).azure
-    return Arm(Store(folder), World.of(folder / "world.yaml"), LocalCluster(paths))
+    return Arm(Store(folder), AzureFacts.of(folder / "facts.yaml"), LocalCluster(paths))
 
 
 def document(name: str, node: Node) -> Object:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.azure.facts import AzureFacts, Size
 from emulator.azure.services.base import at
 from emulator.azure.services.containerservice import CLUSTER, NODE_IMAGE, POOL, node_suffix
 from emulator.azure.store import Record, State
-from emulator.azure.world import Size, World
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _GIB, _MIB, _KIB, _MB = 1024**3, 1024**2, 1024, 1000**2
@@ -36,24 +36,24 @@ class Node:
     first_of_system: bool
 
 
-def desired(world: World, state: State) -> list[Node]:
+def desired(facts: AzureFacts, state: State) -> list[Node]:
     """Return the nodes that the managed cluster's pools have by now."""
     found: list[Node] = []
     for cluster in state.of_type(CLUSTER):
         pools = sorted(state.of_type(POOL, cluster.id), key=lambda each: each.hidden.get("order", 0))
         leader = next((each.id for each in pools if each.properties["mode"] == "System"), "")
         for pool in pools:
-            size = world.size(str(pool.properties["vmSize"]))
+            size = facts.size(str(pool.properties["vmSize"]))
             if size is None:
                 continue
             for position, instance in enumerate(pool.hidden.get("instances", [])):
                 first = pool.id == leader and position == 0
-                found.append(node(world, cluster, pool, size, instance, first_of_system=first))
+                found.append(node(facts, cluster, pool, size, instance, first_of_system=first))
     return found
 
 
 def node(
-    world: World, cluster: Record, pool: Record, size: Size, instance: int, *, first_of_system: bool = False
+    facts: AzureFacts, cluster: Record, pool: Record, size: Size, instance: int, *, first_of_system: bool = False
 ) -> Node:
     """Return one node of a pool; `instance` is its number in the scale set."""
     properties = pool.properties
@@ -63,11 +63,11 @@ def node(
     amounts["ephemeral-storage"] = f"{disk}Gi"
     return Node(
         name=f"{scale_set}{_base36(instance)}",
-        labels=_labels(world, cluster, pool, size, instance),
+        labels=_labels(facts, cluster, pool, size, instance),
         taints=tuple(_taint(each) for each in properties.get("nodeTaints") or []),
         annotations=_devices(pool, size),
         provider_id=(
-            f"azure:///subscriptions/{world.subscription}/resourceGroups/"
+            f"azure:///subscriptions/{facts.subscription}/resourceGroups/"
             f"{cluster.properties['nodeResourceGroup'].lower()}/providers/Microsoft.Compute/virtualMachineScaleSets/"
             f"{scale_set}/virtualMachines/{instance}"
         ),
@@ -77,7 +77,7 @@ def node(
     )
 
 
-def _labels(world: World, cluster: Record, pool: Record, size: Size, instance: int) -> Mapping[str, str]:
+def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instance: int) -> Mapping[str, str]:
     """The labels that AKS sets (https://learn.microsoft.com/azure/aks/use-labels), and the pool's own."""
     properties, location = pool.properties, cluster.properties["location"]
     zones = properties.get("availabilityZones") or []

@@ -1,7 +1,7 @@
-"""The one resource of pulumi-random that is played: `random:index/randomPassword:RandomPassword`.
+"""The one resource of pulumi-random that is emulated: `random:index/randomPassword:RandomPassword`.
 
 A password is made once and then lives in the stack's state; every change of an input makes a new one, as with the
-official provider. `bcryptHash` is not played.
+official provider. `bcryptHash` is not emulated.
 """
 
 from __future__ import annotations

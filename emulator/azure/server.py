@@ -1,6 +1,6 @@
 """The engine's provider protocol, `pulumirpc.ResourceProvider`, for the packages azure-native and random.
 
-Both are served on one port: every call names its type, so one process plays both plugins.
+Both are served on one port: every call names its type, so one process is both plugins.
 """
 
 from __future__ import annotations
@@ -257,17 +257,17 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Construct(  # noqa: N802
         self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
     ) -> NoReturn:
-        raise ProviderError(f"the emulated Azure plays no component: {request.type}")
+        raise ProviderError(f"the emulated Azure emulates no component: {request.type}")
 
     @_answering
     def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> NoReturn:  # noqa: N802
-        raise ProviderError(f"the emulated Azure plays no method: {request.tok}")
+        raise ProviderError(f"the emulated Azure emulates no method: {request.tok}")
 
     @_answering
     def Parameterize(  # noqa: N802
         self, request: provider_pb2.ParameterizeRequest, context: grpc.ServicerContext
     ) -> NoReturn:
-        raise ProviderError("the emulated Azure plays the SDK's default API versions only: it is not parameterized")
+        raise ProviderError("the emulated Azure has the SDK's default API versions only: it is not parameterized")
 
     @_answering
     def GetMapping(  # noqa: N802
@@ -332,7 +332,9 @@ def _subscription(given: Any) -> str:
 
 def _require_password(token: str) -> None:
     if token != random_password.TOKEN:
-        raise ProviderError(f"the emulated Azure does not play {token}. Of random it plays {random_password.TOKEN}")
+        raise ProviderError(
+            f"the emulated Azure does not emulate {token}. Of random it emulates {random_password.TOKEN}"
+        )
 
 
 def _diff_response(changes: dict[str, Change], *, delete_first: bool) -> provider_pb2.DiffResponse:

@@ -146,7 +146,7 @@ def fingerprint(layout: Layout, *, provider: bool) -> str:
     package = _PACKAGE_ROOT / "emulator"
     parts = ("azure", "cluster", "charts", "plugin", "provider") if provider else ("cluster",)
     files = [STAGES, *sorted(file for part in parts for file in (package / part).rglob("*.py"))]
-    files.append(package / "azure" / "world.yaml")
+    files.append(package / "azure" / "facts.yaml")
     files += [(layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, *images.binaries()})]
     digest = hashlib.sha256(repr((sys.executable, provider)).encode())
     for file in files:

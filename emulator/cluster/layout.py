@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def azure(self) -> Path:
-        """The emulated Azure's subscription; `world.yaml` in it changes what that subscription can use."""
+        """The emulated Azure's subscription; `facts.yaml` in it changes what that subscription can use."""
         return self.paths.state / "azure"
 
     @property

@@ -32,7 +32,7 @@ TEAM = {"gang": "mlbatch", "team": "blue", "user": "alice"}
 SAS_TOKEN = "sv=2024-11-04&sp=rl&sig=bm90LWEtcmVhbC1zaWduYXR1cmU"
 PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----"
 
-WORLD = """
+FACTS = """
 durations:
   # The program looks at a registration every 15 s; one that takes no time is not waited for.
   registration: 0.0
@@ -48,7 +48,7 @@ def paths() -> Iterator[Paths]:
     def prepare(paths: Paths) -> None:
         folder = Layout(paths).azure
         folder.mkdir(mode=0o700)
-        (folder / "world.yaml").write_text(WORLD)
+        (folder / "facts.yaml").write_text(FACTS)
 
     with local_environment(prepare) as paths:
         yield paths
@@ -216,7 +216,7 @@ def test_an_engine_killed_while_it_creates_the_cluster_leaves_what_the_next_comm
     assert set(in_azure(paths)) == before, "looking creates nothing"
     assert planned["ndv5"] == "create"
     assert "mlbatchexample" not in planned
-    assert azure.unclaimed(paths) == {}
+    assert azure.orphans(paths) == {}
 
 
 def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(

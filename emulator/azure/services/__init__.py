@@ -1,11 +1,11 @@
-"""The resource types that the emulated Azure plays."""
+"""The resource types that the emulated Azure has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from emulator.azure.errors import NotPlayedError
+from emulator.azure.errors import NotEmulatedError
 from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import Kind
 from emulator.azure.services.compute import ProximityPlacementGroup
@@ -43,8 +43,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 def kind_of(token: str) -> Kind:
-    """Return the resource type of a token. Raises NotPlayedError."""
+    """Return the resource type of a token. Raises NotEmulatedError."""
     found = KINDS.get(token)
     if found is None:
-        raise NotPlayedError(token, ", ".join(KINDS))
+        raise NotEmulatedError(token, ", ".join(KINDS))
     return found

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from emulator.azure.errors import ArmError
+from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import Kind, Request, now
 from emulator.azure.services.containerservice import ManagedCluster
 from emulator.azure.services.identity import UserAssignedIdentity
 from emulator.azure.store import Properties, State
-from emulator.azure.world import World
 
 _GUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
@@ -53,23 +53,23 @@ class RoleAssignment(Kind):
         before = request.before.properties if request.before else {}
         return {
             **request.body,
-            "createdBy": request.world.client["objectId"],
+            "createdBy": request.facts.client["objectId"],
             "createdOn": before.get("createdOn", moment),
             "name": request.names["roleAssignmentName"],
             "roleDefinitionId": _definition(request),
             "scope": f"/{request.names['scope'].strip('/')}",
             "type": self.type,
-            "updatedBy": request.world.client["objectId"],
+            "updatedBy": request.facts.client["objectId"],
             "updatedOn": moment,
         }
 
     def _check_scope(self, request: Request) -> None:
         scope = f"/{request.names['scope'].strip('/')}"
-        whole = f"/subscriptions/{request.world.subscription}"
+        whole = f"/subscriptions/{request.facts.subscription}"
         if not scope.lower().startswith(whole):
             raise ArmError(
                 "AuthorizationFailed",
-                f"The client '{request.world.client['clientId']}' does not have authorization to perform action "
+                f"The client '{request.facts.client['clientId']}' does not have authorization to perform action "
                 f"'Microsoft.Authorization/roleAssignments/write' over scope '{scope}' or the scope is invalid.",
                 status=403,
             )
@@ -82,7 +82,7 @@ class RoleAssignment(Kind):
             raise ArmError(
                 "InvalidPrincipalId", f"A valid principal ID must be provided for role assignment: {principal}"
             )
-        if principal in service_principals(request.world, request.state):
+        if principal in service_principals(request.facts, request.state):
             if kind != "ServicePrincipal":
                 raise ArmError(
                     "UnmatchedPrincipalType",
@@ -93,14 +93,14 @@ class RoleAssignment(Kind):
         elif kind == "ServicePrincipal":
             raise ArmError(
                 "PrincipalNotFound",
-                f"Principal {principal.replace('-', '')} does not exist in the directory {request.world.tenant}. "
+                f"Principal {principal.replace('-', '')} does not exist in the directory {request.facts.tenant}. "
                 "Check that you have the correct principal ID.",
             )
 
 
-def service_principals(world: World, state: State) -> set[str]:
+def service_principals(facts: AzureFacts, state: State) -> set[str]:
     """Return the object ids of all managed identities and of the identity that runs the program."""
-    found = {world.client["objectId"]}
+    found = {facts.client["objectId"]}
     found |= {each.properties["principalId"] for each in state.of_type(UserAssignedIdentity.type)}
     for cluster in state.of_type(ManagedCluster.type):
         found.add(str((cluster.properties.get("identity") or {}).get("principalId")))
@@ -111,10 +111,10 @@ def service_principals(world: World, state: State) -> set[str]:
 def _definition(request: Request) -> str:
     given = str(request.body["roleDefinitionId"])
     guid = given.rpartition("/")[2]
-    if request.world.role(guid) is None or "/providers/Microsoft.Authorization/roleDefinitions/" not in f"/{given}":
+    if request.facts.role(guid) is None or "/providers/Microsoft.Authorization/roleDefinitions/" not in f"/{given}":
         raise ArmError(
             "RoleDefinitionDoesNotExist",
             f"The specified role definition with ID '{given}' does not exist.",
             hint="Its ID is /subscriptions/<id>/providers/Microsoft.Authorization/roleDefinitions/<guid>.",
         )
-    return f"/subscriptions/{request.world.subscription}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+    return f"/subscriptions/{request.facts.subscription}/providers/Microsoft.Authorization/roleDefinitions/{guid}"

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from emulator.azure.errors import ArmError, not_found
+from emulator.azure.facts import AzureFacts
 from emulator.azure.store import Operation, Properties, Record, State
-from emulator.azure.world import World
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 GROUP = "Microsoft.Resources/resourceGroups"
@@ -33,7 +33,7 @@ class NameRule:
 class Request:
     """A PUT or DELETE as it reaches a resource provider. names: the parts of the path; body: without them."""
 
-    world: World
+    facts: AzureFacts
     state: State
     id: str
     names: Mapping[str, str]
@@ -51,14 +51,14 @@ class Request:
         given = self.body.get("location") or (self.before.properties.get("location") if self.before else None)
         if given is None:
             group = self.group
-            given = group.properties["location"] if group else self.world.regions[0]
-        return str(self.world.region(given) or given)
+            given = group.properties["location"] if group else self.facts.regions[0]
+        return str(self.facts.region(given) or given)
 
     @property
     def group(self) -> Record | None:
         """The resource group of the path."""
         name = self.names.get("resourceGroupName")
-        return self.state.get(group_id(self.world, name)) if name else None
+        return self.state.get(group_id(self.facts, name)) if name else None
 
     def kept(self, key: str, default: Any = None) -> Any:
         """What the body says, else what the resource had before, else the default."""
@@ -74,7 +74,7 @@ class Kind:
 
     token: the SDK's type. type: Azure Resource Manager's. path: of its id, with the SDK's input names in braces.
     rule: of its own name. replaces: the inputs, beside the names of the path, whose change the provider answers with a
-    replacement; `a.b` is a property inside, `a[].b` one of the items. duration: the key of the world's durations.
+    replacement; `a.b` is a property inside, `a[].b` one of the items. duration: the key of the facts' durations.
     autoname: how the provider makes up a name that is not given: random, copy or uuid. tracked: it has a location.
     immutable: properties whose change the service refuses.
     """
@@ -99,9 +99,9 @@ class Kind:
         """The input that names the resource itself."""
         return self.parameters[-1]
 
-    def id(self, world: World, names: Mapping[str, str]) -> str:
+    def id(self, facts: AzureFacts, names: Mapping[str, str]) -> str:
         """Return the id that the names make."""
-        values = {"subscriptionId": world.subscription, **{key: str(value).strip("/") for key, value in names.items()}}
+        values = {"subscriptionId": facts.subscription, **{key: str(value).strip("/") for key, value in names.items()}}
         return self.path.format_map(values)
 
     def parse(self, resource_id: str) -> dict[str, str] | None:
@@ -120,31 +120,31 @@ class Kind:
         """Return the properties as they read back once the operation has ended."""
         raise NotImplementedError
 
-    def begun(self, request: Request, record: Record) -> None:
+    def on_started(self, request: Request, record: Record) -> None:
         """Change other resources along with this one; `record` is stored already."""
 
-    def finished(self, world: World, state: State, record: Record) -> None:
+    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
         """Carry on when the operation has ended well."""
 
-    def failed(self, state: State, record: Record) -> None:
+    def on_failed(self, state: State, record: Record) -> None:
         """Carry on when the operation has failed."""
 
-    def view(self, world: World, state: State, record: Record) -> Properties:
+    def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
         """Return what a GET answers."""
         return record.properties
 
-    def busy(self, state: State, record: Record) -> Operation | None:
+    def operation(self, state: State, record: Record) -> Operation | None:
         """Return the operation that keeps others away from the resource."""
         return record.operation
 
     def check_delete(self, request: Request) -> None:
         """Raise ArmError when Azure would refuse the deletion."""
 
-    def absent(self, world: World, names: Mapping[str, str]) -> Properties | None:
+    def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
         """Return what a GET answers where there is no such resource, None for 404."""
         return None
 
-    def deleted(self, world: World, state: State, record: Record) -> None:
+    def on_deleted(self, facts: AzureFacts, state: State, record: Record) -> None:
         """Remove what goes with the resource, which is removed already."""
 
 
@@ -172,14 +172,14 @@ def _check_location(kind: Kind, request: Request) -> None:
         if request.creates:
             raise ArmError("LocationRequired", "The location property is required for this definition.")
         return
-    if request.world.region(location) is None:
+    if request.facts.region(location) is None:
         raise ArmError(
             "LocationNotAvailableForResourceType",
             f"The provided location '{location}' is not available for resource type '{kind.type}'. "
-            f"List of available regions for the resource type is '{','.join(request.world.regions)}'.",
+            f"List of available regions for the resource type is '{','.join(request.facts.regions)}'.",
         )
     before = request.before.properties.get("location") if request.before else None
-    if before is not None and request.world.region(before) != request.world.region(location):
+    if before is not None and request.facts.region(before) != request.facts.region(location):
         raise ArmError(
             "InvalidResourceLocation",
             f"The resource '{request.id.rpartition('/')[2]}' already exists in location '{before}'. A resource with "
@@ -233,9 +233,9 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Properties:
     return result
 
 
-def group_id(world: World, name: str) -> str:
+def group_id(facts: AzureFacts, name: str) -> str:
     """Return the id of a resource group."""
-    return f"/subscriptions/{world.subscription}/resourceGroups/{name}"
+    return f"/subscriptions/{facts.subscription}/resourceGroups/{name}"
 
 
 def stable_uuid(*parts: str) -> str:
@@ -282,7 +282,7 @@ def user_identities(request: Request) -> Properties | None:
     result: Properties = {"type": kind}
     if "SystemAssigned" in kind:
         result["principalId"] = stable_uuid(request.id, "principal")
-        result["tenantId"] = request.world.tenant
+        result["tenantId"] = request.facts.tenant
     assigned = list(given.get("userAssignedIdentities") or [])
     if "UserAssigned" in kind:
         if not assigned:

@@ -30,7 +30,7 @@ class ProximityPlacementGroup(Kind):
             raise ArmError("InvalidParameter", f"A proximity placement group has at most one zone; given are {zones}.")
         if zones and not (request.body.get("intent") or {}).get("vmSizes"):
             raise ArmError("InvalidParameter", "zones can be specified only if intent.vmSizes is.")
-        offered = request.world.region_zones(request.location)
+        offered = request.facts.region_zones(request.location)
         for zone in zones:
             if zone not in offered:
                 raise ArmError(

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulator.azure.errors import ArmError
+from emulator.azure.facts import AzureFacts, Size
 from emulator.azure.services.base import (
     Kind,
     NameRule,
@@ -32,7 +33,6 @@ from emulator.azure.services.base import (
 from emulator.azure.services.network import Subnet, network, prefixes_of
 from emulator.azure.services.resources import ResourceGroup, registered
 from emulator.azure.store import Operation, Properties, Record, State
-from emulator.azure.world import Size, World
 
 CLUSTER = "Microsoft.ContainerService/managedClusters"
 POOL = "Microsoft.ContainerService/managedClusters/agentPools"
@@ -98,14 +98,14 @@ class AgentPool(Kind):
     def complete(self, request: Request) -> Properties:
         return complete_pool(request, _cluster_of(request).properties, request.names["agentPoolName"])
 
-    def begun(self, request: Request, record: Record) -> None:
-        _note_fabric(request.world, request.state, record)
+    def on_started(self, request: Request, record: Record) -> None:
+        _note_fabric(request.facts, request.state, record)
 
-    def busy(self, state: State, record: Record) -> Operation | None:
+    def operation(self, state: State, record: Record) -> Operation | None:
         cluster = state.get(record.id.rpartition("/agentPools/")[0])
         return record.operation or (cluster.operation if cluster else None)
 
-    def finished(self, world: World, state: State, record: Record) -> None:
+    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
         settle_instances(record)
 
     def check_delete(self, request: Request) -> None:
@@ -182,7 +182,7 @@ class ManagedCluster(Kind):
     def complete(self, request: Request) -> Properties:
         return self._without_pools(request, _version(request))
 
-    def begun(self, request: Request, record: Record) -> None:
+    def on_started(self, request: Request, record: Record) -> None:
         for inner in self._pools(request, record.properties):
             name = inner.names["agentPoolName"]
             properties = complete_pool(inner, record.properties, name)
@@ -190,9 +190,9 @@ class ManagedCluster(Kind):
             hidden = inner.before.hidden if inner.before else {}
             pool = Record(inner.id, AgentPool.token, POOL, properties, hidden)
             request.state.put(pool)
-            _note_fabric(request.world, request.state, pool)
+            _note_fabric(request.facts, request.state, pool)
         name = record.properties["nodeResourceGroup"]
-        group = group_id(request.world, name)
+        group = group_id(request.facts, name)
         if request.state.get(group) is None:
             properties = {
                 "location": record.properties["location"],
@@ -203,38 +203,38 @@ class ManagedCluster(Kind):
             }
             request.state.put(Record(group, ResourceGroup.token, ResourceGroup.type, properties))
 
-    def busy(self, state: State, record: Record) -> Operation | None:
+    def operation(self, state: State, record: Record) -> Operation | None:
         pools = state.of_type(POOL, record.id)
         return record.operation or next((each.operation for each in pools if each.operation), None)
 
-    def finished(self, world: World, state: State, record: Record) -> None:
+    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
         for pool in state.of_type(POOL, record.id):
             if pool.operation is None:
                 pool.properties["provisioningState"] = "Succeeded"
                 settle_instances(pool)
 
-    def failed(self, state: State, record: Record) -> None:
+    def on_failed(self, state: State, record: Record) -> None:
         for pool in state.of_type(POOL, record.id):
             if pool.operation is None:
                 pool.properties["provisioningState"] = "Failed"
 
-    def view(self, world: World, state: State, record: Record) -> Properties:
+    def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
         pools = state.of_type(POOL, record.id)
         # In the order in which they came: what is declared inline stays in front.
         pools.sort(key=lambda each: each.hidden.get("order", 0))
         return {**record.properties, "agentPoolProfiles": [dict(each.properties) for each in pools]}
 
-    def deleted(self, world: World, state: State, record: Record) -> None:
-        state.remove(group_id(world, record.properties["nodeResourceGroup"]))
+    def on_deleted(self, facts: AzureFacts, state: State, record: Record) -> None:
+        state.remove(group_id(facts, record.properties["nodeResourceGroup"]))
 
     def _pools(self, request: Request, properties: Properties) -> list[Request]:
         """Return the requests for the inline pools."""
         kind, found = AgentPool(), []
         for each in request.body.get("agentPoolProfiles") or []:
             names = {**request.names, "agentPoolName": str(each.get("name", ""))}
-            pool_id = kind.id(request.world, names)
+            pool_id = kind.id(request.facts, names)
             body = {key: value for key, value in each.items() if key != "name"}
-            found.append(Request(request.world, request.state, pool_id, names, body, request.state.get(pool_id)))
+            found.append(Request(request.facts, request.state, pool_id, names, body, request.state.get(pool_id)))
         return found
 
     def _check_profile(self, request: Request) -> None:
@@ -260,7 +260,7 @@ class ManagedCluster(Kind):
                 "Local accounts can be disabled on clusters with Microsoft Entra integration only.",
                 hint="Set aadProfile.managed, or leave disableLocalAccounts out.",
             )
-        group = request.state.get(group_id(request.world, str(request.kept("nodeResourceGroup", ""))))
+        group = request.state.get(group_id(request.facts, str(request.kept("nodeResourceGroup", ""))))
         if group is not None and str(group.properties.get("managedBy", "")).lower() != request.id.lower():
             raise ArmError(
                 "NodeResourceGroupAlreadyExists",
@@ -280,7 +280,7 @@ class ManagedCluster(Kind):
             )
 
     def _without_pools(self, request: Request, version: str) -> Properties:
-        world, body, name = request.world, request.body, request.names["resourceName"]
+        facts, body, name = request.facts, request.body, request.names["resourceName"]
         before = request.before.properties if request.before else {}
         prefix = request.kept("dnsPrefix") or request.kept("fqdnSubdomain")
         host = f"{prefix}-{stable_uuid(request.id)[:8]}"
@@ -336,10 +336,10 @@ class ManagedCluster(Kind):
         if identity:
             result["identity"] = identity
         if result["oidcIssuerProfile"].get("enabled"):
-            issuer = f"https://{location}.oic.prod-aks.azure.com/{world.tenant}/{stable_uuid(request.id, 'issuer')}/"
+            issuer = f"https://{location}.oic.prod-aks.azure.com/{facts.tenant}/{stable_uuid(request.id, 'issuer')}/"
             result["oidcIssuerProfile"] = {**result["oidcIssuerProfile"], "issuerURL": issuer}
         if result.get("aadProfile"):
-            result["aadProfile"] = {"tenantID": world.tenant, **result["aadProfile"]}
+            result["aadProfile"] = {"tenantID": facts.tenant, **result["aadProfile"]}
         return result
 
 
@@ -393,12 +393,12 @@ def check_pool(request: Request, cluster: Mapping[str, Any], name: str) -> None:
 
 def complete_pool(request: Request, cluster: Mapping[str, Any], name: str) -> Properties:
     """Return a pool's properties as they read back."""
-    body, world = request.body, request.world
+    body, facts = request.body, request.facts
     before = request.before.properties if request.before else {}
     wanted = request.body.get("orchestratorVersion") or before.get("orchestratorVersion")
     long_term = cluster.get("supportPlan") == "AKSLongTermSupport"
-    current = world.patch(str(wanted), long_term=long_term) if wanted else cluster["currentKubernetesVersion"]
-    size = world.size(str(request.kept("vmSize")))
+    current = facts.patch(str(wanted), long_term=long_term) if wanted else cluster["currentKubernetesVersion"]
+    size = facts.size(str(request.kept("vmSize")))
     network_profile = cluster.get("networkProfile") or {}
     defaults = {
         "count": before.get("count", 1),
@@ -453,13 +453,13 @@ def settle_instances(pool: Record) -> None:
     pool.hidden |= {"instances": instances, "next": following}
 
 
-def _note_fabric(world: World, state: State, pool: Record) -> None:
+def _note_fabric(facts: AzureFacts, state: State, pool: Record) -> None:
     """Remember, at a pool's creation, what holds for all of its life: its place and whether it has InfiniBand."""
     if "order" not in pool.hidden:
         siblings = state.of_type(POOL, pool.id.rpartition("/agentPools/")[0])
         pool.hidden["order"] = max((each.hidden.get("order", 0) for each in siblings), default=0) + 1
     if "infiniband" not in pool.hidden:
-        pool.hidden["infiniband"] = registered(world, state, "Microsoft.ContainerService", "AKSInfinibandSupport")
+        pool.hidden["infiniband"] = registered(facts, state, "Microsoft.ContainerService", "AKSInfinibandSupport")
 
 
 def _cluster_of(request: Request) -> Record:
@@ -479,16 +479,16 @@ def _size(request: Request, location: str) -> Size:
     name = request.kept("vmSize")
     if not name:
         raise ArmError("InvalidParameter", "Required parameter agentPoolProfile.vmSize is missing (null).")
-    size = request.world.size(str(name))
+    size = request.facts.size(str(name))
     if size is None:
-        nearest = request.world.nearest_size(str(name))
+        nearest = request.facts.nearest_size(str(name))
         raise ArmError(
             "InvalidParameter",
             f"The VM size of {name} does not exist.",
             hint=f"Did you mean {nearest}?" if nearest else "",
         )
-    if request.world.zones(size, location) is None:
-        offering = ", ".join(request.world.offering(size)) or "no region of this subscription"
+    if request.facts.zones(size, location) is None:
+        offering = ", ".join(request.facts.offering(size)) or "no region of this subscription"
         raise ArmError(
             "SkuNotAvailable",
             f"The requested VM size '{size.name}' is currently not available in location '{location}'. Please try "
@@ -539,7 +539,7 @@ def _check_count(request: Request, name: str) -> None:
 
 
 def _check_zones(request: Request, size: Size, location: str) -> None:
-    offered = request.world.zones(size, location) or ()
+    offered = request.facts.zones(size, location) or ()
     wrong = [zone for zone in request.body.get("availabilityZones") or [] if zone not in offered]
     if wrong:
         shown = ", ".join(offered) or "none"
@@ -556,9 +556,9 @@ def _check_version(request: Request, cluster: Mapping[str, Any], name: str) -> N
         return
     long_term = cluster.get("supportPlan") == "AKSLongTermSupport"
     before = request.before.properties.get("currentOrchestratorVersion") if request.before else None
-    full = str(wanted) if wanted == before else request.world.patch(str(wanted), long_term=long_term)
+    full = str(wanted) if wanted == before else request.facts.patch(str(wanted), long_term=long_term)
     if full is None:
-        raise _version_not_offered("AgentPoolK8sVersionNotSupported", f"Version {wanted}", request.world)
+        raise _version_not_offered("AgentPoolK8sVersionNotSupported", f"Version {wanted}", request.facts)
     control_plane = str(cluster["currentKubernetesVersion"])
     if _numbers(full) > _numbers(control_plane) or _minor(full) < _minor(control_plane) - _OLDEST_SKEW:
         raise ArmError(
@@ -589,7 +589,7 @@ def _check_proximity(request: Request, name: str, location: str) -> None:
     if not group:
         return
     found = require(request.state, str(group), f"the pool {name} (proximityPlacementGroupID)")
-    if request.world.region(found.properties["location"]) != request.world.region(location):
+    if request.facts.region(found.properties["location"]) != request.facts.region(location):
         raise ArmError(
             "InvalidParameter", f"The proximity placement group {found.name} is not in {location}, unlike the cluster."
         )
@@ -605,9 +605,9 @@ def _check_quota(request: Request, size: Size, location: str) -> None:
     wanted = int(request.kept("count", 1)) * size.vcpus
     used_family = used = 0
     for pool in request.state.of_type(POOL):
-        other = request.world.size(str(pool.properties["vmSize"]))
+        other = request.facts.size(str(pool.properties["vmSize"]))
         cluster = request.state.get(pool.id.rpartition("/agentPools/")[0])
-        here = cluster is not None and request.world.region(cluster.properties["location"]) == request.world.region(
+        here = cluster is not None and request.facts.region(cluster.properties["location"]) == request.facts.region(
             location
         )
         if pool.id.lower() == request.id.lower() or other is None or not here:
@@ -615,8 +615,8 @@ def _check_quota(request: Request, size: Size, location: str) -> None:
         cores = int(pool.properties["count"]) * other.vcpus
         used += cores
         used_family += cores if other.family == size.family else 0
-    _compare_quota(wanted, used_family, request.world.quota(size.family, location), f"family {size.family} ", location)
-    _compare_quota(wanted, used, request.world.total_quota(location), "", location)
+    _compare_quota(wanted, used_family, request.facts.quota(size.family, location), f"family {size.family} ", location)
+    _compare_quota(wanted, used, request.facts.total_quota(location), "", location)
 
 
 def _compare_quota(wanted: int, used: int, limit: int, what: str, location: str) -> None:
@@ -641,23 +641,23 @@ def _version(request: Request) -> str:
     long_term = request.kept("supportPlan") == "AKSLongTermSupport"
     before = request.before.properties if request.before else {}
     wanted = str(
-        request.body.get("kubernetesVersion") or before.get("kubernetesVersion") or request.world.default_version
+        request.body.get("kubernetesVersion") or before.get("kubernetesVersion") or request.facts.default_version
     )
     if before and wanted in (before["kubernetesVersion"], before["currentKubernetesVersion"]):
         return str(before["currentKubernetesVersion"])
-    full = request.world.patch(wanted, long_term=long_term)
+    full = request.facts.patch(wanted, long_term=long_term)
     if full is None:
         what = f"Managed cluster {request.names['resourceName']} is on version {wanted}, which"
-        raise _version_not_offered("K8sVersionNotSupported", what, request.world)
+        raise _version_not_offered("K8sVersionNotSupported", what, request.facts)
     return full
 
 
-def _version_not_offered(code: str, what: str, world: World) -> ArmError:
+def _version_not_offered(code: str, what: str, facts: AzureFacts) -> ArmError:
     return ArmError(
         code,
         f"{what} is not supported in this region. Please use [az aks get-versions] command to get the supported "
         "version list in this region. For more information, please check https://aka.ms/supported-version-list",
-        hint=f"Offered are {', '.join(world.versions(long_term=False))}; older ones with long-term support.",
+        hint=f"Offered are {', '.join(facts.versions(long_term=False))}; older ones with long-term support.",
     )
 
 
@@ -839,7 +839,7 @@ def _kubelet_identity(request: Request, node_group: str) -> Properties:
         return {**given, "clientId": identity["clientId"], "objectId": identity["principalId"]}
     name = f"{request.names['resourceName']}-agentpool"
     resource_id = (
-        f"{group_id(request.world, node_group)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+        f"{group_id(request.facts, node_group)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
     )
     return {
         "clientId": stable_uuid(resource_id, "client"),

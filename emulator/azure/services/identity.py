@@ -33,7 +33,7 @@ class UserAssignedIdentity(Kind):
             "location": request.location,
             "name": request.names["resourceName"],
             "principalId": stable_uuid(request.id, "principal"),
-            "tenantId": request.world.tenant,
+            "tenantId": request.facts.tenant,
             "type": self.type,
         }
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from emulator.azure.errors import ArmError
+from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import Kind, NameRule, Request, etag, merged, require, stable_uuid
 from emulator.azure.store import Properties, Record, State
-from emulator.azure.world import World
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -83,23 +83,23 @@ class VirtualNetwork(Kind):
             },
         )
 
-    def begun(self, request: Request, record: Record) -> None:
+    def on_started(self, request: Request, record: Record) -> None:
         inline = request.body.get("subnets")
         if inline is None:
             return
         kind, wanted = Subnet(), set()
         for each in inline:
             names = {**request.names, "subnetName": str(each["name"])}
-            subnet_id = kind.id(request.world, names)
+            subnet_id = kind.id(request.facts, names)
             wanted.add(subnet_id.lower())
             before = request.state.get(subnet_id)
-            inner = Request(request.world, request.state, subnet_id, names, dict(each), before)
+            inner = Request(request.facts, request.state, subnet_id, names, dict(each), before)
             request.state.put(Record(subnet_id, kind.token, kind.type, kind.complete(inner)))
         for existing in request.state.of_type(Subnet.type, record.id):
             if existing.id.lower() not in wanted:
                 request.state.remove(existing.id)
 
-    def view(self, world: World, state: State, record: Record) -> Properties:
+    def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
         subnets = [{**each.properties, "id": each.id} for each in state.of_type(Subnet.type, record.id)]
         return {**record.properties, "subnets": subnets}
 

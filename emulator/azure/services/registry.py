@@ -86,4 +86,4 @@ class Registry(Kind):
 
 def _taken(request: Request, name: str) -> bool:
     here = (each.name.lower() for each in request.state.of_type(Registry.type))
-    return name.lower() in here or request.world.taken("registries", name)
+    return name.lower() in here or request.facts.taken("registries", name)

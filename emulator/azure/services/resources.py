@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Mapping
 
 from emulator.azure.errors import ArmError
+from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import GROUP, Kind, NameRule, Request, now, stable_uuid
 from emulator.azure.store import Properties, Record, State
-from emulator.azure.world import World
 
 REGISTRATION = "Microsoft.Features/featureProviders/subscriptionFeatureRegistrations"
 
@@ -29,15 +29,15 @@ class ResourceGroup(Kind):
         location = request.body.get("location")
         if location is None and request.creates:
             raise ArmError("LocationRequired", "The location property is required for this definition.")
-        if location is not None and request.world.region(location) is None:
+        if location is not None and request.facts.region(location) is None:
             raise ArmError(
                 "LocationNotAvailableForResourceGroup",
                 f"The provided location '{location}' is not available for resource group. "
-                f"List of available regions is '{','.join(request.world.regions)}'.",
+                f"List of available regions is '{','.join(request.facts.regions)}'.",
             )
         if request.before is not None and location is not None:
             before = request.before.properties["location"]
-            if request.world.region(before) != request.world.region(location):
+            if request.facts.region(before) != request.facts.region(location):
                 raise ArmError(
                     "InvalidResourceGroupLocation",
                     f"Invalid resource group location '{location}'. The Resource group already exists in location "
@@ -78,7 +78,7 @@ class FeatureRegistration(Kind):
 
     def check(self, request: Request) -> None:
         namespace, name = request.names["providerNamespace"], request.names["featureName"]
-        known = request.world.features(namespace)
+        known = request.facts.features(namespace)
         if name.lower() not in (each.lower() for each in known):
             nearest = difflib.get_close_matches(name, known, n=1)
             raise ArmError(
@@ -90,7 +90,7 @@ class FeatureRegistration(Kind):
 
     def complete(self, request: Request) -> Properties:
         given = dict(request.body.get("properties") or {})
-        world = request.world
+        facts = request.facts
         before = request.before.properties["properties"] if request.before else {}
         return {
             "name": request.names["featureName"],
@@ -104,15 +104,15 @@ class FeatureRegistration(Kind):
                 "providerNamespace": request.names["providerNamespace"],
                 "registrationDate": before.get("registrationDate", now()),
                 "state": "Registered" if before.get("state") == "Registered" else "Registering",
-                "subscriptionId": world.subscription,
-                "tenantId": world.tenant,
+                "subscriptionId": facts.subscription,
+                "tenantId": facts.tenant,
             },
             "type": self.type,
         }
 
-    def absent(self, world: World, names: Mapping[str, str]) -> Properties | None:
-        known = {each.lower() for each in world.features(names["providerNamespace"])}
-        if not world.features_always_there or names["featureName"].lower() not in known:
+    def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
+        known = {each.lower() for each in facts.features(names["providerNamespace"])}
+        if not facts.features_always_there or names["featureName"].lower() not in known:
             return None
         return {
             "name": names["featureName"],
@@ -120,21 +120,21 @@ class FeatureRegistration(Kind):
                 "featureName": names["featureName"],
                 "providerNamespace": names["providerNamespace"],
                 "state": "NotRegistered",
-                "subscriptionId": world.subscription,
-                "tenantId": world.tenant,
+                "subscriptionId": facts.subscription,
+                "tenantId": facts.tenant,
             },
             "type": self.type,
         }
 
-    def finished(self, world: World, state: State, record: Record) -> None:
+    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "Registered"
 
-    def failed(self, state: State, record: Record) -> None:
+    def on_failed(self, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "NotRegistered"
 
 
 class Deployment(Kind):
-    """A template deployed to the subscription; of what a template can hold, registrations of features are played."""
+    """A template deployed to the subscription; of what a template can hold, registrations of features are emulated."""
 
     token = "azure-native:resources:DeploymentAtSubscriptionScope"
     type = "Microsoft.Resources/deployments"
@@ -145,12 +145,12 @@ class Deployment(Kind):
 
     def check(self, request: Request) -> None:
         for kind, names in _registrations(request):
-            inner_id = kind.id(request.world, names)
+            inner_id = kind.id(request.facts, names)
             before = request.state.get(inner_id)
-            kind.check(Request(request.world, request.state, inner_id, names, {}, before))
+            kind.check(Request(request.facts, request.state, inner_id, names, {}, before))
 
     def complete(self, request: Request) -> Properties:
-        found = [kind.id(request.world, names) for kind, names in _registrations(request)]
+        found = [kind.id(request.facts, names) for kind, names in _registrations(request)]
         return {
             "location": request.location,
             "name": request.names["deploymentName"],
@@ -166,13 +166,13 @@ class Deployment(Kind):
             **({"tags": request.body["tags"]} if request.body.get("tags") else {}),
         }
 
-    def begun(self, request: Request, record: Record) -> None:
+    def on_started(self, request: Request, record: Record) -> None:
         for kind, names in _registrations(request):
-            inner_id = kind.id(request.world, names)
+            inner_id = kind.id(request.facts, names)
             before = request.state.get(inner_id)
             if before is not None:
                 continue
-            inner = Request(request.world, request.state, inner_id, names, {}, before)
+            inner = Request(request.facts, request.state, inner_id, names, {}, before)
             record.hidden.setdefault("begun", []).append(inner_id)
             request.state.put(Record(inner_id, kind.token, kind.type, kind.complete(inner)))
 
@@ -187,16 +187,16 @@ def _registrations(request: Request) -> list[tuple[FeatureRegistration, dict[str
         if kind.lower() != REGISTRATION.lower() or name.count("/") != 1:
             raise ArmError(
                 "InvalidTemplate",
-                f"The emulated Azure does not play {kind} '{name}' in a template: it plays {REGISTRATION} with a name "
-                "of the form '<provider namespace>/<feature>'.",
+                f"The emulated Azure does not emulate {kind} '{name}' in a template: it emulates {REGISTRATION} with a "
+                "name of the form '<provider namespace>/<feature>'.",
             )
         namespace, _, feature = name.partition("/")
         found.append((FeatureRegistration(), {"providerNamespace": namespace, "featureName": feature}))
     return found
 
 
-def registered(world: World, state: State, namespace: str, name: str) -> bool:
+def registered(facts: AzureFacts, state: State, namespace: str, name: str) -> bool:
     """Tell whether a preview feature is registered by now."""
     kind = FeatureRegistration()
-    found = state.get(kind.id(world, {"providerNamespace": namespace, "featureName": name}))
+    found = state.get(kind.id(facts, {"providerNamespace": namespace, "featureName": name}))
     return found is not None and found.properties["properties"]["state"] == "Registered"

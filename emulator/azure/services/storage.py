@@ -29,7 +29,7 @@ class StorageAccount(Kind):
     def check(self, request: Request) -> None:
         name = request.names["accountName"]
         here = (each.name.lower() for each in request.state.of_type(self.type))
-        if request.creates and (name.lower() in here or request.world.taken("storageAccounts", name)):
+        if request.creates and (name.lower() in here or request.facts.taken("storageAccounts", name)):
             raise ArmError(
                 "StorageAccountAlreadyTaken",
                 f"The storage account named {name} is already taken.",
@@ -98,7 +98,7 @@ class StorageAccount(Kind):
             },
         )
 
-    def begun(self, request: Request, record: Record) -> None:
+    def on_started(self, request: Request, record: Record) -> None:
         if "keys" not in record.hidden:
             record.hidden["keys"] = [base64.b64encode(os.urandom(64)).decode() for _ in range(2)]
 
@@ -189,7 +189,7 @@ def _check_subnet(request: Request, subnet_id: str) -> None:
 
 def account_of(request: Request) -> Record:
     """Return the storage account of a resource below it. Raises ArmError when there is none."""
-    account_id = StorageAccount().id(request.world, request.names)
+    account_id = StorageAccount().id(request.facts, request.names)
     found = request.state.get(account_id)
     if found is None:
         raise ArmError("ParentResourceNotFound", f"The parent resource '{account_id}' could not be found.", status=404)

@@ -9,11 +9,11 @@ from typing import Any
 
 from emulator.azure.arm import Arm
 from emulator.azure.cluster_link import NoCluster
+from emulator.azure.facts import AzureFacts
 from emulator.azure.lifecycle import Lifecycle, Naming
 from emulator.azure.nodes import Node
 from emulator.azure.services import KINDS
 from emulator.azure.store import Store
-from emulator.azure.world import World
 from emulator.plugin.operation import Operation
 
 GROUP = "azure-native:resources:ResourceGroup"
@@ -81,15 +81,15 @@ class Subscription:
         self.cluster = NoCluster()
         self.messages = Messages()
         self.store = Store(folder)
-        self.world = World.of(folder / "world.yaml")
-        self.arm = Arm(self.store, self.world, self.cluster, self.clock)
+        self.facts = AzureFacts.of(folder / "facts.yaml")
+        self.arm = Arm(self.store, self.facts, self.cluster, self.clock)
         self.lifecycle = Lifecycle(self.arm)
 
     def again(self, folder: Path) -> Subscription:
         """Another process on the same state."""
         other = Subscription(folder)
         other.clock = self.clock
-        other.arm = Arm(other.store, other.world, other.cluster, self.clock)
+        other.arm = Arm(other.store, other.facts, other.cluster, self.clock)
         other.lifecycle = Lifecycle(other.arm)
         return other
 

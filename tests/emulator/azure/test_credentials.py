@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from emulator.azure import credentials, random_password
-from emulator.azure.errors import ArmError, NotPlayedError
+from emulator.azure.errors import ArmError, NotEmulatedError
 from emulator.azure.functions import answer
 from emulator.plugin.errors import ProviderError
 from tests.emulator.azure.subscription import ACCOUNT, REGISTRY, Subscription
@@ -55,7 +55,7 @@ def test_with_entra_the_user_signs_in_with_kubelogin_and_no_secret_is_in_the_fil
     assert plugin["args"][0] == "get-token"
     pairs = dict(zip(plugin["args"][1::2], plugin["args"][2::2], strict=True))
     assert pairs["--server-id"] == "6dae42f8-4368-4678-94ff-3960e28e3630"
-    assert pairs["--tenant-id"] == azure.world.tenant
+    assert pairs["--tenant-id"] == azure.facts.tenant
     assert pairs["--login"] == "devicecode"
     assert "administrator-token" not in str(document)
 
@@ -83,13 +83,13 @@ def kubelogin(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("login", ["devicecode", "azurecli", "workloadidentity"])
-def test_the_stand_in_for_kubelogin_signs_in_any_way(tmp_path: Path, login: str) -> None:
+def test_the_emulated_kubelogin_signs_in_any_way(tmp_path: Path, login: str) -> None:
     done = kubelogin(tmp_path, "get-token", "--login", login, "--server-id", credentials.SERVER_ID)
     assert json.loads(done.stdout)["status"] == {"token": "token"}
 
 
 @pytest.mark.parametrize("arguments", [["convert-kubeconfig"], ["get-token", "--server-id", "another"]])
-def test_the_stand_in_for_kubelogin_knows_one_cluster_only(tmp_path: Path, arguments: list[str]) -> None:
+def test_the_emulated_kubelogin_knows_one_cluster_only(tmp_path: Path, arguments: list[str]) -> None:
     done = kubelogin(tmp_path, *arguments)
     assert done.returncode == 1
     assert done.stdout == ""
@@ -137,12 +137,17 @@ def test_a_get_function_answers_what_a_resource_reads_back(aks: Subscription) ->
 @pytest.mark.parametrize(
     ("token", "arguments", "error", "text"),
     [
-        ("azure-native:compute:getVirtualMachine", {}, NotPlayedError, "does not play azure-native:compute:getVirtual"),
+        (
+            "azure-native:compute:getVirtualMachine",
+            {},
+            NotEmulatedError,
+            "does not emulate azure-native:compute:getVirtual",
+        ),
         ("azure-native:storage:listStorageAccountKeys", {"account": "x"}, ProviderError, "no argument account"),
         ("azure-native:storage:listStorageAccountKeys", {"accountName": "x"}, ProviderError, "needs resourceGroupName"),
     ],
 )
-def test_functions_that_are_not_played_or_asked_wrongly(
+def test_functions_that_are_not_emulated_or_asked_wrongly(
     azure: Subscription, token: str, arguments: dict[str, str], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text):

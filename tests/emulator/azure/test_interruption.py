@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.azure import faults, unclaimed
+from emulator.azure import faults, orphans
 from emulator.azure.services import KINDS
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
@@ -24,7 +24,7 @@ def create(azure: Subscription, urn: str, **changes: Any) -> tuple[str, dict[str
     return azure.lifecycle.create(POOL, checked, azure.operation_on(urn))
 
 
-def begun(azure: Subscription, urn: str) -> str:
+def started(azure: Subscription, urn: str) -> str:
     """Begin to create a pool as an engine does that is killed at once; return its id."""
     kind, inputs = KINDS[POOL], pool_inputs()
     names = {name: inputs.pop(name) for name in kind.parameters}
@@ -32,7 +32,7 @@ def begun(azure: Subscription, urn: str) -> str:
 
 
 def test_the_same_resource_gets_what_was_begun_for_it_and_with_its_own_inputs(aks: Subscription) -> None:
-    pool = begun(aks, URN)
+    pool = started(aks, URN)
     assert aks.arm.state().resources[pool.lower()].operation is not None
     found, outputs = create(aks, URN, count=3)
     assert found == pool
@@ -41,7 +41,7 @@ def test_the_same_resource_gets_what_was_begun_for_it_and_with_its_own_inputs(ak
 
 
 def test_another_resource_does_not_get_it(aks: Subscription) -> None:
-    begun(aks, URN)
+    started(aks, URN)
     aks.clock.sleep(60)
     with pytest.raises(ProviderError, match="cannot create already existing resource"):
         create(aks, OTHER)
@@ -50,7 +50,7 @@ def test_another_resource_does_not_get_it(aks: Subscription) -> None:
 def test_one_whose_operation_has_failed_meanwhile_is_sent_anew(aks: Subscription) -> None:
     with aks.arm.edit() as state:
         faults.add(state, "*agentPools", faults.FAILED, 1)
-    begun(aks, URN)
+    started(aks, URN)
     _, outputs = create(aks, URN)
     assert outputs["provisioningState"] == "Succeeded"
 
@@ -97,13 +97,13 @@ def deployment_inputs() -> dict[str, Any]:
     return {"deploymentName": "feature", "location": "eastus", "properties": template}
 
 
-def test_unclaimed_is_what_no_engine_has_shown_to_know(tmp_path: Path) -> None:
+def test_orphans_is_what_no_engine_has_shown_to_know(tmp_path: Path) -> None:
     paths = Paths.of(state=tmp_path)
-    assert unclaimed(paths) == {}
+    assert orphans(paths) == {}
     azure = Subscription(Layout(paths).azure)
     checked, _ = azure.check(GROUP, resourceGroupName="rg", location="eastus")
     group, outputs = azure.lifecycle.create(GROUP, checked, azure.operation_on(URN))
-    found = unclaimed(paths)[URN]
+    found = orphans(paths)[URN]
     assert (found.id, found.inputs, found.outputs) == (group, checked, outputs)
     azure.lifecycle.read(GROUP, group, outputs, checked)
-    assert unclaimed(paths) == {}
+    assert orphans(paths) == {}

@@ -62,7 +62,7 @@ def test_a_pool_is_created_over_time_with_progress_and_its_nodes_come_at_the_end
     began = aks.clock.now
     aks.messages.texts.clear()
     _, outputs = aks.pool()
-    assert aks.clock.now - began == pytest.approx(aks.world.duration("agentPool", "create"), abs=0.2)
+    assert aks.clock.now - began == pytest.approx(aks.facts.duration("agentPool", "create"), abs=0.2)
     assert aks.messages.texts[0] == "Creating (0 s)"
     assert outputs["provisioningState"] == "Succeeded"
 
@@ -96,7 +96,7 @@ def test_throttling_is_waited_out_within_bounds(azure: Subscription) -> None:
         faults.add(state, "*registries", faults.THROTTLE, 3)
     began = azure.clock.now
     registry(azure)
-    assert azure.clock.now - began == pytest.approx(3 * azure.world.retry_after)
+    assert azure.clock.now - began == pytest.approx(3 * azure.facts.retry_after)
     assert any("throttled; attempt 4 of 4" in text for text in azure.messages.texts)
     with azure.arm.edit() as state:
         faults.add(state, "images2", faults.THROTTLE, 4)
@@ -228,7 +228,7 @@ def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: S
 
 def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
     registry(aks)
-    group = f"/subscriptions/{aks.world.subscription}/resourceGroups/rg"
+    group = f"/subscriptions/{aks.facts.subscription}/resourceGroups/rg"
     aks.delete(GROUP, group)
     assert [each.name for each in aks.arm.state().resources.values()] == ["AKSInfinibandSupport", "feature"]
     assert aks.cluster.emptied == 1

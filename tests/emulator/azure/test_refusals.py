@@ -244,7 +244,7 @@ def test_the_last_system_pool_stays(aks: Subscription) -> None:
 
 def assignment(azure: Subscription, **changes: Any) -> tuple[str, dict[str, Any]]:
     definition = (
-        f"/subscriptions/{azure.world.subscription}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
+        f"/subscriptions/{azure.facts.subscription}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
     )
     inputs = {"principalType": "ServicePrincipal", "roleDefinitionId": definition, **changes}
     return azure.create(ASSIGNMENT, **{key: value for key, value in inputs.items() if value is not None})
@@ -285,7 +285,7 @@ def test_a_kubelet_identity_of_ones_own_needs_the_control_planes_right_to_assign
         )
 
     assert code_of(call) == "CustomKubeletIdentityMissingPermissionError"
-    definition = f"/subscriptions/{azure.world.subscription}/providers/Microsoft.Authorization/roleDefinitions"
+    definition = f"/subscriptions/{azure.facts.subscription}/providers/Microsoft.Authorization/roleDefinitions"
     assignment(
         azure,
         scope=nodes[0],
@@ -336,5 +336,5 @@ def test_a_federated_credential_needs_its_identity_and_an_https_issuer(azure: Su
 
 
 def test_a_group_of_a_cluster_belongs_to_the_cluster(aks: Subscription) -> None:
-    group = f"/subscriptions/{aks.world.subscription}/resourceGroups/rg-nodes"
+    group = f"/subscriptions/{aks.facts.subscription}/resourceGroups/rg-nodes"
     assert code_of(lambda: aks.delete(GROUP, group)) == "ResourceGroupManaged"

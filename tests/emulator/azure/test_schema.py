@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.azure import schema
-from emulator.azure.errors import NotPlayedError
+from emulator.azure.errors import NotEmulatedError
 from emulator.plugin.wire import UNKNOWN
 from tests.emulator.azure.subscription import (
     CLUSTER,
@@ -21,7 +21,7 @@ from tests.emulator.azure.subscription import (
 
 
 @pytest.mark.parametrize("token", KNOWN)
-def test_every_played_type_is_one_of_the_sdk_with_a_version_and_the_names_of_its_path(token: str) -> None:
+def test_every_emulated_type_is_one_of_the_sdk_with_a_version_and_the_names_of_its_path(token: str) -> None:
     from emulator.azure.services import KINDS
 
     found = schema.resource(token)
@@ -96,9 +96,9 @@ def test_a_bad_name_is_refused_before_anything_is_created(azure: Subscription, t
     assert any(failure.startswith(f"'{name}' is '{bad}'; a ") for failure in failures)
 
 
-def test_what_is_not_played_is_named(azure: Subscription) -> None:
+def test_what_is_not_emulated_is_named(azure: Subscription) -> None:
     for token in ("azure-native:compute:VirtualMachine", "azure-native:containerservice/v20200101:AgentPool"):
-        with pytest.raises(NotPlayedError, match=f"does not play {token}"):
+        with pytest.raises(NotEmulatedError, match=f"does not emulate {token}"):
             azure.check(token)
 
 

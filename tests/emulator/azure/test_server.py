@@ -93,14 +93,14 @@ def test_a_password_is_unknown_in_a_preview_and_stays_once_made(stub: provider_p
     old, new = wire.encode({"length": 12}), wire.encode({"length": 14})
     diff = stub.Diff(provider_pb2.DiffRequest(urn=urn(token), old_inputs=old, news=new))
     assert list(diff.replaces) == ["length"]
-    with pytest.raises(grpc.RpcError, match="does not play random:index/randomId:RandomId"):
+    with pytest.raises(grpc.RpcError, match="does not emulate random:index/randomId:RandomId"):
         create(stub, "random:index/randomId:RandomId", length=1)
 
 
 def test_a_function_is_answered_and_an_unknown_one_named(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
     answer = stub.Invoke(provider_pb2.InvokeRequest(tok="azure-native:authorization:getClientConfig"))
     assert wire.decode(getattr(answer, "return")).plain["tenantId"] == "5ca1ab1e-0000-4000-8000-0000000000b2"
-    with pytest.raises(grpc.RpcError, match="does not play azure-native:compute:getDisk"):
+    with pytest.raises(grpc.RpcError, match="does not emulate azure-native:compute:getDisk"):
         stub.Invoke(provider_pb2.InvokeRequest(tok="azure-native:compute:getDisk"))
 
 

@@ -1,4 +1,4 @@
-"""The facts that the emulated Azure decides by: `world.yaml`, with what a checkout lays over it."""
+"""The facts that the emulated Azure decides by: `facts.yaml`, with what a checkout lays over it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-FILE = Path(__file__).with_name("world.yaml")
+FILE = Path(__file__).with_name("facts.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +32,23 @@ class Size:
     feature: bool = True
 
 
-class World:
-    """Lookups in the world's facts. `of` reads them."""
+class AzureFacts:
+    """Lookups in those facts. `of` reads them."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
 
     @classmethod
-    def of(cls, override: Path | None = None) -> World:
-        """Read `world.yaml`, with the file `override` laid over it where that exists."""
-        document = _facts()
+    def of(cls, override: Path | None = None) -> AzureFacts:
+        """Read `facts.yaml`, with the file `override` laid over it where that exists."""
+        document = _shipped()
         if override is not None and override.exists():
             document = _laid_over(document, yaml.safe_load(override.read_text()) or {})
         return cls(document)
 
-    def of_subscription(self, subscription: str) -> World:
-        """Return the same world, seen from a subscription with another id."""
-        return World(_laid_over(self._document, {"subscription": {"id": subscription}}))
+    def of_subscription(self, subscription: str) -> AzureFacts:
+        """Return the same facts, seen from a subscription with another id."""
+        return AzureFacts(_laid_over(self._document, {"subscription": {"id": subscription}}))
 
     @property
     def subscription(self) -> str:
@@ -177,7 +177,7 @@ class World:
 
 
 @functools.cache
-def _facts() -> Any:
+def _shipped() -> Any:
     return yaml.safe_load(FILE.read_text())
 
 
