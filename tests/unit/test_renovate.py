@@ -1,0 +1,71 @@
+"""What proposes updates finds each version that it is to look after."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from components import catalogue
+from emulator.toolchain import PULUMI_VERSION
+
+ROOT = Path(__file__).parents[2]
+CONFIGURATION: Mapping[str, Any] = json.loads((ROOT / "renovate.json").read_text())
+
+
+def found(datasource: str) -> Iterator[dict[str, str]]:
+    """Yield what the patterns of a datasource find, in all the files that they are for."""
+    for manager in CONFIGURATION["customManagers"]:
+        if manager["datasourceTemplate"] == datasource:
+            for pattern in manager["managerFilePatterns"]:
+                for file in ROOT.glob(pattern):
+                    for expression in manager["matchStrings"]:
+                        for match in re.finditer(expression.replace("(?<", "(?P<"), file.read_text()):
+                            yield {"depName": manager.get("depNameTemplate", ""), **match.groupdict()}
+
+
+def test_every_pattern_finds_something() -> None:
+    for manager in CONFIGURATION["customManagers"]:
+        files = [file.read_text() for pattern in manager["managerFilePatterns"] for file in ROOT.glob(pattern)]
+        for expression in manager["matchStrings"]:
+            assert any(re.search(expression.replace("(?<", "(?P<"), text) for text in files), expression
+
+
+def test_every_chart_is_found_where_it_is_published() -> None:
+    helm = {(hit["depName"], hit["currentValue"], hit["registryUrl"]) for hit in found("helm")}
+    oci = {
+        (hit["depName"], hit["currentValue"], f"oci://{hit['repository']}")
+        for hit in found("docker")
+        if "repository" in hit
+    }
+    assert helm | oci == {(chart.name, chart.version, chart.repository) for chart in catalogue.CHARTS}
+
+
+def test_every_manifest_is_found_at_its_project() -> None:
+    hits = {(hit["depName"], hit["currentValue"]) for hit in found("github-releases")}
+    for artefact in catalogue.ARTEFACTS:
+        project = artefact.url.removeprefix("https://github.com/").partition("/releases/")[0]
+        assert (project, artefact.version) in hits
+
+
+def test_every_image_is_found() -> None:
+    images = {value.reference for value in vars(catalogue).values() if isinstance(value, catalogue.Image)}
+    assert images == {f"{hit['depName']}:{hit['currentValue']}" for hit in found("docker") if "repository" not in hit}
+
+
+def test_the_command_is_one_version_everywhere() -> None:
+    hits = [hit["currentValue"] for hit in found("github-releases") if hit["depName"] == "pulumi/pulumi"]
+    assert len(hits) == 2
+    assert set(hits) == {PULUMI_VERSION}
+
+
+def test_what_the_catalogue_pins_is_proposed_only_when_asked_for() -> None:
+    assert {"matchFileNames": ["components/**"], "dependencyDashboardApproval": True}.items() <= dict(
+        CONFIGURATION["packageRules"][0]
+    ).items()
+
+
+def test_exported_files_are_left_to_who_exports_them() -> None:
+    assert CONFIGURATION["pip_requirements"]["enabled"] is False
