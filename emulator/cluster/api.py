@@ -35,6 +35,12 @@ class ApiError(Exception):
         self.status = status
 
 
+def is_ready(found: Object) -> bool:
+    """Tell whether an object has the condition Ready."""
+    conditions = (found.get("status") or {}).get("conditions") or []
+    return any((condition["type"], condition["status"]) == ("Ready", "True") for condition in conditions)
+
+
 class Api:
     """Requests to one API server as one account; safe to use from several threads."""
 
@@ -56,9 +62,13 @@ class Api:
         """Create an object in the collection at an API path."""
         return self._json("POST", path, body)
 
-    def replace(self, path: str, body: Object) -> Object:
-        """Replace the object at an API path."""
-        return self._json("PUT", path, body)
+    def apply(self, path: str, body: Object, manager: str) -> Object:
+        """Make the object at an API path what `body` says, and take back what the same manager applied before.
+
+        Server-side apply: creates the object where there is none, and takes fields over from other managers.
+        """
+        query = urlencode({"fieldManager": manager, "force": "true"})
+        return self._json("PATCH", f"{path}?{query}", body, "application/apply-patch+yaml")
 
     def patch(self, path: str, body: Object, kind: str = STRATEGIC_MERGE_PATCH) -> Object:
         """Patch the object at an API path."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.cluster import certificates, images
-from emulator.cluster.api import Api, ApiError
+from emulator.cluster.api import Api, ApiError, is_ready
 from emulator.cluster.credentials import Account, read_kubeconfig, write_kubeconfigs
 from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout, write_private
 from emulator.cluster.ports import Ports
@@ -90,6 +90,7 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
     """Return the processes in the order in which they start; they stop in the reverse order."""
     account = read_kubeconfig(layout.paths.kubeconfig.read_text())
     api = Api(account, timeout=_TIMEOUT)
+    state = str(layout.paths.state)
     found = [
         ProcessSpec("etcd", _etcd(layout), lambda: _etcd_healthy(layout.etcd_socket)),
         ProcessSpec(
@@ -117,23 +118,17 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
         ),
         ProcessSpec(
             "kubelet",
-            (sys.executable, "-m", "emulator.cluster.kubelet", "--state", str(layout.paths.state)),
+            (sys.executable, "-m", "emulator.cluster.kubelet", "--root", str(layout.paths.root), "--state", state),
             lambda: accepts(layout.kubelet_socket) and node_ready(api),
             after=("kube-apiserver",),
             stop_seconds=8.0,
-        ),
-        ProcessSpec(
-            "devices",
-            (sys.executable, "-m", "emulator.cluster.device_player", "--state", str(layout.paths.state)),
-            lambda: accepts(layout.devices_socket),
-            after=("kube-apiserver",),
         ),
     ]
     if provider:
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
         reaching = ("--api-server", account.server)
         found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
-        serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
+        serve = ("serve", "--port", str(ports.azure), "--state", state)
         found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
     return tuple(found)
 
@@ -144,9 +139,8 @@ def fingerprint(layout: Layout, *, provider: bool) -> str:
     A running cluster whose fingerprint differs was started by other code and has to be started again.
     """
     package = _PACKAGE_ROOT / "emulator"
-    parts = ("azure", "cluster", "charts", "plugin", "provider") if provider else ("cluster",)
-    files = [STAGES, *sorted(file for part in parts for file in (package / part).rglob("*.py"))]
-    files.append(package / "azure" / "facts.yaml")
+    files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".yaml"))
+    files.append(layout.simulations)
     files += [(layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, *images.binaries()})]
     digest = hashlib.sha256(repr((sys.executable, provider)).encode())
     for file in files:
@@ -270,11 +264,9 @@ def _release_leases(account: Account) -> None:
 def node_ready(api: Api) -> bool:
     """Tell whether the node of the local kubelet exists and is Ready."""
     try:
-        node = api.get(f"/api/v1/nodes/{NODE_NAME}")
+        return is_ready(api.get(f"/api/v1/nodes/{NODE_NAME}"))
     except ApiError:
         return False
-    conditions = node.get("status", {}).get("conditions") or []
-    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def accepts(address: int | Path) -> bool:

@@ -20,7 +20,6 @@ _USERS: dict[str, tuple[str, ...]] = {
     "system:kube-controller-manager": (),
     "system:kube-scheduler": (),
     "kwok": ("system:masters",),
-    "devices": ("system:masters",),
     f"system:node:{NODE_NAME}": ("system:masters", "system:nodes"),
 }
 
@@ -28,7 +27,6 @@ KUBECONFIGS: dict[str, str] = {
     "controller-manager.kubeconfig": "system:kube-controller-manager",
     "scheduler.kubeconfig": "system:kube-scheduler",
     "kwok.kubeconfig": "kwok",
-    "devices.kubeconfig": "devices",
     "kubelet.kubeconfig": f"system:node:{NODE_NAME}",
 }
 """File in the secrets folder -> user whose token it carries."""

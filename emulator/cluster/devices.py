@@ -1,9 +1,8 @@
-"""What hardware operators do on a node, played on simulated nodes: labels, and the resources of device plugins.
+"""What hardware operators do on a node, simulated: labels, and the resources of device plugins.
 
 A simulated machine says in annotations which devices it has (`Hardware`); a node without them is left alone. Its
 devices come to show as they would on a real machine: only while the pods and custom resources that bring them out are
-there. The rules are in `RULES`, in the order in which one builds on the other; everything they set is taken back when
-its reason is gone.
+there. The rules of upstream's operators are in `RULES`, in the order in which one builds on the other.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from typing import Any
 import yaml
 
 from emulator.cluster.api import Object
+from emulator.cluster.simulations import NEEDS, NodeAgent
 
 PREFIX = "hardware.emulator/"
-SHOWN = f"{PREFIX}shown"
-"""Annotation of a node: the labels and resources that were set here, as JSON."""
 
 FEATURES = "feature.node.kubernetes.io/"
 MOFED_WAIT = "network.nvidia.com/operator.mofed.wait"
@@ -51,11 +49,11 @@ class Hardware:
         found = {
             key.removeprefix(PREFIX): value
             for key, value in (node["metadata"].get("annotations") or {}).items()
-            if key.startswith(PREFIX) and key != SHOWN
+            if key.startswith(PREFIX)
         }
         if not found:
             return None
-        numbers = {key: int(found.get(key) or 0) for key in ("gpus", "infiniband", "nvme")}
+        numbers = {key: int(found.get(key) or 0) for key in NEEDS}
         return cls(**numbers, product=found.get("gpu-product", ""), driver=found.get("driver", ""))
 
     def pci(self) -> list[dict[str, str]]:
@@ -65,8 +63,8 @@ class Hardware:
 
 
 @dataclass(frozen=True)
-class World:
-    """What there is on the cluster.
+class ClusterSnapshot:
+    """What there is on the cluster, as far as operators look at it.
 
     config_map: gives a ConfigMap by namespace and name. nic_policies, cluster_policies, feature_rules: the custom
     resources NicClusterPolicy, ClusterPolicy and NodeFeatureRule.
@@ -90,7 +88,7 @@ class World:
 
 
 @dataclass
-class Shown:
+class NodeFeatures:
     """What a node shows of its devices. notes: reason and message of why something does not show."""
 
     labels: dict[str, str] = field(default_factory=dict)
@@ -98,44 +96,50 @@ class Shown:
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def shown(node: Object, hardware: Hardware, world: World) -> Shown:
-    """Apply every rule to a node."""
-    found = Shown()
+def simulate(
+    node: Object, hardware: Hardware, snapshot: ClusterSnapshot, agents: Sequence[NodeAgent] = ()
+) -> NodeFeatures:
+    """Return what a node shows by every rule, and by the project's own agents that run on it."""
+    found = NodeFeatures()
     for rule in RULES:
-        rule(node, hardware, world, found)
+        rule(node, hardware, snapshot, found)
+    for agent in agents:
+        equipped = not agent.needs or getattr(hardware, agent.needs)
+        if equipped and any(_owned_by(pod, agent.daemonset) for pod in snapshot.running({}, _name(node))):
+            found.labels[agent.label] = agent.value_on(_name(node))
     return found
 
 
-def feature_discovery(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+def feature_discovery(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
     """Node Feature Discovery labels a node by its PCI devices while its worker runs there.
 
     Classes and form of the label are the worker's configuration (source/pci/pci.go); NodeFeatureRules add theirs.
     """
-    workers = world.running({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, _name(node))
+    workers = snapshot.running({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, _name(node))
     if not workers:
         return
-    pci = _worker_configuration(workers[0], world)
+    pci = _worker_configuration(workers[0], snapshot)
     whitelist = pci.get("deviceClassWhitelist") or _DEFAULT_WHITELIST
     wanted = pci.get("deviceLabelFields") or ()
     fields = [name for name in _FIELDS if name in wanted] or _DEFAULT_FIELDS
     for device in hardware.pci():
         if any(device["class"].startswith(str(white).lower()) for white in whitelist):
             found.labels[f"{FEATURES}pci-{'_'.join(device[name] for name in fields)}.present"] = "true"
-    for rule in world.feature_rules:
+    for rule in snapshot.feature_rules:
         for item in rule["spec"].get("rules") or []:
             if _matches_pci(item, hardware):
                 labels = (item.get("labels") or {}).items()
                 found.labels |= {key if "/" in key else f"{FEATURES}{key}": str(value) for key, value in labels}
 
 
-def network_operator(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
     """The network operator loads the InfiniBand driver and runs device plugins as a NicClusterPolicy says.
 
     Plugins start on nodes whose driver is loaded, and offer the ports that their configuration selects.
     """
-    if not _operated(world, "network-operator", world.nic_policies) or not hardware.infiniband:
+    if not _operated(snapshot, "network-operator", snapshot.nic_policies) or not hardware.infiniband:
         return
-    spec = world.nic_policies[0].get("spec") or {}
+    spec = snapshot.nic_policies[0].get("spec") or {}
     if found.labels.get(NIC_LABEL) != "true" or not _tolerated(node, spec.get("tolerations")):
         return
     if not spec.get("ofedDriver"):
@@ -153,14 +157,14 @@ def network_operator(node: Object, hardware: Hardware, world: World, found: Show
             found.resources[name] = str(item.get("rdmaHcaMax") or 0)
 
 
-def gpu_operator(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
+def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
     """The GPU operator brings driver and device plugin as its ClusterPolicy says.
 
     With GPUDirect RDMA the driver waits for the InfiniBand driver. Two drivers on one machine do not go together.
     """
-    if not _operated(world, "gpu-operator", world.cluster_policies) or not hardware.gpus:
+    if not _operated(snapshot, "gpu-operator", snapshot.cluster_policies) or not hardware.gpus:
         return
-    spec = world.cluster_policies[0].get("spec") or {}
+    spec = snapshot.cluster_policies[0].get("spec") or {}
     if not any(found.labels.get(label) == "true" for label in GPU_LABELS):
         return
     tolerations = (spec.get("daemonsets") or {}).get("tolerations")
@@ -193,75 +197,45 @@ def gpu_operator(node: Object, hardware: Hardware, world: World, found: Shown) -
         found.labels |= {"nvidia.com/gpu.count": str(hardware.gpus), "nvidia.com/gpu.product": hardware.product}
 
 
-def node_agents(node: Object, hardware: Hardware, world: World, found: Shown) -> None:
-    """Programs of the platform that label the node they run on, by their DaemonSet."""
-    for daemon_set, has_device, label, value in AGENTS:
-        if has_device(hardware) and any(_owned_by(pod, daemon_set) for pod in world.running({}, _name(node))):
-            found.labels[label] = value(node)
-
-
-AGENTS: tuple[tuple[str, Callable[[Hardware], object], str, Callable[[Object], str]], ...] = (
-    ("local-nvme-scratch", lambda hardware: hardware.nvme, "mlbatch/nvme-scratch", lambda node: "ready"),
-    ("node-labeler", lambda hardware: True, "hyperv/PhysicalHostName", lambda node: f"simulated-{_name(node)}"[:63]),
-)
-"""DaemonSet, whether the machine has what its pod needs, and the label and value that the pod writes."""
-
-RULES: tuple[Callable[[Object, Hardware, World, Shown], None], ...] = (
+RULES: tuple[Callable[[Object, Hardware, ClusterSnapshot, NodeFeatures], None], ...] = (
     feature_discovery,
     network_operator,
     gpu_operator,
-    node_agents,
 )
 
 
-def changes(node: Object, wanted: Shown) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return merge patches of a node and of its status that bring it from what was set before to what is wanted.
-
-    Empty where nothing differs.
-    """
-    metadata = node["metadata"]
-    before = json.loads((metadata.get("annotations") or {}).get(SHOWN) or "{}")
-    after = {"labels": sorted(wanted.labels), "resources": sorted(wanted.resources)}
-    after = {part: names for part, names in after.items() if names}
-    labels: dict[str, str | None] = dict.fromkeys(before.get("labels") or ())
-    labels |= wanted.labels
-    labels = {key: value for key, value in labels.items() if (metadata.get("labels") or {}).get(key) != value}
-    resources: dict[str, str | None] = dict.fromkeys(before.get("resources") or ())
-    resources |= wanted.resources
+def shows(node: Object, features: NodeFeatures) -> bool:
+    """Tell whether a node has the labels and, in capacity and allocatable, the resources."""
     status = node.get("status") or {}
-    amounts = {
-        part: {key: value for key, value in resources.items() if (status.get(part) or {}).get(key) != value}
-        for part in ("capacity", "allocatable")
-    }
-    amounts = {part: changed for part, changed in amounts.items() if changed}
-    body: dict[str, Any] = {"labels": labels} if labels else {}
-    if before != after:
-        body["annotations"] = {SHOWN: json.dumps(after) if after else None}
-    return ({"metadata": body} if body else {}, {"status": amounts} if amounts else {})
+    return features.labels.items() <= (node["metadata"].get("labels") or {}).items() and all(
+        features.resources.items() <= (status.get(part) or {}).items() for part in ("capacity", "allocatable")
+    )
 
 
-def policy_states(world: World, nodes: Mapping[str, tuple[Hardware, Shown]]) -> Iterator[tuple[str, Object, str]]:
+def policy_states(
+    snapshot: ClusterSnapshot, nodes: Mapping[str, tuple[Hardware, NodeFeatures]]
+) -> Iterator[tuple[str, Object, str]]:
     """Yield (operator, its custom resource, the state it should show): ready once every node concerned is.
 
     Without a node that has such a device a NicClusterPolicy does not get ready (state-ofed of the network operator).
     """
     ports = [found for hardware, found in nodes.values() if hardware.infiniband and found.labels.get(NIC_LABEL)]
-    if _operated(world, "network-operator", world.nic_policies):
+    if _operated(snapshot, "network-operator", snapshot.nic_policies):
         ready = ports and all(MOFED_WAIT in found.labels for found in ports)
-        yield "network-operator", world.nic_policies[0], "ready" if ready else "notReady"
-    if _operated(world, "gpu-operator", world.cluster_policies):
+        yield "network-operator", snapshot.nic_policies[0], "ready" if ready else "notReady"
+    if _operated(snapshot, "gpu-operator", snapshot.cluster_policies):
         waiting = [found for _, found in nodes.values() if found.notes]
-        yield "gpu-operator", world.cluster_policies[0], "notReady" if waiting else "ready"
+        yield "gpu-operator", snapshot.cluster_policies[0], "notReady" if waiting else "ready"
 
 
-def _operated(world: World, operator: str, resources: Sequence[Object]) -> bool:
-    return bool(resources) and bool(world.running({"app.kubernetes.io/name": operator}))
+def _operated(snapshot: ClusterSnapshot, operator: str, resources: Sequence[Object]) -> bool:
+    return bool(resources) and bool(snapshot.running({"app.kubernetes.io/name": operator}))
 
 
-def _worker_configuration(worker: Object, world: World) -> Mapping[str, Any]:
+def _worker_configuration(worker: Object, snapshot: ClusterSnapshot) -> Mapping[str, Any]:
     for volume in worker["spec"].get("volumes") or []:
         name = (volume.get("configMap") or {}).get("name")
-        found = world.config_map(worker["metadata"]["namespace"], name) if name else None
+        found = snapshot.config_map(worker["metadata"]["namespace"], name) if name else None
         text = ((found or {}).get("data") or {}).get("nfd-worker.conf")
         if text:
             content = yaml.safe_load(text) or {}

@@ -32,12 +32,14 @@ from emulator.cluster import node as local_node
 from emulator.cluster import node_api
 from emulator.cluster.api import STRATEGIC_MERGE_PATCH, Api, ApiError, Object, Store
 from emulator.cluster.credentials import Account, read_kubeconfig
+from emulator.cluster.device_simulator import DeviceSimulator
 from emulator.cluster.layout import NODE_NAME, POD_RANGE, Layout
 from emulator.cluster.node_api import NodeApi
 from emulator.cluster.pod import PodWorker
 from emulator.cluster.pod_sandbox import SandboxError, isolation
 from emulator.cluster.ready import announce
 from emulator.cluster.routing import Proxy
+from emulator.cluster.simulations import NodeAgent, SimulationError, node_agents
 from emulator.paths import Paths
 
 _log = logging.getLogger("kubelet")
@@ -50,7 +52,9 @@ _RENEW_TOKEN_AT = 0.8  # of its lifetime, as a kubelet does
 class Kubelet:
     """The pods of the node and what they need from the API server; see `emulator.cluster.pod.Node`."""
 
-    def __init__(self, layout: Layout, account: Account, command: Sequence[str]) -> None:
+    def __init__(
+        self, layout: Layout, account: Account, command: Sequence[str], agents: Sequence[NodeAgent] = ()
+    ) -> None:
         server = urlsplit(account.server)
         self.isolation = command
         self.api_address = (server.hostname or "127.0.0.1", server.port or 443)
@@ -59,6 +63,7 @@ class Kubelet:
         self.pods_folder = layout.pods
         self.logs = layout.paths.logs
         self._api = Api(account)
+        self._devices = DeviceSimulator(self._api, agents)
         self._workers: dict[str, PodWorker] = {}
         self._lock = threading.Lock()
         self._tokens: dict[tuple[str, str, int], tuple[float, str]] = {}
@@ -95,6 +100,7 @@ class Kubelet:
         self._proxy.start()
         local_node.register(self._api)
         local_node.start_heartbeat(self._api)
+        self._devices.start()
         self._wait_for_adopted(stop)
         announce(self._ready_socket)
         _log.info("node %s is Ready", NODE_NAME)
@@ -226,13 +232,14 @@ def _path(pod: Object) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the kubelet of one state folder until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.kubelet", description=__doc__)
+    parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    layout = Layout(Paths.of(state=options.state))
+    layout = Layout(Paths.of(root=options.root, state=options.state))
     try:
-        command = isolation()
-    except SandboxError as error:
+        command, agents = isolation(), node_agents(layout.simulations)
+    except (SandboxError, SimulationError) as error:
         _log.error("%s", error)
         return 1
     # Whatever an earlier life left here belongs to processes that ended with it.
@@ -244,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
-        Kubelet(layout, account, command).run(stop)
+        Kubelet(layout, account, command, agents).run(stop)
     except (ApiError, TimeoutError) as error:
         _log.error("%s", error)
         return 1

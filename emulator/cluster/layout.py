@@ -56,6 +56,15 @@ class Layout:
         return self.azure / "bin"
 
     @property
+    def simulations(self) -> Path:
+        """What the project simulates of its own programs; see `emulator.cluster.simulations`."""
+        return self.paths.root / "local" / "simulations.yaml"
+
+    def seed(self, stack: str) -> Path:
+        """What the cluster of a stack has before the program first runs; see `emulator.cluster.seeds`."""
+        return self.paths.root / "local" / "seeds" / f"{stack}.yaml"
+
+    @property
     def ports_file(self) -> Path:
         """The ports chosen at the first start."""
         return self.paths.run / "ports.json"
@@ -89,11 +98,6 @@ class Layout:
     def kubelet_socket(self) -> Path:
         """Socket that accepts connections while the kubelet is up and has its pods running again."""
         return self.sockets / "kubelet.sock"
-
-    @property
-    def devices_socket(self) -> Path:
-        """Socket that accepts connections while the player of hardware operators runs."""
-        return self.sockets / "devices.sock"
 
     @property
     def supervisor_socket(self) -> Path:

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from emulator.cluster import controlplane, lock, processes
-from emulator.cluster.api import Api
+from emulator.cluster import controlplane, lock, processes, seeds
+from emulator.cluster.api import Api, ApiError
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
+from emulator.cluster.seeds import SeedError
 from emulator.paths import Paths
 
 _START_SECONDS = 120.0
@@ -82,13 +83,15 @@ class ClusterStatus:
         return running and self.api_ready and self.node_ready
 
 
-def start(paths: Paths, report: Callable[[str], None], *, provider: bool = True) -> None:
+def start(paths: Paths, report: Callable[[str], None], *, stack: str = "", provider: bool = True) -> None:
     """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
 
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
-    one line for each step. `provider=False` leaves the stand-in provider out.
+    one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
+    `provider=False` leaves the emulated providers out.
 
-    Raises ClusterError when a binary is missing, a process fails, or the cluster is not ready within two minutes.
+    Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within two minutes, or a
+    seed cannot be applied.
     """
     layout = Layout(paths)
     missing = controlplane.missing_binaries(layout)
@@ -102,6 +105,13 @@ def start(paths: Paths, report: Callable[[str], None], *, provider: bool = True)
         found = None
     daemon = None if found is not None else _launch(layout, provider=provider)
     _wait_ready(layout, report, daemon)
+    if stack:
+        try:
+            planted = seeds.plant(Api(read_kubeconfig(paths.kubeconfig.read_text())), layout.seed(stack))
+        except (ApiError, SeedError) as error:
+            raise ClusterError(str(error)) from error
+        if planted:
+            report(f"{planted} objects of {layout.seed(stack).name} are there")
 
 
 def stop(paths: Paths) -> None:

@@ -7,12 +7,16 @@ import signal
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from emulator import cluster as local_cluster
 from emulator.cluster import processes
-from emulator.cluster.layout import Layout
+from emulator.cluster.api import is_ready
+from emulator.cluster.layout import NODE_NAME, Layout
 from emulator.paths import Paths
 from tests.local.environment import ROOT, Cluster, eventually
 
@@ -76,6 +80,136 @@ def test_everything_listens_on_loopback_and_stop_leaves_no_process(second: Paths
     local_cluster.stop(second)
     assert alive(second) == []
     assert not local_cluster.status(second).ready
+
+
+def test_a_seeded_cluster_has_its_nodes_before_anything_runs_and_keeps_what_became_of_them(second: Paths) -> None:
+    local_cluster.start(second, print, stack="existing")
+    cluster = Cluster(second.kubeconfig)
+    nodes = {node["metadata"]["name"]: node for node in cluster.list("v1", "Node")}
+    assert sorted(nodes) == ["lab-cpu-0", "lab-gpu-0", "lab-gpu-1", "lab-gpu-2", NODE_NAME]
+    assert {name: node["metadata"]["labels"]["pool"] for name, node in nodes.items()} == {
+        "lab-gpu-0": "gpu",
+        "lab-gpu-1": "gpu",
+        "lab-gpu-2": "gpu",
+        "lab-cpu-0": "system",
+        NODE_NAME: "system",
+    }
+    for node in nodes.values():
+        assert is_ready(node)
+    gpu, cpu = nodes["lab-gpu-1"], nodes["lab-cpu-0"]
+    assert gpu["status"]["allocatable"] == gpu["status"]["capacity"]
+    assert (gpu["status"]["allocatable"]["nvidia.com/gpu"], gpu["status"]["allocatable"]["cpu"]) == ("8", "224")
+    assert gpu["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert (cpu["status"]["allocatable"]["cpu"], cpu["status"]["allocatable"]["memory"]) == ("32", "128Gi")
+    assert "nvidia.com/gpu" not in cpu["status"]["allocatable"]
+
+    cluster.delete("v1", "Node", "lab-gpu-2")
+    cluster.patch("v1", "Node", "lab-gpu-0", {"metadata": {"labels": {"pool": "reserve"}}, "spec": {"taints": None}})
+    local_cluster.stop(second)
+    local_cluster.start(second, print, stack="existing")
+    cluster = Cluster(second.kubeconfig)
+    assert cluster.get("v1", "Node", "lab-gpu-2") is None
+    changed = cluster.get("v1", "Node", "lab-gpu-0")
+    assert changed is not None
+    assert changed["metadata"]["labels"]["pool"] == "reserve"
+    assert not changed["spec"].get("taints")
+
+
+def test_a_cluster_without_a_seed_has_its_own_node_alone(second: Paths) -> None:
+    local_cluster.start(second, print, stack="none-of-ours")
+    assert [node["metadata"]["name"] for node in Cluster(second.kubeconfig).list("v1", "Node")] == [NODE_NAME]
+
+
+def test_devices_show_while_what_brings_them_out_is_there_and_no_longer(paths: Paths, cluster: Cluster) -> None:
+    def label() -> str | None:
+        return shown()["metadata"]["labels"].get("nvidia.com/gpu.present")
+
+    def shown() -> dict[str, Any]:
+        return cluster.get("v1", "Node", "device-node") or {}
+
+    def gpus() -> set[str | None]:
+        return {shown()["status"][part].get("nvidia.com/gpu") for part in ("capacity", "allocatable")}
+
+    for document in yaml.safe_load_all(DEVICES):
+        eventually(f"{document['kind']} is taken", lambda made=document: made_of(cluster, made))
+    try:
+        eventually("the GPUs show", gpus, lambda found: found == {"8"})
+        eventually("the label shows", label, lambda found: found == "true")
+        assert shown()["metadata"]["labels"]["own"] == "kept"
+        eventually(
+            "the policy is ready",
+            lambda: (cluster.get("nvidia.com/v1", "ClusterPolicy", "gpu") or {}).get("status"),
+            lambda found: found == {"state": "ready"},
+        )
+        cluster.patch("v1", "Node", "device-node", {"metadata": {"labels": {"nvidia.com/gpu.present": None}}})
+        eventually("a label that somebody removed is back", label, lambda found: found == "true")
+        cluster.delete("v1", "Pod", "operator", "default")
+        eventually("the GPUs are gone", gpus, lambda found: found == {None})
+        eventually("the label is gone", label, lambda found: found is None)
+        assert shown()["metadata"]["labels"]["own"] == "kept"
+        assert shown()["status"]["capacity"]["cpu"] == "96"
+    finally:
+        for kind, name in (("Pod", "worker"), ("Pod", "operator"), ("Node", "device-node")):
+            cluster.delete("v1", kind, name, "default" if kind == "Pod" else None)
+        cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "clusterpolicies.nvidia.com")
+
+
+def made_of(cluster: Cluster, document: dict[str, Any]) -> bool:
+    """Create an object; False where its kind is not served yet."""
+    try:
+        cluster.create(document)
+    except ResourceNotFoundError:
+        return False
+    return True
+
+
+DEVICES = """
+apiVersion: v1
+kind: Node
+metadata:
+  name: device-node
+  labels: {own: kept, kubernetes.io/os: linux}
+  annotations: {kwok.x-k8s.io/node: fake, hardware.emulator/gpus: "8"}
+status:
+  capacity: {cpu: "96", memory: 1Ti, pods: "110"}
+  allocatable: {cpu: "96", memory: 1Ti, pods: "110"}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: worker
+  namespace: default
+  labels: {app.kubernetes.io/name: node-feature-discovery, role: worker}
+spec:
+  nodeName: device-node
+  containers: [{name: worker, image: nfd}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: operator, namespace: default, labels: {app.kubernetes.io/name: gpu-operator}}
+spec:
+  nodeName: device-node
+  containers: [{name: operator, image: gpu-operator}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusterpolicies.nvidia.com}
+spec:
+  group: nvidia.com
+  scope: Cluster
+  names: {kind: ClusterPolicy, plural: clusterpolicies, singular: clusterpolicy}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: {status: {}}
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: gpu}
+spec: {driver: {enabled: true}}
+"""
 
 
 def listeners(pid: int) -> set[IPv4Address | IPv6Address]:

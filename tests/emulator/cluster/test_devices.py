@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from emulator.cluster import devices
-from emulator.cluster.devices import GPU_LABELS, MOFED_WAIT, NIC_LABEL, SHOWN, Hardware, Shown, World, changes, shown
+from emulator.cluster.devices import (
+    GPU_LABELS,
+    MOFED_WAIT,
+    NIC_LABEL,
+    ClusterSnapshot,
+    Hardware,
+    NodeFeatures,
+    shows,
+    simulate,
+)
+from emulator.cluster.simulations import NodeAgent, SimulationError, node_agents
 
 HARDWARE = Hardware(gpus=8, product="NVIDIA-H100-80GB-HBM3", infiniband=8, nvme=8)
 ANNOTATIONS = {
@@ -41,14 +52,14 @@ NETWORK = pod({"app.kubernetes.io/name": "network-operator"})
 GPU = pod({"app.kubernetes.io/name": "gpu-operator"})
 
 
-def world(
+def snapshot(
     *pods: dict[str, Any],
     pci: dict[str, Any] | None = None,
     nic: dict[str, Any] | None = None,
     cluster: dict[str, Any] | None = None,
-) -> World:
+) -> ClusterSnapshot:
     conf = {"data": {"nfd-worker.conf": yaml.safe_dump({"sources": {"pci": VENDOR if pci is None else pci}})}}
-    return World(
+    return ClusterSnapshot(
         pods=pods,
         config_map=lambda namespace, name: conf if (namespace, name) == ("x", "conf") else None,
         nic_policies=[] if nic is None else [{"metadata": {"name": "nic"}, "spec": nic}],
@@ -61,16 +72,16 @@ def policy(*resources: dict[str, Any], plugin: str = "sriovDevicePlugin", key: s
 
 
 CLUSTER = {"driver": {"enabled": True, "rdma": {"enabled": True}}}
-ALL = world(WORKER, NETWORK, GPU, nic=policy(PORTS), cluster=CLUSTER)
+ALL = snapshot(WORKER, NETWORK, GPU, nic=policy(PORTS), cluster=CLUSTER)
 
 
 def test_hardware_is_read_from_annotations_and_a_node_without_them_is_left_alone() -> None:
     assert Hardware.of(node()) == HARDWARE
-    assert Hardware.of({"metadata": {"annotations": {SHOWN: "{}", "kwok.x-k8s.io/node": "fake"}}}) is None
+    assert Hardware.of({"metadata": {"annotations": {"kwok.x-k8s.io/node": "fake"}}}) is None
 
 
 def test_everything_installed_shows_everything() -> None:
-    found = shown(node(), HARDWARE, ALL)
+    found = simulate(node(), HARDWARE, ALL)
     assert found.resources == {"nvidia.com/mlnxnics": "8", "nvidia.com/gpu": "8"}
     assert found.labels == {
         "feature.node.kubernetes.io/pci-10de.present": "true",
@@ -84,7 +95,7 @@ def test_everything_installed_shows_everything() -> None:
 
 
 def test_without_any_operator_nothing_shows() -> None:
-    assert shown(node(), HARDWARE, World()) == Shown()
+    assert simulate(node(), HARDWARE, ClusterSnapshot()) == NodeFeatures()
 
 
 @pytest.mark.parametrize(
@@ -97,14 +108,14 @@ def test_without_any_operator_nothing_shows() -> None:
     ],
 )
 def test_the_worker_labels_in_the_form_that_it_is_configured_for(pci: dict[str, Any], labels: list[str]) -> None:
-    found = shown(node(), HARDWARE, world(WORKER, pci=pci))
+    found = simulate(node(), HARDWARE, snapshot(WORKER, pci=pci))
     assert sorted(found.labels) == [f"feature.node.kubernetes.io/{label}" for label in labels]
 
 
 def test_a_worker_that_does_not_run_here_labels_nothing() -> None:
     pending = pod({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, "n", phase="Pending")
     elsewhere = pod({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, "m")
-    assert shown(node(), HARDWARE, world(pending, elsewhere)) == Shown()
+    assert simulate(node(), HARDWARE, snapshot(pending, elsewhere)) == NodeFeatures()
 
 
 def test_a_node_feature_rule_adds_its_label() -> None:
@@ -113,9 +124,9 @@ def test_a_node_feature_rule_adds_its_label() -> None:
         "labels": {"pci-15b3.present": "true"},
         "matchFeatures": [{"feature": "pci.device", "matchExpressions": expressions}],
     }
-    ruled = replace(world(WORKER, pci={}), feature_rules=[{"spec": {"rules": [item]}}])
-    assert NIC_LABEL in shown(node(), HARDWARE, ruled).labels
-    assert NIC_LABEL not in shown(node(), replace(HARDWARE, infiniband=0), ruled).labels
+    ruled = replace(snapshot(WORKER, pci={}), feature_rules=[{"spec": {"rules": [item]}}])
+    assert NIC_LABEL in simulate(node(), HARDWARE, ruled).labels
+    assert NIC_LABEL not in simulate(node(), replace(HARDWARE, infiniband=0), ruled).labels
 
 
 @pytest.mark.parametrize(
@@ -131,43 +142,43 @@ def test_a_node_feature_rule_adds_its_label() -> None:
     ],
 )
 def test_ports_are_offered_where_the_selectors_match(selectors: Any, selected: bool) -> None:
-    asked = world(WORKER, NETWORK, nic=policy({**PORTS, "selectors": selectors}))
-    assert ("nvidia.com/mlnxnics" in shown(node(), HARDWARE, asked).resources) is selected
+    asked = snapshot(WORKER, NETWORK, nic=policy({**PORTS, "selectors": selectors}))
+    assert ("nvidia.com/mlnxnics" in simulate(node(), HARDWARE, asked).resources) is selected
 
 
 def test_shared_devices_are_offered_as_often_as_configured() -> None:
     shared = {"resourceName": "rdma_shared_device_a", "rdmaHcaMax": 63, "selectors": {"vendors": ["15b3"]}}
-    asked = world(WORKER, NETWORK, nic=policy(shared, plugin="rdmaSharedDevicePlugin", key="configList"))
-    assert shown(node(), HARDWARE, asked).resources == {"rdma/rdma_shared_device_a": "63"}
+    asked = snapshot(WORKER, NETWORK, nic=policy(shared, plugin="rdmaSharedDevicePlugin", key="configList"))
+    assert simulate(node(), HARDWARE, asked).resources == {"rdma/rdma_shared_device_a": "63"}
 
 
 @pytest.mark.parametrize(
     "lacking",
     [
-        world(WORKER, nic=policy(PORTS)),  # no operator
-        world(WORKER, NETWORK),  # no policy
-        world(NETWORK, nic=policy(PORTS)),  # no label
-        world(WORKER, NETWORK, nic=policy(PORTS), pci={**VENDOR, "deviceLabelFields": ["class", "vendor"]}),
-        world(WORKER, NETWORK, nic={**policy(PORTS), "ofedDriver": None}),
-        world(WORKER, NETWORK, nic={"ofedDriver": {}, "sriovDevicePlugin": {"config": "not json"}}),
+        snapshot(WORKER, nic=policy(PORTS)),  # no operator
+        snapshot(WORKER, NETWORK),  # no policy
+        snapshot(NETWORK, nic=policy(PORTS)),  # no label
+        snapshot(WORKER, NETWORK, nic=policy(PORTS), pci={**VENDOR, "deviceLabelFields": ["class", "vendor"]}),
+        snapshot(WORKER, NETWORK, nic={**policy(PORTS), "ofedDriver": None}),
+        snapshot(WORKER, NETWORK, nic={"ofedDriver": {}, "sriovDevicePlugin": {"config": "not json"}}),
     ],
 )
-def test_ports_need_operator_policy_label_and_driver(lacking: World) -> None:
-    assert shown(node(), HARDWARE, lacking).resources == {}
+def test_ports_need_operator_policy_label_and_driver(lacking: ClusterSnapshot) -> None:
+    assert simulate(node(), HARDWARE, lacking).resources == {}
 
 
 def test_pods_that_do_not_tolerate_a_taint_bring_nothing() -> None:
     tainted = node(spec={"taints": [TAINT, {"key": "team", "value": "a", "effect": "NoSchedule"}]})
-    assert shown(tainted, HARDWARE, ALL).resources == {}
+    assert simulate(tainted, HARDWARE, ALL).resources == {}
     tolerations = [{"key": "team", "operator": "Equal", "value": "a"}]
-    tolerated = world(
+    tolerated = snapshot(
         WORKER,
         NETWORK,
         GPU,
         nic={**policy(PORTS), "tolerations": tolerations},
         cluster={**CLUSTER, "daemonsets": {"tolerations": tolerations}},
     )
-    assert sorted(shown(tainted, HARDWARE, tolerated).resources) == ["nvidia.com/gpu", "nvidia.com/mlnxnics"]
+    assert sorted(simulate(tainted, HARDWARE, tolerated).resources) == ["nvidia.com/gpu", "nvidia.com/mlnxnics"]
 
 
 @pytest.mark.parametrize(
@@ -186,62 +197,75 @@ def test_pods_that_do_not_tolerate_a_taint_bring_nothing() -> None:
 def test_gpus_need_one_driver_and_with_rdma_the_infiniband_driver_first(
     hardware: Hardware, spec: dict[str, Any], gpus: str | None, reason: str
 ) -> None:
-    found = shown(node(), hardware, world(WORKER, GPU, cluster=spec))
+    found = simulate(node(), hardware, snapshot(WORKER, GPU, cluster=spec))
     assert found.resources.get("nvidia.com/gpu") == gpus
     assert [note for note, _ in found.notes] == ([reason] if reason else [])
 
 
 def test_a_loaded_driver_stays_when_the_network_operator_goes() -> None:
     loaded = node(status={"capacity": {"nvidia.com/gpu": "8"}})
-    without = world(WORKER, GPU, cluster=CLUSTER)
-    assert shown(loaded, HARDWARE, without).resources == {"nvidia.com/gpu": "8"}
+    without = snapshot(WORKER, GPU, cluster=CLUSTER)
+    assert simulate(loaded, HARDWARE, without).resources == {"nvidia.com/gpu": "8"}
+
+
+AGENTS = node_agents(Path(__file__).resolve().parents[3] / "local" / "simulations.yaml")
 
 
 def test_agents_label_the_nodes_on_which_they_run() -> None:
     scratch = pod({}, "n", owner="local-nvme-scratch")
     labeler = pod({}, "n", owner="node-labeler")
-    found = shown(node(), HARDWARE, World(pods=[scratch, labeler]))
+    found = simulate(node(), HARDWARE, ClusterSnapshot(pods=[scratch, labeler]), AGENTS)
     assert found.labels == {"mlbatch/nvme-scratch": "ready", "hyperv/PhysicalHostName": "simulated-n"}
-    assert "mlbatch/nvme-scratch" not in shown(node(), replace(HARDWARE, nvme=0), World(pods=[scratch])).labels
+    without = simulate(node(), replace(HARDWARE, nvme=0), ClusterSnapshot(pods=[scratch]), AGENTS)
+    assert "mlbatch/nvme-scratch" not in without.labels
 
 
-def test_changes_set_what_is_wanted_and_take_back_what_was_set_before() -> None:
-    wanted = Shown(labels={NIC_LABEL: "true"}, resources={"nvidia.com/gpu": "8"})
-    body, status = changes(node(), wanted)
-    assert body["metadata"]["labels"] == {NIC_LABEL: "true"}
-    assert status == {"status": {"capacity": {"nvidia.com/gpu": "8"}, "allocatable": {"nvidia.com/gpu": "8"}}}
+def test_agents_are_the_projects_and_there_may_be_none(tmp_path: Path) -> None:
+    file = tmp_path / "simulations.yaml"
+    assert node_agents(file) == ()
+    file.write_text("- {daemonset: d, label: l, value: 'v-{node}'}")
+    assert node_agents(file) == (NodeAgent("d", "l", "v-{node}"),)
+    assert len(NodeAgent("d", "l", "v-{node}").value_on("n" * 70)) == 63
 
+
+@pytest.mark.parametrize(
+    "text", ["- {daemonset: d, label: l, value: v, needs: tpus}", "- {daemonset: d}", "- {", "- d"]
+)
+def test_an_unusable_file_of_simulations_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "simulations.yaml"
+    file.write_text(text)
+    with pytest.raises(SimulationError, match=r"simulations\.yaml: "):
+        node_agents(file)
+
+
+def test_a_node_shows_what_is_wanted_in_labels_capacity_and_allocatable() -> None:
+    wanted = NodeFeatures(labels={NIC_LABEL: "true"}, resources={"nvidia.com/gpu": "8"})
+    assert not shows(node(), wanted)
     amounts = {"cpu": "96", "nvidia.com/gpu": "8"}
     now = node(status={"capacity": amounts, "allocatable": amounts})
-    now["metadata"] = {
-        **now["metadata"],
-        "labels": {NIC_LABEL: "true", "own": "kept"},
-        "annotations": {**ANNOTATIONS, SHOWN: body["metadata"]["annotations"][SHOWN]},
-    }
-    assert changes(now, wanted) == ({}, {})
-    body, status = changes(now, Shown())
-    assert body == {"metadata": {"labels": {NIC_LABEL: None}, "annotations": {SHOWN: None}}}
-    assert status == {"status": {"capacity": {"nvidia.com/gpu": None}, "allocatable": {"nvidia.com/gpu": None}}}
+    now["metadata"] = {**now["metadata"], "labels": {NIC_LABEL: "true", "own": "kept"}}
+    assert shows(now, wanted)
+    assert not shows({**now, "status": {"capacity": amounts}}, wanted)
 
 
 @pytest.mark.parametrize(
     ("found", "states"),
     [
-        (Shown(labels={NIC_LABEL: "true", MOFED_WAIT: "false"}), {"nic": "ready", "gpu": "ready"}),
-        (Shown(labels={NIC_LABEL: "true"}), {"nic": "notReady", "gpu": "ready"}),
-        (Shown(), {"nic": "notReady", "gpu": "ready"}),
+        (NodeFeatures(labels={NIC_LABEL: "true", MOFED_WAIT: "false"}), {"nic": "ready", "gpu": "ready"}),
+        (NodeFeatures(labels={NIC_LABEL: "true"}), {"nic": "notReady", "gpu": "ready"}),
+        (NodeFeatures(), {"nic": "notReady", "gpu": "ready"}),
         (
-            Shown(labels={NIC_LABEL: "true", MOFED_WAIT: "false"}, notes=[("GpuDriverConflict", "")]),
+            NodeFeatures(labels={NIC_LABEL: "true", MOFED_WAIT: "false"}, notes=[("GpuDriverConflict", "")]),
             {"nic": "ready", "gpu": "notReady"},
         ),
     ],
 )
-def test_policies_are_ready_when_every_node_concerned_is(found: Shown, states: dict[str, str]) -> None:
+def test_policies_are_ready_when_every_node_concerned_is(found: NodeFeatures, states: dict[str, str]) -> None:
     told = {item["metadata"]["name"]: state for _, item, state in devices.policy_states(ALL, {"n": (HARDWARE, found)})}
     assert told == states
 
 
 def test_the_label_of_a_gpu_node_may_have_each_form_that_the_operator_knows() -> None:
     assert GPU_LABELS[0] == "feature.node.kubernetes.io/pci-10de.present"
-    classed = world(WORKER, GPU, cluster={"driver": {"enabled": True}}, pci={})
-    assert shown(node(), HARDWARE, classed).resources == {"nvidia.com/gpu": "8"}
+    classed = snapshot(WORKER, GPU, cluster={"driver": {"enabled": True}}, pci={})
+    assert simulate(node(), HARDWARE, classed).resources == {"nvidia.com/gpu": "8"}

@@ -1,0 +1,66 @@
+"""What a stack's cluster has before the program first runs: the project's `local/seeds/<stack>.yaml`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import yaml
+
+from emulator.cluster.api import Api, ApiError, Object, is_ready
+
+_MANAGER = "local-seeds"
+_MARKER = "/api/v1/namespaces/kube-system/configmaps/local-seeds"
+_READY_SECONDS = 30.0
+
+
+class SeedError(Exception):
+    """A seed cannot be applied; the message names the file and the object."""
+
+
+def plant(api: Api, file: Path) -> int:
+    """Apply a file's manifests to the cluster unless that was done before; return how many were.
+
+    Done once in the life of a cluster's content, whatever becomes of the objects and of the file later. Waits until
+    the nodes among them are Ready. Raises SeedError when an object is refused or a node does not become Ready.
+    """
+    if not file.exists() or _exists(api, _MARKER):
+        return 0
+    documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
+    for document in documents:
+        try:
+            # A new node keeps the status that it is created with, and has no other way to its resources.
+            api.apply(_path(api, document), document, _MANAGER)
+        except ApiError as error:
+            raise SeedError(f"{file}: {document.get('kind')} {document['metadata']['name']}: {error}") from error
+    nodes = [document["metadata"]["name"] for document in documents if document["kind"] == "Node"]
+    deadline = time.monotonic() + _READY_SECONDS
+    while late := [name for name in nodes if not is_ready(api.get(f"/api/v1/nodes/{name}"))]:
+        if time.monotonic() > deadline:
+            raise SeedError(f"{file}: not Ready after {_READY_SECONDS:.0f} s: {', '.join(late)}")
+        time.sleep(0.1)
+    marker: Object = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"applied": file.name}}
+    api.apply(_MARKER, {**marker, "metadata": {"name": "local-seeds"}}, _MANAGER)
+    return len(documents)
+
+
+def _path(api: Api, document: Object) -> str:
+    """Return where an object is in the API, which is asked for its kind's name there."""
+    version, metadata = document["apiVersion"], document["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    kinds = {found["kind"]: found for found in api.get(root)["resources"] if "/" not in found["name"]}
+    if document["kind"] not in kinds:
+        raise ApiError(404, f"the cluster has no such kind in {version}")
+    kind = kinds[document["kind"]]
+    scope = f"/namespaces/{metadata.get('namespace', 'default')}" if kind["namespaced"] else ""
+    return f"{root}{scope}/{kind['name']}/{metadata['name']}"
+
+
+def _exists(api: Api, path: str) -> bool:
+    try:
+        api.get(path)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
