@@ -3,7 +3,7 @@
 import pulumi
 
 from stacks import deploy
-from stacks.load import load
+from stacks.inputs import load
 
 for name, value in deploy(load()).items():
     pulumi.export(name, value)

@@ -58,7 +58,6 @@ class Engine:
         variables = {
             "PATH": os.pathsep.join(self._search_path()),
             "KUBECONFIG": str(self._kubeconfig),
-            "MLBATCH_MIRROR": str(self._paths.mirror),
             "PULUMI_BACKEND_URL": f"file://{self._paths.pulumi_state}",
             "PULUMI_HOME": str(self._paths.pulumi_home),
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
@@ -181,7 +180,11 @@ class Engine:
         salt = _encryption_salt(copy.read_text()) if copy.exists() else None
         if salt is not None and _encryption_salt(text) is None:
             text = f"{text.rstrip()}\nencryptionsalt: {salt}\n"
-        copy.write_text(text)
+        document = yaml.safe_load(text) or {}
+        config = document.setdefault("config", {})
+        files = {"artifacts": str(self._paths.mirror), "verify": False}
+        config["mlbatch:mirror"] = {**files, **(config.get("mlbatch:mirror") or {})}
+        copy.write_text(yaml.safe_dump(document, sort_keys=False))
 
     def _stacks(self) -> set[str]:
         listed = json.loads(self._pulumi(["stack", "ls", "--json"]).stdout)

@@ -16,9 +16,9 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
 
 import yaml
 
-from stacks.problems import MISSING, Problem
-from stacks.settings.cluster import KubernetesSettings
-from stacks.settings.mirror import located
+from stacks.errors import MISSING, ConfigError
+from stacks.settings.kubernetes import KubernetesSettings
+from stacks.settings.mirror import resolve_path
 
 ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to answer before it counts as one that does not."""
@@ -35,7 +35,7 @@ _INLINED: Final = (
 class KubeconfigError(Exception):
     """The kubeconfig cannot be used; `problem` says why."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ConfigError) -> None:
         super().__init__(str(problem))
         self.problem = problem
 
@@ -70,12 +70,12 @@ def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, 
     contexts = _entries(document, "contexts", "context")
     if wanted not in contexts:
         raise KubeconfigError(
-            Problem(
+            ConfigError(
                 path=("kubernetes", "context"),
                 value=settings.context or MISSING,
-                wrong=f"{file} has no context {wanted!r}" if wanted else f"{file} has no current context",
-                allowed=", ".join(contexts) or "no context at all: the file has none",
-                fix="name one of those, or run `kubectl config use-context`",
+                message=f"{file} has no context {wanted!r}" if wanted else f"{file} has no current context",
+                expected=", ".join(contexts) or "no context at all: the file has none",
+                hint="name one of those, or run `kubectl config use-context`",
             )
         )
     context = contexts[wanted]
@@ -84,16 +84,16 @@ def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, 
     server = cluster.get("server") if cluster else None
     if cluster is None or not isinstance(server, str) or urlsplit(server).scheme not in ("https", "http"):
         raise _malformed(file, settings, f"context {wanted!r} names no cluster with a server's address", named)
-    parts = {"cluster": dict(cluster), "user": dict(user)}
+    partial = {"cluster": dict(cluster), "user": dict(user)}
     for section, entry in _INLINED:
-        _inline(parts[section], entry, file, settings, named)
-    authority = parts["cluster"].get("certificate-authority-data")
+        _inline(partial[section], entry, file, settings, named)
+    authority = partial["cluster"].get("certificate-authority-data")
     try:
         pem = base64.b64decode(authority, validate=True).decode() if authority else None
     except (binascii.Error, UnicodeDecodeError, TypeError):
         raise _malformed(file, settings, "its certificate-authority-data is not base64", named) from None
     return Kubeconfig(
-        contents=yaml.safe_dump(_alone(str(wanted), context, parts), sort_keys=False),
+        contents=yaml.safe_dump(_alone(str(wanted), context, partial), sort_keys=False),
         cluster=str(context["cluster"]),
         server=server,
         authority=pem,
@@ -110,7 +110,7 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
     try:
         tls = ssl.create_default_context(cadata=kubeconfig.authority)
     except ssl.SSLError as error:
-        raise _silent(kubeconfig, settings, f"its certificate authority cannot be read: {error.reason}") from None
+        raise silent(kubeconfig, settings, f"its certificate authority cannot be read: {error.reason}") from None
     if kubeconfig.insecure:
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     proxies = {"https": kubeconfig.proxy, "http": kubeconfig.proxy} if kubeconfig.proxy else getproxies()
@@ -119,20 +119,20 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
         opener.open(f"{kubeconfig.server.rstrip('/')}/readyz", timeout=seconds).close()
     except HTTPError as error:
         if error.code not in (401, 403):
-            raise _silent(kubeconfig, settings, f"it says that it is not ready (HTTP {error.code})") from None
+            raise silent(kubeconfig, settings, f"it says that it is not ready (HTTP {error.code})") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
-        raise _silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
+        raise silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
 
 
 def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
     """Return the file and where its name comes from; of several in $KUBECONFIG, the first that exists."""
     if settings.kubeconfig is not None:
-        return located(settings.kubeconfig, base), "the setting"
+        return resolve_path(settings.kubeconfig, base), "the setting"
     if variable := environment.get("KUBECONFIG"):
-        files = [located(name, base) for name in variable.split(os.pathsep) if name]
+        files = [resolve_path(name, base) for name in variable.split(os.pathsep) if name]
         return next((file for file in files if file.exists()), files[0]), "$KUBECONFIG"
-    return located("~/.kube/config", base), "the default ~/.kube/config"
+    return resolve_path("~/.kube/config", base), "the default ~/.kube/config"
 
 
 def _load(file: Path, settings: KubernetesSettings, named: str) -> dict[str, Any]:
@@ -140,12 +140,12 @@ def _load(file: Path, settings: KubernetesSettings, named: str) -> dict[str, Any
         document = yaml.safe_load(file.read_text())
     except OSError as error:
         raise KubeconfigError(
-            Problem(
+            ConfigError(
                 path=_PATH,
                 value=settings.kubeconfig or MISSING,
-                wrong=f"{file} (from {named}) cannot be read: {error.strerror}",
-                allowed=_ALLOWED,
-                fix="start the cluster that writes it (`make up` starts a local one), set "
+                message=f"{file} (from {named}) cannot be read: {error.strerror}",
+                expected=_ALLOWED,
+                hint="start the cluster that writes it (`make up` starts a local one), set "
                 "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
             )
         ) from None
@@ -177,36 +177,37 @@ def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSe
         raise _malformed(file, settings, f"its {entry} {name} cannot be read: {error.strerror}", named) from None
 
 
-def _alone(name: str, context: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+def _alone(name: str, context: Mapping[str, Any], partial: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
         "contexts": [{"name": name, "context": dict(context)}],
-        "clusters": [{"name": context["cluster"], "cluster": dict(parts["cluster"])}],
-        "users": [{"name": context.get("user"), "user": dict(parts["user"])}],
+        "clusters": [{"name": context["cluster"], "cluster": dict(partial["cluster"])}],
+        "users": [{"name": context.get("user"), "user": dict(partial["user"])}],
     }
 
 
 def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str) -> KubeconfigError:
     return KubeconfigError(
-        Problem(
+        ConfigError(
             path=_PATH,
             value=settings.kubeconfig or MISSING,
-            wrong=f"{file} (from {named}) is no kubeconfig that can be used: {reason}",
-            allowed=_ALLOWED,
-            fix="correct the file, or name another one",
+            message=f"{file} (from {named}) is no kubeconfig that can be used: {reason}",
+            expected=_ALLOWED,
+            hint="correct the file, or name another one",
         )
     )
 
 
-def _silent(kubeconfig: Kubeconfig, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+def silent(kubeconfig: Kubeconfig, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+    """Return the error of a cluster that does not answer, or not as it is needed."""
     return KubeconfigError(
-        Problem(
+        ConfigError(
             path=_PATH,
             value=settings.kubeconfig or MISSING,
-            wrong=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
-            allowed="a kubeconfig whose cluster answers; a preview needs it as much as an update",
-            fix="start the cluster (`make up` starts a local one), or name another kubeconfig or context",
+            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not answer: {reason}",
+            expected="a kubeconfig whose cluster answers; a preview needs it as much as an update",
+            hint="start the cluster (`make up` starts a local one), or name another kubeconfig or context",
         )
     )

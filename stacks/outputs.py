@@ -1,4 +1,4 @@
-"""A stack's outputs: what stands, for people and for `make status`."""
+"""A stack's outputs: what stands, for people and for reports."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from typing import Any
 
 from components import names
 from components.kubernetes.quantity import Quantity
-from stacks.quotas import slack_quota, team_quotas
-from stacks.settings import Settings
+from stacks.resolution import Resolved
+from stacks.settings import PlatformSettings
 
 
-def outputs(settings: Settings) -> Mapping[str, Any]:
+def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]:
     """Return the outputs, all of them known before the update.
 
     nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
     teams: namespace, queues and users by team. sample: namespace and name of the sample job, or None.
     """
-    pool = settings.pool
-    quotas = {names.SLACK_QUEUE: slack_quota(settings.queueing, pool)}
-    quotas |= {
-        names.cluster_queue(name): quota for name, quota in team_quotas(settings.teams, settings.queueing, pool).items()
-    }
-    gang = settings.samples.gang
+    pool, gang = resolved.pool, settings.samples.gang
+    quotas = {names.SLACK_QUEUE: resolved.slack}
+    quotas |= {names.cluster_queue(name): quota for name, quota in resolved.quotas.items()}
     return {
-        "target": settings.target.value,
+        "target": settings.target,
         "nodes": {
             "count": pool.count,
             "instanceType": pool.shape.instance_type,

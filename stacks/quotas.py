@@ -24,8 +24,8 @@ def slack_quota(queueing: QueueingSettings, pool: NodePool) -> Quota:
     return dict.fromkeys(names.RESOURCES, ZERO)
 
 
-def team_quotas(teams: Sequence[TeamSettings], queueing: QueueingSettings, pool: NodePool) -> Mapping[str, Quota]:
-    """Return each team's quota by team and resource.
+def team_quotas(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> Mapping[str, Quota]:
+    """Return each team's quota by team and resource. slack: the slack queue's.
 
     Teams with shares divide what the slack queue and the teams with quotas leave, in whole pieces (memory in GiB); what
     does not divide goes piece by piece to the first of them.
@@ -33,13 +33,12 @@ def team_quotas(teams: Sequence[TeamSettings], queueing: QueueingSettings, pool:
     given = {team.name: team.quota.amounts() for team in teams if team.quota is not None}
     sharing = [team for team in teams if team.quota is None]
     left = {
-        resource: pool.resources[resource] - _sum(resource, [slack_quota(queueing, pool), *given.values()])
-        for resource in names.RESOURCES
+        resource: pool.resources[resource] - _sum(resource, [slack, *given.values()]) for resource in names.RESOURCES
     }
     shares = [team.share or 1 for team in sharing]
-    parts = {resource: _divided(left[resource], shares, _UNIT.get(resource)) for resource in names.RESOURCES}
+    partial = {resource: _divided(left[resource], shares, _UNIT.get(resource)) for resource in names.RESOURCES}
     shared = {
-        team.name: {resource: parts[resource][index] for resource in names.RESOURCES}
+        team.name: {resource: partial[resource][index] for resource in names.RESOURCES}
         for index, team in enumerate(sharing)
     }
     return {team.name: given.get(team.name) or shared[team.name] for team in teams}
@@ -55,7 +54,7 @@ def _divided(amount: Quantity, shares: Sequence[int], unit: Quantity | None) -> 
         return []
     unit = unit or Quantity.parse(1)
     units = amount // unit
-    parts = [units * share // sum(shares) for share in shares]
-    for index in range(units - sum(parts)):
-        parts[index] += 1
-    return [unit * part for part in parts]
+    partial = [units * share // sum(shares) for share in shares]
+    for index in range(units - sum(partial)):
+        partial[index] += 1
+    return [unit * part for part in partial]

@@ -51,14 +51,14 @@ class MonitoringArgs:
 
     chart: kube-prometheus-stack.
     grafana_password: of Grafana's user admin; kept secret.
-    storage, storage_class: of Prometheus's volume. retention_days: how long metrics are kept; the oldest go earlier
-        when they fill nine tenths of the volume.
+    storage, storage_class: of Prometheus's volume; None for the cluster's default class.
+    retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
     """
 
     chart: LocatedChart
     grafana_password: pulumi.Input[str]
     storage: Quantity
-    storage_class: str
+    storage_class: str | None
     retention_days: int
     resources: Resources = PROMETHEUS
 
@@ -184,7 +184,7 @@ def kueue_monitor() -> Document:
 
 def _claim(args: MonitoringArgs) -> Mapping[str, Any]:
     return {
-        "storageClassName": args.storage_class,
+        **({"storageClassName": args.storage_class} if args.storage_class is not None else {}),
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": str(args.storage)}},
     }

@@ -68,7 +68,7 @@ def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, 
 
 
 def volume_claim(
-    name: str, namespace: pulumi.Input[str], *, storage_class: str, size: str, mode: str = "ReadWriteMany"
+    name: str, namespace: pulumi.Input[str], *, storage_class: str | None, size: str, mode: str = "ReadWriteMany"
 ) -> Document:
     """Return a claim; it is not waited for, as some classes bind it only when a pod uses it."""
     return {
@@ -77,7 +77,7 @@ def volume_claim(
         "metadata": {"name": name, "namespace": namespace, "annotations": dict(SKIP_AWAIT)},
         "spec": {
             "accessModes": [mode],
-            "storageClassName": storage_class,
+            **({"storageClassName": storage_class} if storage_class is not None else {}),
             "resources": {"requests": {"storage": size}},
         },
     }
@@ -159,10 +159,11 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
 
 @dataclass(frozen=True, kw_only=True)
 class LogVolumeArgs:
-    """namespace: that of the pods. storage_class: one whose volumes many nodes can mount. size: a quantity."""
+    """namespace: that of the pods. storage_class: one whose volumes many nodes can mount, None for the
+    cluster's default. size: a quantity."""
 
     namespace: pulumi.Input[str]
-    storage_class: str
+    storage_class: str | None
     size: str
 
 

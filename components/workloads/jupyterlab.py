@@ -49,7 +49,7 @@ class JupyterLabArgs:
     submission: Submission
     pods: NodePods
     token: pulumi.Input[str]
-    storage_class: str
+    storage_class: str | None
     storage: str
     reach: Reach = field(default_factory=Reach)
     user: int = USER

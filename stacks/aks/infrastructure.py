@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ from components.azure.placement import Placement, PlacementArgs
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.nodes.nvme_scratch import POOL_LABEL
-from stacks.settings.azure import AzureSettings
-from stacks.settings.storage import VolumeSettings
+from stacks.aks.settings import AksSettings
+from stacks.aks.settings.azure import AzureSettings
+from stacks.aks.settings.storage import VolumeSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +45,13 @@ class Infrastructure:
     account: str | None
     storage: Sequence[pulumi.Resource]
 
-    def outputs(self) -> Mapping[str, Any]:
-        """Return the stack's outputs about Azure."""
-        return {"cluster": self.identifier, "registry": self.registry, "kubeconfig": self.kubeconfig}
 
-
-def create(azure: AzureSettings, volumes: Sequence[VolumeSettings] = ()) -> Infrastructure:
+def create(settings: AksSettings) -> Infrastructure:
     """Register the Azure resources; what holds data, and the cluster, is protected unless the settings say otherwise.
 
-    volumes: those of the stack, for which the nodes may need rights on the storage account.
+    The stack's volumes decide what rights the nodes need on the storage account.
     """
+    azure = settings.azure
     subscription = provider.subscribe("azure", subscription=azure.subscription_id, location=azure.location)
     group_name, location, tags = azure.resource_group, azure.location, azure.tags
 
@@ -109,7 +107,7 @@ def create(azure: AzureSettings, volumes: Sequence[VolumeSettings] = ()) -> Infr
         within(),
     )
     pool = _gpu_pool(azure, network, within, [*cluster.ready, *feature], group.ready)
-    mounted = [volume for volume in volumes if volume.account is None and not volume.uses_token]
+    mounted = [volume for volume in settings.storage.volumes if volume.account is None and not volume.uses_token]
     storage = _storage(azure, network, identities, mounted, within(*group.ready, kept=True))
     credentials = Credentials(
         "credentials",

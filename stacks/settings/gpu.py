@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from components import catalogue
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
-from stacks.settings.section import Section, choice, refuse
+from stacks.settings.model import SettingsModel, choice, reject
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
 _NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
@@ -20,18 +20,18 @@ _DRIVER: Final = re.compile(r"[1-9][0-9]{2}\.[0-9]{2,3}(\.[0-9]{2})?")
 
 def _driver(value: str) -> str:
     if not _DRIVER.fullmatch(value):
-        refuse(
-            wrong="this is no version of NVIDIA's data center driver",
-            allowed="three numbers with dots, or two, such as 580.126.20",
-            fix="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
+        reject(
+            message="this is no version of NVIDIA's data center driver",
+            expected="three numbers with dots, or two, such as 580.126.20",
+            hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
         )
     return value
 
 
-class FabricSettings(Section):
+class FabricSettings(SettingsModel):
     """InfiniBand between the nodes.
 
-    operator_version: of NVIDIA's network operator.
+    enabled: install NVIDIA's network operator, which brings the driver and offers the ports. operator_version: of it.
     device_plugin: sriov gives a pod ports of its own, nvidia.com/mlnxnics, which quotas count. shared gives every pod
         that asks all ports, rdma/rdma_shared_device_a, which no quota counts.
     wait_minutes: at most, for the driver on the first nodes.
@@ -43,22 +43,25 @@ class FabricSettings(Section):
     wait_minutes: Annotated[int, Field(ge=1, le=120)] = 30
 
 
-class ScratchSettings(Section):
+class ScratchSettings(SettingsModel):
     """A scratch file system on the local NVMe disks of each GPU node."""
 
-    enabled: bool = True
+    enabled: bool = False
     filesystem: Filesystem = Filesystem.EXT4
 
 
-class GpuSettings(Section):
+class GpuSettings(SettingsModel):
     """Drivers and device plugins of the GPU nodes.
 
+    feature_discovery, operator: install Node Feature Discovery and NVIDIA's GPU operator; off where the cluster has
+        them, or nodes that come with drivers and a device plugin.
     operator_version: of NVIDIA's GPU operator. driver_version: of the driver, default the operator's own.
     drain_for_drivers: let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps
         its driver until an administrator deletes its driver pod.
-    node_labels: label nodes with their physical host.
     """
 
+    feature_discovery: bool = True
+    operator: bool = True
     operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
     driver_version: Annotated[str, AfterValidator(_driver)] | None = None
     drain_for_drivers: bool = False
@@ -66,10 +69,17 @@ class GpuSettings(Section):
         _FEATURE_DISCOVERY[0]
     )
     fabric: FabricSettings = FabricSettings()
-    node_labels: bool = True
     nvme_scratch: ScratchSettings = ScratchSettings()
 
     @property
     def driver(self) -> str:
         """The driver that the nodes get."""
         return self.driver_version or catalogue.GPU_DRIVERS[self.operator_version]
+
+
+class ProvidedGpuSettings(GpuSettings):
+    """Drivers and device plugins of GPU nodes that come with them, unless they are asked for."""
+
+    feature_discovery: bool = False
+    operator: bool = False
+    fabric: FabricSettings = FabricSettings(enabled=False)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from components import catalogue
-from components.health.baselines import Scope
-from stacks.settings.cluster import MOST_NODES
-from stacks.settings.section import Section
-from stacks.settings.workloads import Tag
+from components.health.baselines import FLOORS, Floor, Scope
+from components.kubernetes.node_pool import NodePool
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.limits import MOST_NODES
+from stacks.settings.model import SettingsModel
 
 MOST_GBS: Final = 10000
-_CHECKS_TAG: Final = catalogue.NODE_HEALTH_CHECKS.reference.rpartition(":")[2]
+_OWN: Final = "the stack's settings"
 
 
 class Mode(StrEnum):
@@ -24,7 +26,7 @@ class Mode(StrEnum):
     GATE = "gate"
 
 
-class CheckSettings(Section):
+class CheckSettings(SettingsModel):
     """What all checks have in common.
 
     trigger: any text; another one runs the check anew. nodes: how many to check; default all of the pool. A node that
@@ -41,21 +43,23 @@ class CheckSettings(Section):
     report_to_queues: bool = True
     deadline_seconds: Annotated[int, Field(ge=300, le=24 * 3600)] = 3600
 
-
-class NodeCheckSettings(CheckSettings):
-    """Azure's node health checks.
-
-    image_tag: of mcr.microsoft.com/aznhc/aznhc-nv. kernel_log: read the host's syslog for GPU and link errors.
-    """
-
-    image_tag: Tag = _CHECKS_TAG
-    kernel_log: bool = True
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the taint's effect to checks that taint."""
+        if self.mode is Mode.CHECK and self.effect != "NoSchedule":
+            yield ConfigError(
+                path=(*path, "effect"),
+                value=self.effect,
+                message="a check without a gate taints no node",
+                expected=f"an effect together with {key((*path, 'mode'))}: gate",
+                hint=f"set {key((*path, 'mode'))} to gate, or remove the effect",
+            )
 
 
 class NcclGateSettings(CheckSettings):
-    """NCCL's all-reduce against a floor.
+    """NCCL's all-reduce against a threshold.
 
-    scope: `node` tests each node by itself; `fabric` all of them together, with the image of mlbatch:workloads.nccl.
+    scope: `node` tests each node by itself; `fabric` all of them together. Both run the image of mlbatch:workloads.nccl
+        where the target has no other for a single node.
     warn_gbs, fail_gbs: bus bandwidth in GB/s below which the state is warn or fail; default the machine type's own.
     """
 
@@ -63,9 +67,27 @@ class NcclGateSettings(CheckSettings):
     warn_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
     fail_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
 
+    def threshold(self, pool: NodePool) -> Floor | None:
+        """Return what an all-reduce has to reach, None where neither the settings nor the machine type say."""
+        known = FLOORS.get((pool.shape.instance_type, self.scope))
+        warn, fail = self.warn_gbs, self.fail_gbs
+        if warn is not None and fail is not None:
+            return Floor(expected=known.expected if known else warn, warn=warn, fail=fail, source=_OWN)
+        if known is None or (warn is None and fail is None):
+            return known
+        return replace(
+            known,
+            warn=known.warn if warn is None else warn,
+            fail=known.fail if fail is None else fail,
+            source=f"{_OWN}; {known.source}",
+        )
 
-class HealthSettings(Section):
+
+class HealthSettings(SettingsModel):
     """The checks; none unless asked for."""
 
-    node_check: NodeCheckSettings = NodeCheckSettings()
     nccl_gate: NcclGateSettings = NcclGateSettings()
+
+    def checks(self) -> Mapping[str, CheckSettings]:
+        """Return the checks by key."""
+        return {"ncclGate": self.nccl_gate}

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from components import catalogue
 from components.kubernetes.quantity import Quantity
-from stacks.settings.section import Section, choice
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.model import SettingsModel, choice
 
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
+_LEAST: Final = Quantity.parse("10Gi")
 
 
-class MonitoringSettings(Section):
+class MonitoringSettings(SettingsModel):
     """Prometheus, Alertmanager and Grafana.
 
     version: of kube-prometheus-stack. retention_days: how long metrics are kept, while they fit the volume.
-    storage, storage_class: of Prometheus's volume. dashboards, alerts: install the platform's own.
+    storage, storage_class: of Prometheus's volume; default the cluster's class of block volumes.
+    dashboards, alerts: install the platform's own.
     """
 
     enabled: bool = True
     version: Annotated[str, choice("kube-prometheus-stack version", _STACK)] = _STACK[0]
     retention_days: Annotated[int, Field(ge=1, le=365)] = 15
     storage: Quantity = Quantity.parse("100Gi")
-    storage_class: str = "managed-csi-premium"
+    storage_class: str | None = None
     dashboards: bool = True
     alerts: bool = True
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the volume to a size that is of use."""
+        if self.enabled and self.storage < _LEAST:
+            yield ConfigError(
+                path=(*path, "storage"),
+                value=str(self.storage),
+                message="a volume this small is full within hours, and Prometheus then drops what it has just recorded",
+                expected=f"at least {_LEAST}",
+                hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
+            )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from components import names
 from components.kubernetes.quantity import Quantity
-from stacks.settings.cluster import MOST_GPUS
-from stacks.settings.section import Section, choice
+from stacks.errors import ConfigError, Path
+from stacks.settings.limits import MOST_GPUS
+from stacks.settings.model import SettingsModel, choice
+from stacks.settings.names import label_error
 
 
-class GangSettings(Section):
+class GangSettings(SettingsModel):
     """The sample job: pods that run together, submitted by a team.
 
     user: on whose behalf, one of the team's; recorded on the job. Resources are per pod.
@@ -32,6 +34,11 @@ class GangSettings(Section):
         str, choice("priority class", (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY))
     ] = names.DEFAULT_PRIORITY
 
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules."""
+        if self.enabled:
+            yield from label_error((*path, "name"), self.name)
+
     def requests(self) -> Mapping[str, Quantity]:
         """Return what one pod asks for, by resource name."""
         return {
@@ -41,7 +48,7 @@ class GangSettings(Section):
         }
 
 
-class SamplesSettings(Section):
+class SamplesSettings(SettingsModel):
     """Jobs that show the platform at work; none unless asked for."""
 
     gang: GangSettings | None = None

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from components import catalogue, names
 from components.kubernetes.quantity import ZERO, Quantity
-from stacks.settings.section import Pieces, Section, choice
+from stacks.errors import ConfigError, Path
+from stacks.settings.model import SettingsModel, WholeQuantity, choice
+from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain, label_error
 
 _KUEUE = catalogue.versions(catalogue.KUEUE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 
 
-class QuotaSettings(Section):
+class QuotaSettings(SettingsModel):
     """Amounts of each resource. Every queue covers all of them, so a resource left out where it may be has 0 of it.
 
     pods: MLBatch's 100.
@@ -23,10 +25,10 @@ class QuotaSettings(Section):
 
     cpu: Quantity = Field(alias=names.CPU)
     memory: Quantity = Field(alias=names.MEMORY)
-    gpu: Pieces = Field(alias=names.GPU)
-    rdma: Pieces = Field(alias=names.RDMA, default=ZERO)
-    infiniband: Pieces = Field(alias=names.INFINIBAND, default=ZERO)
-    pods: Pieces = Field(alias=names.PODS, default=Quantity.parse(100))
+    gpu: WholeQuantity = Field(alias=names.GPU)
+    rdma: WholeQuantity = Field(alias=names.RDMA, default=ZERO)
+    infiniband: WholeQuantity = Field(alias=names.INFINIBAND, default=ZERO)
+    pods: WholeQuantity = Field(alias=names.PODS, default=Quantity.parse(100))
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the quota by resource name."""
@@ -34,15 +36,15 @@ class QuotaSettings(Section):
         return dict(zip(names.RESOURCES, amounts, strict=True))
 
 
-class LimitSettings(Section):
+class LimitSettings(SettingsModel):
     """Most of each resource; what is left out has no limit."""
 
     cpu: Quantity | None = Field(alias=names.CPU, default=None)
     memory: Quantity | None = Field(alias=names.MEMORY, default=None)
-    gpu: Pieces | None = Field(alias=names.GPU, default=None)
-    rdma: Pieces | None = Field(alias=names.RDMA, default=None)
-    infiniband: Pieces | None = Field(alias=names.INFINIBAND, default=None)
-    pods: Pieces | None = Field(alias=names.PODS, default=None)
+    gpu: WholeQuantity | None = Field(alias=names.GPU, default=None)
+    rdma: WholeQuantity | None = Field(alias=names.RDMA, default=None)
+    infiniband: WholeQuantity | None = Field(alias=names.INFINIBAND, default=None)
+    pods: WholeQuantity | None = Field(alias=names.PODS, default=None)
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the limits by resource name."""
@@ -51,7 +53,7 @@ class LimitSettings(Section):
         return {resource: limit for resource, limit in named if limit is not None}
 
 
-class QueueingSettings(Section):
+class QueueingSettings(SettingsModel):
     """The queues that lend to each other, and the operators behind them.
 
     enabled: without them there are no teams, and jobs are run by whoever comes first.
@@ -64,11 +66,31 @@ class QueueingSettings(Section):
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
 
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the cohort's name to Kubernetes' rules."""
+        if not is_subdomain(self.cohort):
+            yield ConfigError(
+                path=(*path, "cohort"),
+                value=self.cohort,
+                message="Kubernetes would reject this name",
+                expected=f"at most {SUBDOMAIN_LENGTH} of a-z, 0-9, - and ., with a letter or digit first and last",
+                hint="for example 'default-cohort'",
+            )
 
-class TeamSettings(Section):
+
+class TenancySettings(SettingsModel):
+    """The platform's own flavor, slack queue, role and teams on the queues.
+
+    enabled: off where somebody else manages the queues; there are no teams then.
+    """
+
+    enabled: bool = True
+
+
+class TeamSettings(SettingsModel):
     """A team: its name is that of its namespace, its users are names as the cluster knows them.
 
-    Either quota, its own amounts; or share, its parts of what the slack queue and the teams with quotas leave of the
+    Either quota, its own amounts; or share, its partial of what the slack queue and the teams with quotas leave of the
     GPU nodes, as against the shares of the other teams: such a team's quota follows the number of nodes.
     """
 
@@ -78,3 +100,45 @@ class TeamSettings(Section):
     share: Annotated[int, Field(ge=1, le=1000)] | None = None
     borrowing_limit: LimitSettings = LimitSettings()
     lending_limit: LimitSettings = LimitSettings()
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold name and users to Kubernetes' rules, and the team to one of quota and share."""
+        yield from label_error((*path, "name"), self.name)
+        yield from self._users(path)
+        if (self.quota is None) == (self.share is None):
+            yield ConfigError(
+                path=path,
+                message="a team has either a quota of its own or a share of the nodes"
+                + (", and this one has both" if self.quota else ", and this one has neither"),
+                expected="one of the keys quota and share",
+                hint="remove one of the two" if self.quota else "add share: 1, or a quota",
+            )
+
+    def _users(self, path: Path) -> Iterator[ConfigError]:
+        for position, user in enumerate(self.users):
+            where = (*path, "users", position)
+            provided = "the name that the cluster's identity provider gives the user"
+            if not user.strip():
+                yield ConfigError(
+                    path=where,
+                    value=user,
+                    message="a user's name is not empty",
+                    expected=provided,
+                    hint="write the name, or remove the entry",
+                )
+            elif user.startswith("system:"):
+                yield ConfigError(
+                    path=where,
+                    value=user,
+                    message="names that start with system: belong to Kubernetes",
+                    expected=provided,
+                    hint="write the user's own name",
+                )
+            elif user in self.users[:position]:
+                yield ConfigError(
+                    path=where,
+                    value=user,
+                    message="the team has this user already",
+                    expected="each user once",
+                    hint="remove the second entry",
+                )

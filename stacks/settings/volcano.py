@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from components import catalogue
 from components.scheduling import volcano
 from components.scheduling.volcano import LauncherView
-from stacks.settings.section import Section, choice
+from stacks.errors import ConfigError, Path
+from stacks.settings.model import SettingsModel, choice
+from stacks.settings.names import is_label
 
 _VERSIONS = catalogue.chart_versions("volcano")
 
 
-class VolcanoSettings(Section):
+class VolcanoSettings(SettingsModel):
     """Whether to install Volcano, and how.
 
     Its jobs run in mlbatch:workloads.namespace, past all queues: what they take, the teams' quotas have to leave out.
@@ -23,3 +26,14 @@ class VolcanoSettings(Section):
     version: Annotated[str, choice("Volcano version", _VERSIONS)] = _VERSIONS[0]
     queue: str = volcano.QUEUE
     launcher_view: LauncherView = LauncherView.PODS
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the queue's name to Kubernetes' rules."""
+        if not is_label(self.queue):
+            yield ConfigError(
+                path=(*path, "queue"),
+                value=self.queue,
+                message="Kubernetes would reject this name",
+                expected="at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
+                hint="for example workloads",
+            )

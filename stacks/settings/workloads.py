@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
-from collections.abc import Mapping
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from components import names
-from components.azure.fabric import fabric
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.storage.storage_classes import FILES, FILES_NFS
 from components.workloads import metaseq, nccl, olmo
 from components.workloads.interface import USER, Exposure
 from components.workloads.jobs import Gang
-from stacks.settings.cluster import MOST_NODES
-from stacks.settings.section import Section, choice, refuse
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.limits import MOST_NODES
+from stacks.settings.model import SettingsModel, choice, reject
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _MESSAGE: Final = re.compile(r"[1-9][0-9]{0,3}[KMG]?")
@@ -27,20 +27,25 @@ _WEIGHTS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([mbt])")
 _UNITS: Final = {"m": 1e6, "b": 1e9, "t": 1e12}
 _DEFAULT_SIZE: Final = "1.3b"
 _WEEK: Final = 7 * 24 * 3600
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
+_MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_WIDEST_IPV4: Final = 8
+"""Shortest prefix of an address range; anything wider is next to everybody."""
+NAMESPACE: Final = "workloads"
 
 
 def _tag(value: str) -> str:
     if value == "latest":
-        refuse(
-            wrong="this tag is moved from one image to the next, so that nobody knows what runs",
-            allowed="a tag that stays with its image, such as a version or a date",
-            fix="push the image under such a tag and name it",
+        reject(
+            message="this tag is moved from one image to the next, so that nobody knows what runs",
+            expected="a tag that stays with its image, such as a version or a date",
+            hint="push the image under such a tag and name it",
         )
     if not _TAG.fullmatch(value):
-        refuse(
-            wrong="this is no image tag",
-            allowed="at most 128 letters, digits, and . _ -, which do not begin with . or -",
-            fix="write the tag alone, without the image's name",
+        reject(
+            message="this is no image tag",
+            expected="at most 128 letters, digits, and . _ -, which do not begin with . or -",
+            hint="write the tag alone, without the image's name",
         )
     return value
 
@@ -48,30 +53,30 @@ def _tag(value: str) -> str:
 def _repository(value: str) -> str:
     last = value.rpartition("/")[2]
     if ":" in last or "@" in last:
-        refuse(
-            wrong="the image's name has a tag or a digest in it",
-            allowed="a registry and a path, such as registry.example.org/team/nccltest",
-            fix="put the tag into the key tag",
+        reject(
+            message="the image's name has a tag or a digest in it",
+            expected="a registry and a path, such as registry.example.org/team/nccltest",
+            hint="put the tag into the key tag",
         )
     return value
 
 
 def _message_size(value: str) -> str:
     if not _MESSAGE.fullmatch(value):
-        refuse(
-            wrong="this is no message size of nccl-tests",
-            allowed="a whole number of bytes, or one with K, M or G",
-            fix=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
+        reject(
+            message="this is no message size of nccl-tests",
+            expected="a whole number of bytes, or one with K, M or G",
+            hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
         )
     return value
 
 
 def _model_size(value: str) -> str:
     if value not in metaseq.SIZES:
-        refuse(
-            wrong="there is no model of this size",
-            allowed=", ".join(metaseq.SIZES),
-            fix=f"the nearest is {_nearest_size(value)}",
+        reject(
+            message="there is no model of this size",
+            expected=", ".join(metaseq.SIZES),
+            hint=f"the nearest is {_nearest_size(value)}",
         )
     return value
 
@@ -91,19 +96,19 @@ def _weights(name: str) -> float:
 
 def _one_gang(value: object) -> object:
     if isinstance(value, list):
-        refuse(
-            wrong="a workload is submitted in one way",
-            allowed=", ".join(Gang),
-            fix="take one of them; for two, run two workloads",
+        reject(
+            message="a workload is submitted in one way",
+            expected=", ".join(Gang),
+            hint="take one of them; for two, run two workloads",
         )
     return value
 
 
 def _no_token(value: object) -> object:
-    refuse(
-        wrong="a token in plain configuration can be read by everybody who can read the repository",
-        allowed="nothing here; the token is a secret of its own",
-        fix="remove it here, and run `pulumi config set --secret mlbatch:jupyterToken`",
+    reject(
+        message="a token in plain configuration can be read by everybody who can read the repository",
+        expected="nothing here; the token is a secret of its own",
+        hint="remove it here, and run `pulumi config set --secret mlbatch:jupyterToken`",
         secret=True,
     )
 
@@ -114,7 +119,7 @@ MessageSize: TypeAlias = Annotated[str, AfterValidator(_message_size)]
 _PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 
 
-class SubmissionSettings(Section):
+class SubmissionSettings(SettingsModel):
     """How a job is submitted.
 
     gang: `mlbatch` through the queue of a team, the only way in which a quota counts it; `volcano` as a Volcano job;
@@ -128,7 +133,7 @@ class SubmissionSettings(Section):
     priority_class: Annotated[str, choice("priority class", _PRIORITIES)] | None = None
 
 
-class NodeWorkloadSettings(Section):
+class NodeWorkloadSettings(SettingsModel):
     """What all workloads have in common that take whole nodes. Resources are per node.
 
     cpu, memory: default those of the section.
@@ -140,16 +145,53 @@ class NodeWorkloadSettings(Section):
     cpu: Quantity | None = None
     memory: Quantity | None = None
 
+    what: ClassVar[str]
+    """It in words."""
+    repository: ClassVar[str] = ""
+    """Name of its image in the stack's registry, under which the site pushes that of edwardsp/ai-on-aks."""
+    no_volcano: ClassVar[str] = ""
+    """Why Volcano cannot start it; empty where it can."""
+
     @property
     def pods(self) -> int:
         """How many nodes it takes."""
         return 1
 
+    @property
+    def queued(self) -> bool:
+        """Whether a team's queue admits it."""
+        return self.submission.gang is Gang.MLBATCH
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules, and the ways of submission to one."""
+        if not self.enabled:
+            return
+        yield from _name_error((*path, "name"), self.name, str(path[-1]))
+        where, gang = (*path, "submission"), self.submission.gang
+        for name, value in (("team", self.submission.team), ("user", self.submission.user)):
+            if value is not None and not self.queued:
+                yield ConfigError(
+                    path=(*where, name),
+                    value=value,
+                    message=f"a {name} submits jobs through its queue, which gang: {gang} passes by; the two exclude "
+                    "each other",
+                    expected=f"a {name} with gang: mlbatch, none with gang: {gang}",
+                    hint=f"remove the {name}, or set {key((*where, 'gang'))} to mlbatch",
+                )
+        if gang is Gang.VOLCANO and self.no_volcano:
+            yield ConfigError(
+                path=(*where, "gang"),
+                value=str(gang),
+                message=self.no_volcano,
+                expected="mlbatch, none",
+                hint=f"set {key((*where, 'gang'))} to mlbatch",
+            )
+
 
 class JobSettings(NodeWorkloadSettings):
     """What all batch jobs have in common.
 
-    image: default the one of this name in the stack's registry, which the site builds and pushes. tag: required.
+    image: default that of the stack's registry under the name in `repository`. tag: required.
     deadline_seconds: after which the job is ended.
     """
 
@@ -162,6 +204,12 @@ class JobSettings(NodeWorkloadSettings):
     def pods(self) -> int:
         """How many nodes it takes."""
         return self.nodes
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold a job that runs to an image that somebody has built."""
+        yield from super().check(path)
+        if self.enabled and self.tag is None:
+            yield no_tag((*path, "tag"), self.image or self.repository)
 
 
 class NcclSettings(JobSettings):
@@ -177,6 +225,21 @@ class NcclSettings(JobSettings):
     debug: Literal["WARN", "INFO", "TRACE", "VERSION"] = "WARN"
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 3600
 
+    what: ClassVar[str] = "the NCCL test"
+    repository: ClassVar[str] = "nccltest"
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the message sizes to an order."""
+        yield from super().check(path)
+        if self.enabled and _bytes(self.smallest) > _bytes(self.largest):
+            yield ConfigError(
+                path=(*path, "smallest"),
+                value=self.smallest,
+                message=f"the smallest message is larger than the largest, {self.largest}",
+                expected=f"at most {self.largest}",
+                hint="lower it, or raise largest",
+            )
+
 
 class MetaseqSettings(JobSettings):
     """Training of an OPT model on dummy data; its image is built from docker/metaseq of edwardsp/ai-on-aks.
@@ -191,6 +254,9 @@ class MetaseqSettings(JobSettings):
     use_aim: bool = False
     use_tensorboard: bool = False
 
+    what: ClassVar[str] = "the Metaseq training"
+    repository: ClassVar[str] = "metaseq"
+
 
 class OlmoSettings(JobSettings):
     """Training of OLMo from blob storage; its image is built from docker/olmo of edwardsp/ai-on-aks.
@@ -204,12 +270,17 @@ class OlmoSettings(JobSettings):
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     data: str | None = None
 
+    what: ClassVar[str] = "the OLMo training"
+    repository: ClassVar[str] = "olmo"
+    no_volcano: ClassVar[str] = "its pods are those of an Indexed Job, which Volcano does not start together"
+
 
 class JupyterLabSettings(NodeWorkloadSettings):
     """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up.
 
     image: with a tag; default NVIDIA's of PyTorch.
-    fs_size: of the users' volume, in TiB. storage_class: of that volume; many nodes can mount it.
+    fs_size: of the users' volume, in TiB. storage_class: of that volume, which many nodes can mount; default the
+        cluster's class of shared files.
     exposure: `cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the
     addresses of source_ranges. user: its number in the pod. scratch: mount the node's local disks.
     """
@@ -217,7 +288,7 @@ class JupyterLabSettings(NodeWorkloadSettings):
     name: str = "jupyterlab"
     image: str | None = None
     fs_size: Annotated[int, Field(ge=1, le=100)] = 1
-    storage_class: str = FILES
+    storage_class: str | None = None
     exposure: Exposure = Exposure.CLUSTER
     source_ranges: tuple[str, ...] = ()
     user: Annotated[int, Field(ge=1, le=65535)] = USER
@@ -225,14 +296,51 @@ class JupyterLabSettings(NodeWorkloadSettings):
     token: Annotated[None, BeforeValidator(_no_token)] = None
     password: Annotated[None, BeforeValidator(_no_token)] = None
 
+    what: ClassVar[str] = "JupyterLab"
+    no_volcano: ClassVar[str] = "it is a server and no job"
 
-class ViewerSettings(Section):
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold a load balancer to the addresses of those who use it."""
+        yield from super().check(path)
+        if not self.enabled:
+            return
+        if self.exposure is Exposure.CLUSTER:
+            if self.source_ranges:
+                yield ConfigError(
+                    path=(*path, "sourceRanges"),
+                    value=list(self.source_ranges),
+                    message="without a load balancer nothing is reached from outside, whatever the addresses",
+                    expected="address ranges with exposure internal or public",
+                    hint=f"remove them, or set {key((*path, 'exposure'))}",
+                )
+            return
+        if not self.source_ranges:
+            yield ConfigError(
+                path=(*path, "sourceRanges"),
+                message=f"exposure {self.exposure} without address ranges offers a shell on GPU nodes to everybody who "
+                "can reach the load balancer",
+                expected="a list of CIDR blocks, such as 203.0.113.0/24",
+                hint=f"add them, or set {key((*path, 'exposure'))} to cluster and use a port-forward",
+            )
+        for index, value in enumerate(self.source_ranges):
+            yield from _range((*path, "sourceRanges", index), value)
+
+
+class ViewerSettings(SettingsModel):
     """A viewer of the logs of mlbatch:workloads.metaseq, in its namespace. image, tag: default its own."""
 
     name: str
     enabled: bool = False
     image: Repository | None = None
     tag: Tag | None = None
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules, and an image of its own to a tag."""
+        if not self.enabled:
+            return
+        yield from _name_error((*path, "name"), self.name, str(path[-1]))
+        if self.image is not None and self.tag is None:
+            yield no_tag((*path, "tag"), self.image)
 
 
 class AimSettings(ViewerSettings):
@@ -247,22 +355,25 @@ class TensorBoardSettings(ViewerSettings):
     name: str = "tensorboard"
 
 
-class LogsSettings(Section):
-    """The volume of the logs, which training writes and viewers read."""
+class LogsSettings(SettingsModel):
+    """The volume of the logs, which training writes and viewers read.
+
+    storage_class: one whose volumes many nodes can mount; default the cluster's class for logs.
+    """
 
     name: str = "training-logs"
-    storage_class: str = FILES_NFS
+    storage_class: str | None = None
     size: Quantity = Quantity.parse("100Gi")
 
 
-class WorkloadsSettings(Section):
+class WorkloadsSettings(SettingsModel):
     """The workloads; none unless asked for.
 
     namespace: of those that no team submits. cpu, memory: of a pod that takes a whole node, what the machine type has
     less what its system needs.
     """
 
-    namespace: str = names.WORKLOADS_NAMESPACE
+    namespace: str = NAMESPACE
     cpu: Quantity = Quantity.parse(64)
     memory: Quantity = Quantity.parse("1000Gi")
     nccl: NcclSettings = NcclSettings()
@@ -276,6 +387,10 @@ class WorkloadsSettings(Section):
     def jobs(self) -> Mapping[str, JobSettings]:
         """Return the batch jobs by key."""
         return {"nccl": self.nccl, "metaseq": self.metaseq, "olmo": self.olmo}
+
+    def viewers(self) -> Mapping[str, ViewerSettings]:
+        """Return what shows the training's logs, by key."""
+        return {"aim": self.aim, "tensorboard": self.tensorboard}
 
     def node_workloads(self) -> Mapping[str, NodeWorkloadSettings]:
         """Return everything that takes whole nodes, by key."""
@@ -296,8 +411,79 @@ class WorkloadsSettings(Section):
             **{name: amount for name, amount in network.items() if name in names.RESOURCES},
         }
 
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold names apart, and viewers to logs that somebody writes."""
+        first: dict[str, str] = {}
+        named: dict[str, NodeWorkloadSettings | ViewerSettings] = {**self.node_workloads(), **self.viewers()}
+        for section, item in named.items():
+            if not item.enabled:
+                continue
+            if item.name in first:
+                yield ConfigError(
+                    path=(*path, section, "name"),
+                    value=item.name,
+                    message=f"{key((*path, first[item.name], 'name'))} is {item.name!r} too",
+                    expected="a name that no other workload has",
+                    hint="give one of the two another name",
+                )
+            first.setdefault(item.name, section)
+        training = self.metaseq
+        for name, viewer, writes, option in (
+            ("aim", self.aim, training.use_aim, "useAim"),
+            ("tensorboard", self.tensorboard, training.use_tensorboard, "useTensorboard"),
+        ):
+            if viewer.enabled and not (training.enabled and writes):
+                yield ConfigError(
+                    path=(*path, name, "enabled"),
+                    value=True,
+                    message="nothing writes logs for it to show",
+                    expected=f"true with {key((*path, 'metaseq', option))}: true",
+                    hint=f"enable metaseq and set {option}, or turn {name} off",
+                )
 
-def fabric_of(pool: NodePool, *, shared: bool = False) -> Fabric:
-    """Return what pods on a pool's nodes ask of the network. shared: the nodes offer the shared device plugin's
-    resource in place of ports."""
-    return fabric(pool.shape.resources[names.INFINIBAND].nano // 10**9, shared=shared)
+
+def no_tag(path: Path, image: str) -> ConfigError:
+    """Return the mistake of an image without a tag."""
+    return ConfigError(
+        path=path,
+        message=f"nothing says which image {image} to run; nobody publishes it",
+        expected="a tag of an image that you have built and pushed",
+        hint="build it (docs/aks.md says how) and set the tag",
+    )
+
+
+def _name_error(path: Path, name: str, section: str) -> Iterator[ConfigError]:
+    if not _NAME.fullmatch(name):
+        yield ConfigError(
+            path=path,
+            value=name,
+            message="Kubernetes would reject this name, or the names that are made from it",
+            expected="at most 40 of a-z, 0-9 and -, with a letter first and a letter or digit last",
+            hint=f"for example {section}",
+        )
+
+
+def _bytes(size: str) -> int:
+    return int(size.rstrip("KMG")) * _MESSAGE_UNITS.get(size[-1], 1)
+
+
+def _range(path: Path, value: str) -> Iterator[ConfigError]:
+    try:
+        network = ipaddress.ip_network(value)
+    except ValueError as error:
+        yield ConfigError(
+            path=path,
+            value=value,
+            message=f"this is no address range: {error}",
+            expected="a CIDR block, such as 203.0.113.0/24",
+            hint="correct it; a single address ends in /32",
+        )
+        return
+    if (network.version == 4 and network.prefixlen < _WIDEST_IPV4) or (network.version == 6 and network.prefixlen < 32):
+        yield ConfigError(
+            path=path,
+            value=value,
+            message="this is next to every address there is",
+            expected="the addresses of those who use it",
+            hint="name your own network's range",
+        )

@@ -196,7 +196,7 @@ def stack_settings(stack: str) -> dict[str, Any]:
 def dev_settings(mirror: Path) -> dict[str, Any]:
     """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled."""
     settings = stack_settings("dev")
-    settings["mirror"] = {"artefacts": str(mirror), "verify": False}
+    settings["mirror"] = {"artifacts": str(mirror), "verify": False}
     return json.loads(json.dumps(settings))
 
 

@@ -28,7 +28,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
         ["mlbatch:teams[0].name", "nvidia.com/GPU", "nvidia.com/gpu"],
     ),
     ({"target": "openshit"}, ["mlbatch:target", "openshit", "simulated"]),
-    ({"mirror": {"artefacts": "/nowhere"}}, ["mlbatch:mirror.artefacts", "/nowhere", "does not exist"]),
+    ({"mirror": {"artifacts": "/nowhere"}}, ["mlbatch:mirror.artifacts", "/nowhere", "does not exist"]),
     ({"kubernetes": {"kubeconfig": "absent.yaml"}}, ["mlbatch:kubernetes.kubeconfig", "absent.yaml"]),
 ]
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from components.artefacts import Mirror
-from stacks.load import Stack, interpret
-from stacks.problems import SettingsError
+from stacks.errors import SettingsError
+from stacks.inputs import StackInputs, interpret
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, Registered, build, strings
 from tests.unit.test_stack import canonical, pairs, quantities
@@ -66,9 +66,9 @@ def settings(**changes: Any) -> dict[str, Any]:
     return raw
 
 
-def loaded(mirror: Mirror, raw: Mapping[str, Any]) -> Stack:
-    assert mirror.artefacts is not None
-    return interpret(raw, base=ROOT, environment={"MLBATCH_MIRROR": mirror.artefacts})
+def loaded(mirror: Mirror, raw: Mapping[str, Any]) -> StackInputs[Any]:
+    files = {"artifacts": mirror.artefacts, "verify": False, **raw.get("mirror", {})}
+    return interpret({**raw, "mirror": files}, base=ROOT, environment={})
 
 
 def deployed(mirror: Mirror, raw: Mapping[str, Any], outputs: dict[str, Any] | None = None) -> Record:
@@ -99,7 +99,7 @@ def only(record: Record, kind: str) -> Registered:
 
 def test_the_shipped_settings_have_no_mistake(mirror: Mirror) -> None:
     stack = loaded(mirror, shipped())
-    assert stack.settings.pool.count == 2
+    assert stack.resolved.pool.count == 2
     assert stack.warnings == ()
 
 
@@ -332,7 +332,7 @@ def test_the_section_that_the_target_needs_is_required(mirror: Mirror) -> None:
 
 
 def sdk_modules(program: str) -> set[str]:
-    """Return the parts of Azure's SDK that a program has loaded at its end."""
+    """Return the partial of Azure's SDK that a program has loaded at its end."""
     # The SDK puts a placeholder in place of each part, which loads it once somebody looks into it.
     show = (
         "import sys; print(*sorted(name.split('.')[1] for name, module in sys.modules.items() "
@@ -345,13 +345,15 @@ def sdk_modules(program: str) -> set[str]:
 
 
 def test_other_targets_do_not_load_azures_sdk() -> None:
-    assert sdk_modules("import stacks.load, stacks.simulated") == set()
+    assert sdk_modules("import stacks.inputs, stacks.simulated") == set()
 
 
 def test_the_target_loads_only_the_parts_of_azures_sdk_that_it_uses(mirror: Mirror) -> None:
     program = f"from tests.unit.test_aks import *\ndeployed(Mirror(artefacts={mirror.artefacts!r}), shipped())\n"
-    parts = {part for part in sdk_modules(program) if not part.startswith("_") and part not in ("provider", "outputs")}
-    assert parts == {
+    partial = {
+        part for part in sdk_modules(program) if not part.startswith("_") and part not in ("provider", "outputs")
+    }
+    assert partial == {
         "authorization",
         "containerregistry",
         "containerservice",

@@ -14,9 +14,9 @@ import yaml
 from pydantic import BaseModel
 
 from components.health.baselines import FLOORS, Scope
-from stacks.load import SECRETS
-from stacks.settings.azure import AzureSettings
-from stacks.settings.health import HealthSettings
+from stacks import secrets
+from stacks.aks.settings.azure import AzureSettings
+from stacks.aks.settings.health import AksHealthSettings
 from stacks.settings.workloads import WorkloadsSettings
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ TEXT = (ROOT / "docs" / "aks.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "azure": AzureSettings,
-    "health": HealthSettings,
+    "health": AksHealthSettings,
     "workloads": WorkloadsSettings,
 }
 KEYS = sorted({f"{section}.{rest}" for section, rest in re.findall(r"mlbatch:(\w+)\.([\w.]+)", TEXT)})
@@ -70,7 +70,7 @@ def test_settings_that_the_guide_names_exist(key: str) -> None:
 
 
 def test_secrets_are_set_as_secrets() -> None:
-    assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == set(SECRETS)
+    assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == set(secrets.known())
 
 
 def test_the_expected_bandwidths_are_those_that_the_checks_judge_by() -> None:

@@ -12,7 +12,7 @@ from components import names
 from components.artefacts import Mirror
 from components.azure.sizes import GPU_SIZES
 from components.kubernetes.quantity import Quantity
-from stacks.problems import SettingsError
+from stacks.errors import SettingsError
 from tests.unit.harness import Record, Registered, strings
 from tests.unit.test_aks import CLUSTER, POOL, deployed, everything, loaded, only, settings, shipped
 from tests.unit.test_stack import pairs

@@ -13,8 +13,9 @@ import yaml
 from emulator.azure import functions
 from stacks.aks import infrastructure
 from tests.emulator.azure.subscription import Subscription
+from tests.unit.configurations import settings_of
 from tests.unit.harness import Record, Registered, build
-from tests.unit.test_azure_settings import changed, read, some_day
+from tests.unit.test_azure_settings import changed, some_day
 
 __all__ = ["some_day"]
 """Without the fixture, the default version of Kubernetes would one day be out of support."""
@@ -30,7 +31,8 @@ class Run:
     """One run of the program on a subscription. created: id and outputs of each resource, by type and name."""
 
     def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
-        self.azure = read(changed(changes))
+        self.settings = settings_of({"target": "aks", "azure": changed(changes), "gpu": {"fabric": {"enabled": False}}})
+        self.azure = self.settings.azure
         self.subscription = Subscription(folder)
         self.created: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
         self.kubeconfig = ""
@@ -54,7 +56,7 @@ class Run:
         return found
 
     def _program(self) -> None:
-        created = infrastructure.create(self.azure)
+        created = infrastructure.create(self.settings)
         created.kubeconfig.apply(lambda text: setattr(self, "kubeconfig", text))
 
     def _create(self, kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from pulumi_azure_native import containerregistry, containerservice, storage
 
 from components import names
-from stacks import reading
-from stacks.problems import Problem, key
-from stacks.rules import azure as rules
-from stacks.settings import azure as settings
-from stacks.settings.azure import AzureSettings
+from stacks.aks.settings import azure as settings
+from stacks.aks.settings import checks
+from stacks.aks.settings.azure import AzureSettings
+from stacks.errors import ConfigError, key
+from tests.unit.configurations import errors_of, partial_of
 
 GROUP = "6f1c1b0e-3f0a-4f5e-9a57-2f3f0d4c7a11"
 
@@ -42,7 +42,7 @@ ECDSA = _public(ec.generate_private_key(ec.SECP256R1()))
 @pytest.fixture(autouse=True)
 def some_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every test run on the same day."""
-    monkeypatch.setattr(rules, "today", lambda: date(2026, 11, 21))
+    monkeypatch.setattr(checks, "today", lambda: date(2026, 11, 21))
 
 
 def valid() -> dict[str, Any]:
@@ -72,16 +72,16 @@ def changed(changes: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def problems(section: dict[str, Any]) -> list[Problem]:
-    parts, found = reading.read({"target": "aks", "azure": section})
-    return found + list(rules.check(parts))
+def problems(section: dict[str, Any]) -> list[ConfigError]:
+    """Return what is wrong with the section, whatever else does not go with it."""
+    return [error for error in errors_of({"target": "aks", "azure": section}) if error.path[0] == "azure"]
 
 
 def read(section: dict[str, Any]) -> AzureSettings:
-    parts, found = reading.read({"target": "aks", "azure": section})
-    assert [str(problem) for problem in found + list(rules.check(parts))] == []
-    assert parts.azure is not None
-    return parts.azure
+    assert [str(error) for error in problems(section)] == []
+    azure = partial_of({"target": "aks", "azure": section}).section(AzureSettings)
+    assert azure is not None
+    return azure
 
 
 def test_a_section_without_a_mistake_has_safe_defaults() -> None:
@@ -668,9 +668,9 @@ def test_a_mistake_is_told_once_and_in_full(
     assert len(found) == 1, [str(problem) for problem in found]
     (problem,) = found
     assert str(problem).startswith(where)
-    assert wrong in problem.wrong
-    assert allowed in problem.allowed
-    assert fix in problem.fix
+    assert wrong in problem.message
+    assert allowed in problem.expected
+    assert fix in problem.hint
 
 
 @pytest.mark.parametrize(
@@ -687,8 +687,8 @@ def test_a_mistake_is_told_once_and_in_full(
 def test_a_key_that_might_be_secret_is_never_shown(secret: str, wrong: str) -> None:
     (problem,) = problems(changed({"sshPublicKey": secret}))
     assert key(problem.path) == "mlbatch:azure.sshPublicKey"
-    assert wrong in problem.wrong
-    assert "ssh-keygen" in problem.fix or ".pub" in problem.fix
+    assert wrong in problem.message
+    assert "ssh-keygen" in problem.hint or ".pub" in problem.hint
     assert not [piece for piece in secret.split() if len(piece) > 16 and piece[:16] in str(problem)]
 
 
@@ -709,4 +709,5 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 def test_the_rules_say_nothing_about_a_section_that_could_not_be_read() -> None:
-    assert list(rules.check(reading.Parts())) == []
+    found = problems(changed({"location": "nowhere", "apiServer": None}))
+    assert [key(problem.path) for problem in found] == ["mlbatch:azure.location"]

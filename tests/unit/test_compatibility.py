@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from components import catalogue
 from components.compatibility import ROWS, Combination, Row, Verdict, assess, blobfuse_fault
-from stacks.problems import Problem
-from stacks.reading import Parts, read
-from stacks.rules import gpu as gpu_rules
-from stacks.rules import monitoring as monitoring_rules
-from stacks.rules import storage as storage_rules
+from stacks import secrets, validation
+from stacks.errors import ConfigError
+from stacks.parsing import read
 from stacks.settings.gpu import GpuSettings
-from stacks.settings.monitoring import MonitoringSettings
-from stacks.settings.storage import StorageSettings
-from stacks.settings.tenancy import TeamSettings
+from tests.unit.configurations import aks, errors_of, partial_of
 
 TOKEN = "sv=2024-11-04&sr=c&sp=rl&se=2026-12-01&sig=c2VjcmV0"
 
@@ -46,23 +41,8 @@ def example(row: Row) -> Combination:
     )
 
 
-def parts(**sections: Any) -> Parts:
-    found = Parts()
-    for name, section in sections.items():
-        setattr(found, name, section)
-    return found
-
-
 def gpu(value: dict[str, Any]) -> GpuSettings:
     return GpuSettings.model_validate_json(json.dumps(value))
-
-
-def storage(value: dict[str, Any]) -> StorageSettings:
-    return StorageSettings.model_validate_json(json.dumps(value))
-
-
-def azure(version: str = "1.35", has_storage: bool = True) -> Any:
-    return SimpleNamespace(kubernetes_version=version, storage=object() if has_storage else None)
 
 
 class TestRows:
@@ -104,42 +84,43 @@ class TestRows:
 
 
 class TestGpuRules:
-    def problems(self, value: dict[str, Any], version: str = "1.35", **more: Any) -> list[Problem]:
-        return list(gpu_rules.check(parts(gpu=gpu(value), azure=azure(version), **more)))
+    def problems(self, value: dict[str, Any], version: str = "1.35", **more: Any) -> list[ConfigError]:
+        found = errors_of(aks({"kubernetesVersion": version}, gpu=value, **more))
+        return [error for error in found if error.path[0] != "azure"]
 
     def test_the_defaults_are_fine_and_warn_of_nothing(self) -> None:
         assert self.problems({}) == []
-        assert gpu_rules.warnings(parts(gpu=gpu({}), azure=azure())) == []
+        assert validation.warnings(partial_of(aks())) == []
 
     def test_a_broken_pair_is_an_error_with_what_to_change(self) -> None:
         value = {"operatorVersion": "v26.3.2", "fabric": {"operatorVersion": "26.4.0"}}
         (problem,) = self.problems(value)
         assert problem.path == ("gpu", "operatorVersion")
         assert problem.value == "v26.3.2"
-        assert "does not support RDMA" in problem.wrong
-        assert "cloud-native-stack" in problem.allowed
-        assert problem.fix == "set gpu.fabric.operatorVersion to 26.1.0, and gpu.operatorVersion to v26.3.3"
+        assert "does not support RDMA" in problem.message
+        assert "cloud-native-stack" in problem.expected
+        assert problem.hint == "set gpu.fabric.operatorVersion to 26.1.0, and gpu.operatorVersion to v26.3.3"
 
     def test_a_kubernetes_that_the_network_operator_does_not_know_is_an_error(self) -> None:
         (problem,) = self.problems({}, "1.36")
-        assert "1.31 to 1.35" in problem.wrong
+        assert "1.31 to 1.35" in problem.message
         assert self.problems({"fabric": {"enabled": False}}, "1.36") == []
 
     def test_an_unknown_pair_is_a_warning_and_no_error(self) -> None:
         value = {"fabric": {"operatorVersion": "26.4.0"}}
         assert self.problems(value) == []
-        (warning,) = gpu_rules.warnings(parts(gpu=gpu(value), azure=azure()))
+        (warning,) = validation.warnings(partial_of(aks(gpu=value)))
         assert "network operator 26.4.0" in warning
         assert "known to work: GPU operator v26.3.3 with network operator 26.1.0 or 26.1.2" in warning
 
     def test_nothing_is_said_while_a_section_could_not_be_read(self) -> None:
-        assert list(gpu_rules.check(parts(gpu=gpu({})))) == []
-        assert gpu_rules.warnings(parts(azure=azure())) == []
+        unread = aks({"location": 5}, gpu={"operatorVersion": "v26.3.2"})
+        assert [error.path[0] for error in errors_of(unread)] == ["azure"]
 
     @pytest.mark.parametrize("fabric", [{"devicePlugin": "shared"}, {"enabled": False}])
     def test_a_quota_for_ports_that_no_node_offers_is_an_error(self, fabric: dict[str, Any]) -> None:
-        quota = {"cpu": 96, "memory": "1000G", "nvidia.com/gpu": 8, "nvidia.com/mlnxnics": 8}
-        team = TeamSettings.model_validate_json(json.dumps({"name": "blue", "users": [], "quota": quota}))
+        quota = {"cpu": 90, "memory": "1000G", "nvidia.com/gpu": 8, "nvidia.com/mlnxnics": 8}
+        team = {"name": "blue", "users": [], "quota": quota}
         (problem,) = self.problems({"fabric": fabric}, teams=[team])
         assert problem.path == ("teams", 0, "quota", "nvidia.com/mlnxnics")
         assert problem.value == "8"
@@ -150,10 +131,8 @@ VOLUME = {"name": "data", "container": "olmo"}
 
 
 class TestStorageRules:
-    def problems(self, value: dict[str, Any], token: bool = False, **more: Any) -> list[Problem]:
-        secrets = frozenset({storage_rules.TOKEN_KEY} if token else ())
-        sections = {"azure": azure(), "secrets": secrets, **more}
-        return list(storage_rules.check(parts(storage=storage(value), **sections)))
+    def problems(self, value: dict[str, Any], token: bool = False, **more: Any) -> list[ConfigError]:
+        return errors_of(aks(storage=value, **more), *(["blobSasToken"] if token else []))
 
     def test_a_volume_by_identity_is_fine(self) -> None:
         assert self.problems({"volumes": [VOLUME]}) == []
@@ -161,33 +140,34 @@ class TestStorageRules:
     def test_sas_without_a_token_is_an_error(self) -> None:
         (problem,) = self.problems({"volumes": [{**VOLUME, "access": "sas"}]})
         assert problem.path == ("storage", "volumes", 0, "access")
-        assert "pulumi config set --secret mlbatch:blobSasToken" in problem.fix
+        assert "pulumi config set --secret mlbatch:blobSasToken" in problem.hint
 
     def test_a_token_that_nothing_uses_is_an_error(self) -> None:
         (problem,) = self.problems({"volumes": [VOLUME]}, token=True)
         assert problem.path == ("blobSasToken",)
-        assert "pulumi config rm mlbatch:blobSasToken" in problem.fix
+        assert "pulumi config rm mlbatch:blobSasToken" in problem.hint
 
     def test_sas_with_a_token_is_fine(self) -> None:
         assert self.problems({"volumes": [{**VOLUME, "access": "sas"}]}, token=True) == []
 
     def test_the_stacks_own_account_has_to_exist(self) -> None:
-        (problem,) = self.problems({"volumes": [VOLUME]}, azure=azure(has_storage=False))
+        (problem,) = self.problems({"volumes": [VOLUME]}, azure={"storage": None})
         assert problem.path == ("storage", "volumes", 0, "account")
         named = {**VOLUME, "account": "mlbatchdata"}
-        assert self.problems({"volumes": [named]}, azure=azure(has_storage=False)) == []
+        assert self.problems({"volumes": [named]}, azure={"storage": None}) == []
 
     def test_two_volumes_of_a_name_clash(self) -> None:
-        (problem,) = self.problems({"volumes": [VOLUME, {**VOLUME, "namespace": "blue"}]})
+        teams = [{"name": "blue", "users": [], "share": 1}]
+        (problem,) = self.problems({"volumes": [VOLUME, {**VOLUME, "namespace": "blue"}]}, teams=teams)
         assert problem.path == ("storage", "volumes", 1, "name")
         assert self.problems({"volumes": [VOLUME, {**VOLUME, "name": "more"}]}) == []
 
     def test_a_claim_needs_a_namespace_of_the_stack(self) -> None:
         value = {"volumes": [{**VOLUME, "namespace": "bleu"}]}
-        sections: dict[str, Any] = {"workloads": SimpleNamespace(namespace="workloads"), "team_names": ["blue"]}
+        sections: dict[str, Any] = {"teams": [{"name": "blue", "users": [], "share": 1}]}
         (problem,) = self.problems(value, **sections)
         assert problem.path == ("storage", "volumes", 0, "namespace")
-        assert (problem.value, problem.fix) == ("bleu", "did you mean blue?")
+        assert (problem.value, problem.hint) == ("bleu", "did you mean blue?")
         for namespace in ("workloads", "blue"):
             assert self.problems({"volumes": [{**VOLUME, "namespace": namespace}]}, **sections) == []
 
@@ -196,7 +176,7 @@ class TestStorageRules:
         (problem,) = self.problems({"volumes": [VOLUME], "blobDriver": driver})
         assert problem.path == ("storage", "blobDriver", "blobfuse")
         assert problem.value == "2.2.1"
-        assert "1.27.7" in problem.fix
+        assert "1.27.7" in problem.hint
         assert self.problems({"volumes": [VOLUME], "blobDriver": {**driver, "blobfuse": None}}) == []
         assert blobfuse_fault("1.27.7", "2.2.1") is None
 
@@ -212,32 +192,30 @@ class TestTokens:
         ],
     )
     def test_a_token_is_recognised(self, text: str) -> None:
-        assert storage_rules.looks_like_sas(text)
+        assert secrets.looks_like_sas(text)
 
     @pytest.mark.parametrize("text", ["", "olmo", "sig=only", "sv=1", "design=1&se=2", "registry.io/x?sigma=1&sv=2"])
     def test_other_texts_are_not_taken_for_one(self, text: str) -> None:
-        assert not storage_rules.looks_like_sas(text)
+        assert not secrets.looks_like_sas(text)
 
     def test_each_is_reported_with_its_key_and_without_itself(self) -> None:
         raw = {"storage": {"volumes": [{"container": f"olmo?{TOKEN}"}]}, "target": "aks", "note": TOKEN}
-        problems = list(storage_rules.plain_tokens(raw))
+        problems = list(secrets.exposed(raw))
         assert [problem.path for problem in problems] == [("storage", "volumes", 0, "container"), ("note",)]
         for problem in problems:
             assert "c2VjcmV0" not in str(problem)
-            assert "pulumi config set --secret mlbatch:blobSasToken" in problem.fix
+            assert "pulumi config set --secret mlbatch:blobSasToken" in problem.hint
 
 
 class TestMonitoringRules:
     def test_a_volume_that_is_full_at_once_is_an_error(self) -> None:
-        settings = MonitoringSettings.model_validate_json('{"storage": "5Gi"}')
-        (problem,) = monitoring_rules.check(parts(monitoring=settings))
+        (problem,) = errors_of(aks(monitoring={"storage": "5Gi"}))
         assert problem.path == ("monitoring", "storage")
         assert problem.value == "5Gi"
-        off = MonitoringSettings.model_validate_json('{"storage": "5Gi", "enabled": false}')
-        assert list(monitoring_rules.check(parts(monitoring=off))) == []
+        assert errors_of(aks(monitoring={"storage": "5Gi", "enabled": False})) == []
 
 
-def wrong(section: str, value: dict[str, Any]) -> Problem:
+def wrong(section: str, value: dict[str, Any]) -> ConfigError:
     """Return the one problem of a section, in a configuration of target aks."""
     _, problems = read({"target": "aks", section: value})
     (problem,) = (problem for problem in problems if problem.path[0] == section)
@@ -269,13 +247,13 @@ class TestSettings:
     ) -> None:
         problem = wrong(section, value)
         assert problem.path == (section, *path)
-        assert problem.allowed == allowed
+        assert problem.expected == allowed
 
     @pytest.mark.parametrize("version", ["latest", "580", "580.126.20-ubuntu22.04", "v580.126.20", "58.1.1"])
     def test_a_driver_has_the_form_of_nvidias_versions(self, version: str) -> None:
         problem = wrong("gpu", {"driverVersion": version})
         assert (problem.path, problem.value) == (("gpu", "driverVersion"), version)
-        assert problem.wrong == "this is no version of NVIDIA's data center driver"
+        assert problem.message == "this is no version of NVIDIA's data center driver"
 
     @pytest.mark.parametrize("version", ["580.126.20", "535.86.10", "610.57.04", "570.133"])
     def test_versions_that_nvidia_has_published_are_taken(self, version: str) -> None:
@@ -301,7 +279,7 @@ class TestSettings:
 
     @pytest.mark.parametrize("days", [0, 366])
     def test_metrics_are_kept_for_a_year_at_most(self, days: int) -> None:
-        assert wrong("monitoring", {"retentionDays": days}).allowed == "a whole number from 1 to 365"
+        assert wrong("monitoring", {"retentionDays": days}).expected == "a whole number from 1 to 365"
 
     def test_a_token_in_a_volume_is_no_key(self) -> None:
         problem = wrong("storage", {"volumes": [{**VOLUME, "sasToken": "sv=1&sig=2"}]})

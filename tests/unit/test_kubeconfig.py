@@ -16,7 +16,7 @@ import yaml
 
 from stacks import kubeconfig as kubeconfigs
 from stacks.kubeconfig import Kubeconfig, KubeconfigError, check_answers
-from stacks.settings.cluster import KubernetesSettings
+from stacks.settings.kubernetes import KubernetesSettings
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from components import names
 from components.kubernetes.node_pool import NodePool
 from components.nodes.shapes import INSTANCE_TYPES, node_shape
-from stacks.quotas import team_quotas
+from stacks.quotas import slack_quota, team_quotas
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
 
 GIVEN = QuotaSettings.model_validate({"cpu": "10", "memory": "100Gi", "nvidia.com/gpu": "3"}, strict=False)
@@ -25,7 +25,7 @@ def team(name: str, **amounts: Any) -> TeamSettings:
 
 
 def quota(*teams: TeamSettings, nodes: int, resource: str = names.GPU) -> list[str]:
-    found = team_quotas(teams, QueueingSettings(), pool(nodes))
+    found = team_quotas(teams, slack_quota(QueueingSettings(), pool(nodes)), pool(nodes))
     return [str(found[team.name][resource]) for team in teams]
 
 

@@ -11,12 +11,13 @@ import pytest
 import yaml
 
 from components import catalogue, names
-from stacks import load, reading, rules
+from stacks import inputs, targets
+from stacks.cluster_facts import ClusterFacts
+from stacks.errors import SettingsError, key
 from stacks.kubeconfig import Kubeconfig
-from stacks.problems import Problem, SettingsError, key
 from stacks.quotas import slack_quota
-from stacks.settings import Settings
-from stacks.settings.cluster import KubernetesSettings
+from stacks.settings.kubernetes import KubernetesSettings
+from tests.unit.configurations import errors_of, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU = '["nvidia.com/gpu"]'
@@ -50,19 +51,8 @@ def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
     return raw  # type: ignore[no-any-return]
 
 
-def problems(raw: Mapping[str, object]) -> list[Problem]:
-    parts, found = reading.read(raw)
-    return found + rules.check(parts)
-
-
-def read(raw: Mapping[str, object]) -> Settings:
-    parts, found = reading.read(raw)
-    assert [str(problem) for problem in found + rules.check(parts)] == []
-    return parts.settings()
-
-
 def test_a_configuration_without_a_mistake_is_read() -> None:
-    settings = read(valid())
+    settings = settings_of(valid())
     assert settings.target == "simulated"
     assert settings.nodes.pool().count == 3
     assert [team.name for team in settings.teams] == ["blue", "red"]
@@ -77,7 +67,7 @@ def test_a_configuration_without_a_mistake_is_read() -> None:
 
 
 def test_the_target_alone_is_enough() -> None:
-    settings = read({"target": "simulated"})
+    settings = settings_of({"target": "simulated"})
     pool = settings.nodes.pool()
     assert {name: str(amount) for name, amount in pool.resources.items()} == {
         "cpu": "672",
@@ -91,21 +81,23 @@ def test_the_target_alone_is_enough() -> None:
     assert settings.queueing.cohort == "default-cohort"
     assert settings.queueing.kueue_version == catalogue.versions(catalogue.KUEUE)[0]
     assert settings.samples.gang is None
-    assert settings.mirror.artefacts is None
+    assert settings.mirror.artifacts is None
 
 
 def test_empty_sections_mean_their_defaults() -> None:
-    assert read({"target": "simulated", "nodes": None, "teams": None, "mirror": {}}) == read({"target": "simulated"})
+    assert settings_of({"target": "simulated", "nodes": None, "teams": None, "mirror": {}}) == settings_of(
+        {"target": "simulated"}
+    )
 
 
 def test_the_slack_queue_defaults_to_one_node_and_to_nothing_on_a_single_node() -> None:
-    several, single = read({"target": "simulated"}), read({"target": "simulated", "nodes": {"count": 1}})
+    several, single = settings_of({"target": "simulated"}), settings_of({"target": "simulated", "nodes": {"count": 1}})
     assert slack_quota(several.queueing, several.nodes.pool())[names.GPU].nano == 8 * 10**9
     assert {amount.nano for amount in slack_quota(single.queueing, single.nodes.pool()).values()} == {0}
 
 
 def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> None:
-    azure = read({"target": "simulated", "nodes": {"count": 2, "instanceType": "Standard_ND96isr_H100_v5"}})
+    azure = settings_of({"target": "simulated", "nodes": {"count": 2, "instanceType": "Standard_ND96isr_H100_v5"}})
     assert {name: str(amount) for name, amount in azure.nodes.pool().shape.resources.items()} == {
         "cpu": "96",
         "memory": "1900Gi",
@@ -114,7 +106,7 @@ def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> Non
         "nvidia.com/mlnxnics": "0",
         "pods": "250",
     }
-    own = read(
+    own = settings_of(
         {"target": "simulated", "nodes": {"gpusPerNode": 4, "cpu": "64000m", "memory": "1024Gi", "rocePerNode": 2}}
     )
     assert {name: str(amount) for name, amount in own.nodes.pool().shape.resources.items()} == {
@@ -299,7 +291,7 @@ MISTAKES = [
 def test_a_mistake_is_named_with_its_place_its_reason_and_its_remedy(
     path: tuple[str | int, ...], value: object, where: str, wrong: str, remedy: str
 ) -> None:
-    found = [str(problem) for problem in problems(changed(path, value))]
+    found = [str(problem) for problem in errors_of(changed(path, value))]
     assert any(where in text and wrong in text and remedy in text for text in found), "\n".join(found)
     assert all(all(f"\n    {part}" in text for part in ("wrong:", "allowed:", "fix:")) for text in found)
 
@@ -307,16 +299,16 @@ def test_a_mistake_is_named_with_its_place_its_reason_and_its_remedy(
 def test_a_sum_with_the_default_slack_quota_says_where_it_comes_from() -> None:
     raw = changed(("nodes", "count"), 2)
     del raw["queueing"]["slack"]
-    gpus = next(problem for problem in problems(raw) if problem.value == "nvidia.com/gpu: 24")
-    assert "slack is one node's worth unless mlbatch:queueing.slack is set" in gpus.wrong
-    assert "8 more than the nodes have" in gpus.wrong
+    gpus = next(problem for problem in errors_of(raw) if problem.value == "nvidia.com/gpu: 24")
+    assert "slack is one node's worth unless mlbatch:queueing.slack is set" in gpus.message
+    assert "8 more than the nodes have" in gpus.message
 
 
 def test_a_queue_that_has_nothing_and_may_borrow_nothing_is_named() -> None:
     raw = changed(("teams", 1, "quota", "cpu"), 0)
-    assert problems(raw) == []
+    assert errors_of(raw) == []
     raw["teams"][1]["borrowingLimit"] = {"cpu": 0}
-    (problem,) = problems(raw)
+    (problem,) = errors_of(raw)
     assert problem.path == ("teams", 1, "quota", "cpu")
     assert "none of its jobs could ever run" in str(problem)
 
@@ -324,36 +316,36 @@ def test_a_queue_that_has_nothing_and_may_borrow_nothing_is_named() -> None:
 def test_a_gang_larger_than_all_queues_together_is_named() -> None:
     raw = changed(("nodes", "count"), 10)
     raw["samples"]["gang"]["pods"] = 4
-    (problem,) = problems(raw)
-    assert "needs 32 nvidia.com/gpu, and team blue can never have more than 24" in problem.wrong
+    (problem,) = errors_of(raw)
+    assert "needs 32 nvidia.com/gpu, and team blue can never have more than 24" in problem.message
 
 
 def test_what_others_do_not_lend_a_gang_cannot_borrow() -> None:
     raw = valid()
     raw["teams"][1]["lendingLimit"] = {"nvidia.com/gpu": 0}
-    assert problems(raw) == []
+    assert errors_of(raw) == []
     raw["samples"]["gang"]["pods"] = 3
-    (problem,) = problems(raw)
-    assert "never have more than 16: 8 of its own and 8" in problem.wrong
+    (problem,) = errors_of(raw)
+    assert "never have more than 16: 8 of its own and 8" in problem.message
 
 
 def test_a_disabled_sample_is_not_judged() -> None:
-    assert problems(changed(("samples", "gang"), {"enabled": False, "team": "nobody", "pods": 900})) == []
+    assert errors_of(changed(("samples", "gang"), {"enabled": False, "team": "nobody", "pods": 900})) == []
 
 
 def test_a_user_may_be_in_two_teams_and_a_team_may_be_empty() -> None:
     raw = valid()
     raw["teams"][1]["users"] = ["alice"]
-    assert problems(raw) == []
+    assert errors_of(raw) == []
     raw["teams"][1]["users"] = []
-    assert problems(raw) == []
+    assert errors_of(raw) == []
 
 
 def test_limits_up_to_the_quota_are_allowed() -> None:
     raw = valid()
     raw["teams"][0]["lendingLimit"] = {"cpu": 224, "nvidia.com/gpu": 8}
     raw["teams"][1]["borrowingLimit"] = {"nvidia.com/gpu": 0}
-    assert problems(raw) == []
+    assert errors_of(raw) == []
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
@@ -363,7 +355,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
     raw["taget"] = "x"
     raw["samples"]["gang"]["user"] = 5
     del raw["target"]
-    found = {key(problem.path) for problem in problems(raw)}
+    found = {key(problem.path) for problem in errors_of(raw)}
     assert found >= {
         "mlbatch:taget",
         "mlbatch:target",
@@ -376,22 +368,24 @@ def test_all_mistakes_are_reported_at_once() -> None:
 
 def test_nothing_but_a_mapping_and_plain_values_ends_in_an_unexpected_error() -> None:
     odd: list[object] = ["", "x", 0, -1, 1.5, True, [], [1], {}, {"a": 1}, [[]], [{}], {"x": {"y": []}}, float("inf")]
-    for section in Settings.model_fields:
-        for value in odd:
-            problems({"target": "simulated", section: value})
+    for target in targets.every():
+        for section in target.sections:
+            for value in odd:
+                errors_of({"target": target.name, section: value})
 
 
 @pytest.mark.parametrize("file", sorted(ROOT.glob("Pulumi.*.yaml")), ids=lambda file: file.name)
 def test_every_stack_of_the_repository_is_valid(file: Path) -> None:
     config = yaml.safe_load(file.read_text())["config"]
-    read({name.removeprefix("mlbatch:"): value for name, value in config.items()})
+    raw = {name.removeprefix("mlbatch:"): value for name, value in config.items()}
+    assert [str(error) for error in errors_of(raw)] == []
 
 
 def test_the_project_declares_each_section_and_no_other() -> None:
     declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
-    assert list(declared) == list(Settings.model_fields)
+    assert set(declared) == {"target"}.union(*(target.sections for target in targets.every()))
     assert "default" not in declared["target"]
-    assert all(not declared[name]["default"] for name in declared if name != "target"), "defaults stand in settings.py"
+    assert all(not declared[name]["default"] for name in declared if name != "target"), "defaults stand in the models"
 
 
 class TestMirror:
@@ -403,20 +397,20 @@ class TestMirror:
         return str(error.value)
 
     def test_a_folder_that_does_not_exist_is_named(self, kubeconfig: Path, tmp_path: Path) -> None:
-        text = self.report({"artefacts": "nowhere"}, kubeconfig, tmp_path)
-        assert 'mlbatch:mirror.artefacts = "nowhere"' in text
+        text = self.report({"artifacts": "nowhere"}, kubeconfig, tmp_path)
+        assert 'mlbatch:mirror.artifacts = "nowhere"' in text
         assert f"the folder {tmp_path / 'nowhere'} does not exist" in text
 
     def test_each_file_that_a_folder_lacks_is_named(self, kubeconfig: Path, tmp_path: Path) -> None:
         folder = tmp_path / "mirror"
         folder.mkdir()
-        text = self.report({"artefacts": str(folder)}, kubeconfig, tmp_path)
-        for artefact in catalogue.ARTEFACTS:
-            assert f"the folder {folder} lacks {artefact.file}" in text
-            assert f"put {artefact.url} there" in text
+        text = self.report({"artifacts": str(folder)}, kubeconfig, tmp_path)
+        for artifact in catalogue.ARTEFACTS:
+            assert f"the folder {folder} lacks {artifact.file}" in text
+            assert f"put {artifact.url} there" in text
 
     def test_an_address_has_to_be_https(self, kubeconfig: Path, tmp_path: Path) -> None:
-        text = self.report({"artefacts": "http://mirror.example.org"}, kubeconfig, tmp_path)
+        text = self.report({"artifacts": "http://mirror.example.org"}, kubeconfig, tmp_path)
         assert "an address that starts with https://" in text
 
     @pytest.mark.parametrize("prefix", ["https://registry.example.org", "/", ""])
@@ -427,23 +421,24 @@ class TestMirror:
 
     def test_a_relative_folder_counts_from_the_project(self, kubeconfig: Path, tmp_path: Path) -> None:
         (tmp_path / "files").mkdir()
-        for artefact in catalogue.ARTEFACTS:
-            (tmp_path / "files" / artefact.file).write_text("")
-        raw = {**valid(), "mirror": {"artefacts": "files/", "images": "registry.example.org/mirror/"}}
+        for artifact in catalogue.ARTEFACTS:
+            (tmp_path / "files" / artifact.file).write_text("")
+        raw = {**valid(), "mirror": {"artifacts": "files/", "images": "registry.example.org/mirror/"}}
         stack = interpret(raw, kubeconfig, tmp_path)
         assert stack.mirror.artefacts == str(tmp_path / "files")
         assert stack.mirror.images == "registry.example.org/mirror"
 
 
-def interpret(raw: Mapping[str, object], kubeconfig: Path, base: Path) -> load.Stack:
-    def answers(kubeconfig: Kubeconfig, settings: KubernetesSettings) -> None:
+def interpret(raw: Mapping[str, object], kubeconfig: Path, base: Path) -> inputs.StackInputs[Any]:
+    def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Mapping[str, str] | None) -> ClusterFacts:
         """Stand for a cluster that answers."""
+        return ClusterFacts(identifier="lab", version="1.34")
 
-    return load.interpret(raw, base=base, environment={"KUBECONFIG": str(kubeconfig)}, check_answers=answers)
+    return inputs.interpret(raw, base=base, environment={"KUBECONFIG": str(kubeconfig)}, ask=ask)
 
 
 def test_mistakes_inside_and_outside_of_the_configuration_come_together(tmp_path: Path) -> None:
-    raw = {**changed(("nodes", "count"), 0), "mirror": {"artefacts": "nowhere"}}
+    raw = {**changed(("nodes", "count"), 0), "mirror": {"artifacts": "nowhere"}}
     with pytest.raises(SettingsError) as error:
         interpret(raw, tmp_path / "absent", tmp_path)
     text = str(error.value)

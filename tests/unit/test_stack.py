@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,24 @@ import yaml
 from components import ownership
 from components.artefacts import Mirror
 from components.kubernetes.quantity import canonical
-from stacks import deploy, load
-from stacks.load import Stack
+from stacks import deploy, inputs
+from stacks.cluster_facts import ClusterFacts
+from stacks.inputs import StackInputs
 from tests.unit.harness import Record, Registered, build, strings
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "correct-horse-battery"
+UID = "4b2f1a52-6c1a-4d0e-9a57-2f3f0d4c7a11"
 QUANTITY_KEYS = {"nominalQuota", "borrowingLimit", "lendingLimit"}
 QUANTITY_MAPS = {"requests", "limits", "capacity", "allocatable"}
 
 
-def stack_of(raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> Stack:
-    return load.interpret(
-        {**raw, "mirror": {"artefacts": mirror.artefacts, **raw.get("mirror", {})}},
+def stack_of(raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
+    return inputs.interpret(
+        {**raw, "mirror": {"artifacts": mirror.artefacts, **raw.get("mirror", {})}},
         base=ROOT,
         environment={"KUBECONFIG": str(kubeconfig)},
-        check_answers=lambda config, settings: None,
+        ask=lambda config, settings, nodes: ClusterFacts(identifier=UID, version="1.34"),
     )
 
 
@@ -42,7 +45,7 @@ def dev() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def stack(mirror: Mirror, tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def stack(mirror: Mirror, tmp_path_factory: pytest.TempPathFactory) -> StackInputs[Any]:
     file = tmp_path_factory.mktemp("kube") / "config"
     file.write_text(
         "{kind: Config, current-context: lab, contexts: [{name: lab, context: {cluster: lab-cluster, user: admin}}], "
@@ -53,7 +56,7 @@ def stack(mirror: Mirror, tmp_path_factory: pytest.TempPathFactory) -> Stack:
 
 
 @pytest.fixture(scope="module")
-def record(stack: Stack) -> Record:
+def record(stack: StackInputs[Any]) -> Record:
     return build(lambda: deploy(stack))
 
 
@@ -78,7 +81,7 @@ def test_the_tutorials_platform_stands(record: Record) -> None:
     assert record.one("ResourceFlavor", "default-flavor").inputs["spec"]["tolerations"][0]["key"] == "nvidia.com/gpu"
 
 
-def test_outputs_say_what_stands(stack: Stack) -> None:
+def test_outputs_say_what_stands(stack: StackInputs[Any]) -> None:
     result: dict[str, Any] = {}
     build(lambda: result.update(deploy(stack)))
     assert result["nodes"] == {"count": 3, "instanceType": "h100-sxm5-8x", "gpus": "24"}
@@ -105,7 +108,7 @@ def test_every_object_has_the_one_explicit_provider(record: Record) -> None:
 
 def test_the_provider_keeps_its_objects_and_takes_back_what_is_declared(record: Record) -> None:
     (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
-    assert provider.inputs["clusterIdentifier"] == "lab-cluster"
+    assert provider.inputs["clusterIdentifier"] == UID
     for flag in ("enableServerSideApply", "enableConfigMapMutable", "enableSecretMutable", "enablePatchForce"):
         assert provider.inputs[flag] in (True, "true")
 
@@ -308,9 +311,9 @@ def test_a_team_more_changes_nothing_else(mirror: Mirror, kubeconfig: Path, reco
 
 
 def test_upstream_files_that_cannot_be_had_end_the_program_before_the_first_resource(
-    stack: Stack, tmp_path: Path
+    stack: StackInputs[Any], tmp_path: Path
 ) -> None:
-    broken = Stack(settings=stack.settings, kubeconfig=stack.kubeconfig, mirror=Mirror(artefacts=str(tmp_path)))
+    broken = replace(stack, mirror=Mirror(artefacts=str(tmp_path)))
     registered: list[Record] = []
     with pytest.raises(pulumi.RunError, match=r"the mirror lacks kueue v\d"):
         registered.append(build(lambda: deploy(broken)))
@@ -345,7 +348,7 @@ class TestLayering:
         readers = [
             file.name for file in self.program() if re.search(r"pulumi\.(runtime\.)?[Cc]onfig", file.read_text())
         ]
-        assert readers == ["load.py"]
+        assert readers == ["inputs.py"]
 
     def test_the_slack_controller_needs_the_standard_library_alone(self) -> None:
         names = self.imports(ROOT / "components" / "tenancy" / "slack_controller.py")

@@ -12,7 +12,7 @@ from components import catalogue
 from components.artefacts import Mirror
 from components.compatibility import VOLCANO_KUBERNETES
 from components.scheduling.volcano import LauncherView, Volcano, VolcanoArgs
-from stacks.rules.volcano import too_new, version_problem
+from stacks.validation.versions import too_new, volcano_error
 from tests.unit.harness import Record, build
 
 
@@ -108,8 +108,8 @@ def test_a_chart_is_held_to_the_clusters_it_is_made_for(
 
 
 def test_a_chart_that_is_too_old_for_the_cluster_names_one_that_is_not() -> None:
-    problem = version_problem("1.14.2", "1.35")
+    problem = volcano_error("1.14.2", "1.35")
     assert problem is not None
-    assert problem.allowed == "1.15.0"
-    assert problem.fix == "set mlbatch:volcano.version to 1.15.0"
-    assert version_problem("1.15.0", "1.35") is None
+    assert problem.expected == "1.15.0"
+    assert problem.hint == "set mlbatch:volcano.version to 1.15.0"
+    assert volcano_error("1.15.0", "1.35") is None

@@ -16,12 +16,10 @@ from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
 from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from components.workloads.jobs import Gang
-from stacks import reading
-from stacks.problems import Problem, key
-from stacks.reading import Parts
-from stacks.rules import health, volcano, workloads
-from stacks.settings.health import NcclGateSettings
-from stacks.settings.workloads import WorkloadsSettings, fabric_of
+from stacks.errors import ConfigError, key
+from stacks.settings.health import HealthSettings, NcclGateSettings
+from stacks.settings.workloads import WorkloadsSettings
+from tests.unit.configurations import errors_of, partial_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NDV5 = "Standard_ND96isr_H100_v5"
@@ -53,22 +51,13 @@ def changed(path: tuple[str, ...], value: object) -> dict[str, Any]:
     return raw  # type: ignore[no-any-return]
 
 
-def problems(raw: dict[str, Any]) -> list[Problem]:
-    """Return what the sections of this file, and the rules for them, say."""
-    parts, found = reading.read(raw)
-    for rules in (volcano, health, workloads):
-        found += rules.check(parts)
-    return found
-
-
-def parts(raw: dict[str, Any]) -> Parts:
-    read, found = reading.read(raw)
-    assert [str(problem) for problem in found] == []
-    return read
+def problems(raw: dict[str, Any]) -> list[ConfigError]:
+    """Return what is wrong with anything but the volumes, which stay as they are in all of these configurations."""
+    return [error for error in errors_of(raw) if error.path[0] != "storage"]
 
 
 def settings(**sections: Any) -> WorkloadsSettings:
-    read = parts({**valid(), "workloads": sections}).workloads
+    read = partial_of({**valid(), "workloads": sections}).section(WorkloadsSettings)
     assert read is not None
     return read
 
@@ -101,10 +90,10 @@ def test_nothing_runs_unless_it_is_asked_for() -> None:
     own = settings()
     assert not [item for item in own.node_workloads().values() if item.enabled]
     assert not own.logs_needed()
-    health_settings = parts(valid()).health
-    assert health_settings is not None
-    assert not health_settings.node_check.enabled
-    assert not health_settings.nccl_gate.enabled
+    health = partial_of(valid()).section(HealthSettings)
+    assert health is not None
+    assert set(health.checks()) == {"nodeCheck", "ncclGate"}
+    assert not [item for item in health.checks().values() if item.enabled]
 
 
 def test_the_document_s_example_is_the_default_of_each_workload() -> None:
@@ -120,19 +109,25 @@ def test_logs_have_a_volume_where_something_writes_them() -> None:
     assert not settings(metaseq=job()).logs_needed()
 
 
-def test_the_fabric_follows_the_nodes() -> None:
-    machine = INSTANCE_TYPES[NDV5]
-    with_ports = NodePool(count=1, shape=node_shape(machine, infiniband_ports=8))
-    without = NodePool(count=1, shape=node_shape(machine))
-    assert fabric_of(with_ports) == SRIOV
-    assert fabric_of(without) == NO_RDMA
-    assert fabric_of(without, shared=True) == SHARED
+@pytest.mark.parametrize(
+    ("size", "gpu", "expected"),
+    [
+        (NDV5, {}, SRIOV),
+        (NDV5, {"fabric": {"enabled": False}}, NO_RDMA),
+        (NDV5, {"fabric": {"devicePlugin": "shared"}}, SHARED),
+        ("Standard_NC40ads_H100_v5", {}, NO_RDMA),
+    ],
+)
+def test_the_fabric_follows_the_nodes(size: str, gpu: dict[str, Any], expected: object) -> None:
+    raw = {**valid(), "gpu": gpu}
+    raw["azure"]["gpuPool"]["vmSize"] = size
+    assert partial_of(raw).fabric == expected
 
 
 def test_a_pod_asks_for_the_nodes_gpus_and_ports() -> None:
     own = settings(nccl=job(cpu=32))
-    pool = NodePool(count=1, shape=node_shape(INSTANCE_TYPES[NDV5], infiniband_ports=8))
-    asked = own.requests(own.nccl, pool, fabric_of(pool))
+    pool = NodePool(count=1, shape=node_shape(INSTANCE_TYPES[NDV5]))
+    asked = own.requests(own.nccl, pool, SRIOV)
     assert {name: str(amount) for name, amount in asked.items()} == {
         names.CPU: "32",
         names.MEMORY: "1000Gi",
@@ -141,17 +136,20 @@ def test_a_pod_asks_for_the_nodes_gpus_and_ports() -> None:
     }
 
 
-def test_floors_can_be_set_and_default_to_the_machine_types() -> None:
+def test_thresholds_can_be_set_and_default_to_the_machine_types() -> None:
     pool = NodePool(count=2, shape=node_shape(INSTANCE_TYPES[NDV5]))
     other = NodePool(count=2, shape=node_shape(INSTANCE_TYPES["h100-sxm5-8x"]))
-    assert health.floor(NcclGateSettings(), pool) == FLOORS[NDV5, Scope.NODE]
-    assert health.floor(NcclGateSettings.model_validate({"scope": Scope.FABRIC}), pool).fail == 300
-    lowered = health.floor(NcclGateSettings.model_validate({"failGbs": 440}), pool)
+    assert NcclGateSettings().threshold(pool) == FLOORS[NDV5, Scope.NODE]
+    fabric = NcclGateSettings.model_validate({"scope": Scope.FABRIC}).threshold(pool)
+    lowered = NcclGateSettings.model_validate({"failGbs": 440}).threshold(pool)
+    own = NcclGateSettings.model_validate({"warnGbs": 350, "failGbs": 300}).threshold(other)
+    assert fabric is not None
+    assert fabric.fail == 300
+    assert lowered is not None
     assert (lowered.warn, lowered.fail) == (470, 440)
-    own = health.floor(NcclGateSettings.model_validate({"warnGbs": 350, "failGbs": 300}), other)
+    assert own is not None
     assert (own.warn, own.fail, own.source) == (350, 300, "the stack's settings")
-    with pytest.raises(KeyError, match="h100-sxm5-8x"):
-        health.floor(NcclGateSettings(), other)
+    assert NcclGateSettings().threshold(other) is None
 
 
 MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
@@ -443,16 +441,16 @@ def test_a_mistake_is_one_problem_with_key_reason_and_fix(
     assert len(found) == 1, "\n\n".join(str(problem) for problem in found)
     text = str(found[0])
     assert text.startswith(f"{where}\n"), text
-    assert wrong in found[0].wrong
-    assert fix in found[0].fix
-    assert found[0].allowed
+    assert wrong in found[0].message
+    assert fix in found[0].hint
+    assert found[0].expected
 
 
 @pytest.mark.parametrize("name", ["token", "password"])
 def test_a_token_in_plain_configuration_is_refused_and_not_repeated(name: str) -> None:
     (problem,) = problems(changed(("workloads", "jupyterlab"), {name: "hunter2"}))
     assert key(problem.path) == f"mlbatch:workloads.jupyterlab.{name}"
-    assert "pulumi config set --secret mlbatch:jupyterToken" in problem.fix
+    assert "pulumi config set --secret mlbatch:jupyterToken" in problem.hint
     assert "hunter2" not in str(problem)
 
 
@@ -460,14 +458,14 @@ def test_a_gang_that_is_not_installed_is_refused() -> None:
     raw = {**valid(), "volcano": {}, "workloads": {"nccl": job(submission={"gang": "volcano"})}}
     (problem,) = problems(raw)
     assert key(problem.path) == "mlbatch:workloads.nccl.submission.gang"
-    assert "Volcano is not installed" in problem.wrong
-    assert "mlbatch:volcano.enabled" in problem.fix
+    assert "Volcano is not installed" in problem.message
+    assert "mlbatch:volcano.enabled" in problem.hint
 
 
 def test_a_teams_queue_needs_queues() -> None:
     raw = {**valid(), "queueing": {"enabled": False}, "workloads": {"nccl": job()}}
-    (problem,) = problems(raw)
-    assert (problem.wrong, key(problem.path)) == ("there are no queues", "mlbatch:workloads.nccl.submission.gang")
+    (problem,) = [error for error in problems(raw) if error.path[0] == "workloads"]
+    assert (problem.message, key(problem.path)) == ("there are no queues", "mlbatch:workloads.nccl.submission.gang")
 
 
 def test_a_quota_that_could_never_admit_a_job_is_named() -> None:
@@ -482,7 +480,7 @@ def test_a_quota_that_could_never_admit_a_job_is_named() -> None:
     ]
     raw["workloads"] = {"nccl": job()}
     (problem,) = problems(raw)
-    assert "the NCCL test needs 8 nvidia.com/gpu, and team blue can never have more than 4" in problem.wrong
+    assert "the NCCL test needs 8 nvidia.com/gpu, and team blue can never have more than 4" in problem.message
 
 
 def test_a_team_may_submit_a_job_that_shares_the_ports_of_a_node() -> None:
@@ -500,7 +498,7 @@ def test_local_disks_that_nothing_makes_ready_are_not_mounted(section: str, valu
     raw = {**valid(), "gpu": {"nvmeScratch": {"enabled": False}}, "workloads": {section: value}}
     (problem,) = problems(raw)
     assert key(problem.path) == where
-    assert "mlbatch:gpu.nvmeScratch.enabled" in problem.fix
+    assert "mlbatch:gpu.nvmeScratch.enabled" in problem.hint
 
 
 def test_no_workload_and_no_check_fits_an_empty_pool() -> None:
@@ -517,4 +515,4 @@ def test_one_node_has_no_fabric_to_test() -> None:
     raw["azure"]["gpuPool"]["count"] = 1
     (problem,) = problems(raw)
     assert key(problem.path) == "mlbatch:health.ncclGate.scope"
-    assert "which is no pass" in problem.wrong
+    assert "which is no pass" in problem.message

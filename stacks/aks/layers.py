@@ -1,0 +1,86 @@
+"""What the platform has on AKS alone: labels of physical hosts, blob containers as volumes, Azure's node checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from components import catalogue
+from components.health.baselines import BASELINES
+from components.health.node_check import SHARED_MEMORY, NodeCheck, NodeCheckArgs
+from components.health.reporter import NODE_CHECK
+from components.kubernetes.cluster import Cluster
+from components.kubernetes.namespace import Namespace
+from components.layer import Layer
+from components.nodes.node_labeler import NodeLabeler, NodeLabelerArgs
+from components.storage.blob_driver import BlobDriver, BlobDriverArgs
+from components.storage.blob_volume import Access, BlobVolume, BlobVolumeArgs, BlockCache, ManagedIdentity, SasToken
+from components.storage.storage_classes import StorageClasses, StorageClassesArgs
+from stacks.aks.infrastructure import Infrastructure
+from stacks.aks.settings import AksSettings
+from stacks.aks.settings.storage import VolumeSettings
+from stacks.inputs import StackInputs
+from stacks.layers import health
+from stacks.layers.site import Namespaces, SiteLayers
+from stacks.secrets import BLOB_SAS_TOKEN
+
+
+class AksLayers(SiteLayers):
+    """The layers of AKS, each where the settings switch it on."""
+
+    def __init__(self, inputs: StackInputs[AksSettings], azure: Infrastructure, cluster: Cluster) -> None:
+        self._inputs, self._azure, self._cluster = inputs, azure, cluster
+        self.has_node_agents = inputs.settings.gpu.node_labels
+
+    def node_agents(self, namespace: Namespace) -> None:
+        """Register the labeler of physical hosts."""
+        if self._inputs.settings.gpu.node_labels:
+            image = self._inputs.mirror.image(catalogue.PYTHON.reference)
+            NodeLabeler("node-labeler", NodeLabelerArgs(namespace=namespace.name, image=image), self._cluster.options())
+
+    def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
+        """Register classes, the Blob driver where a volume needs it, and the volumes."""
+        settings, options = self._inputs.settings.storage, self._cluster.options
+        StorageClasses(
+            "classes", StorageClassesArgs(blob=bool(settings.volumes), reclaim=settings.files.reclaim), options()
+        )
+        if not settings.volumes:
+            return {}
+        chart = self._inputs.mirror.chart(catalogue.find_chart("blob-csi-driver", settings.blob_driver.version))
+        driver = BlobDriver(
+            "blob-driver", BlobDriverArgs(chart=chart, blobfuse=settings.blob_driver.blobfuse), options()
+        )
+        found: dict[str, pulumi.Input[str]] = {}
+        for volume in settings.volumes:
+            args = BlobVolumeArgs(
+                claim=volume.name,
+                namespace=volume.namespace,
+                account=volume.account or self._azure.account or "",
+                container=volume.container,
+                access=self._access(volume),
+                read_only=volume.read_only,
+                capacity=volume.capacity,
+                cache=BlockCache(block_kib=volume.block_kib),
+            )
+            needs = options(driver, *self._azure.storage, namespaces.find(volume.namespace))
+            found[volume.name] = BlobVolume(volume.name, args, needs).claim
+        return found
+
+    def _access(self, volume: VolumeSettings) -> Access:
+        if volume.uses_token:
+            return SasToken(token=self._inputs.secrets[BLOB_SAS_TOKEN])
+        return ManagedIdentity(client_id=self._azure.kubelet_client)
+
+    def checks(self, reporter: Layer) -> None:
+        """Register Azure's node health checks."""
+        check, image = self._inputs.settings.health.node_check, self._inputs.resolved.gate_image
+        if not check.enabled or image is None:
+            return
+        checker = self._inputs.mirror.image(image)
+        args = NodeCheckArgs(
+            check=health.check_args(self._inputs, self._cluster, check, checker, SHARED_MEMORY),
+            baseline=BASELINES[self._cluster.pool.shape.instance_type],
+            kernel_log=check.kernel_log,
+        )
+        NodeCheck(NODE_CHECK, args, self._cluster.options(reporter))

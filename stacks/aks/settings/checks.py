@@ -1,0 +1,365 @@
+"""What no single setting of target `aks` shows: options that exclude each other, and what the region or AKS lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING, Final
+
+from components.azure import versions
+from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_ZONES
+from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, NODES_ONLY
+from stacks.errors import MISSING, ConfigError, Path, listed
+
+if TYPE_CHECKING:
+    from stacks.aks.settings.azure import AzureSettings
+
+_SUBNET_RESERVED: Final = 5
+"""Addresses of each subnet that Azure keeps for itself."""
+_PRIVATE: Final = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+"""Networks that are nobody's on the internet (RFC 1918)."""
+_POD_PREFIX: Final = 24
+"""Prefix length of the piece of the pods' network that each node takes."""
+
+
+def check(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Yield what is wrong between the values of section azure."""
+    rules: tuple[Callable[[AzureSettings], Iterator[ConfigError]], ...] = (
+        _version,
+        _api_server,
+        _access,
+        _region,
+        _zones,
+        _autoscale,
+        _pools,
+        _network,
+        _grace,
+        _ranges,
+        _groups,
+    )
+    for rule in rules:
+        yield from rule(azure)
+
+
+def today() -> date:
+    """Return the day on which support of a version is judged."""
+    return date.today()
+
+
+def _version(azure: AzureSettings) -> Iterator[ConfigError]:
+    day, version = today(), azure.kubernetes_version
+    long_term = azure.support == LONG_TERM
+    if long_term and azure.tier != "Premium":
+        yield ConfigError(
+            path=("azure", "support"),
+            value=azure.support,
+            message=f"long-term support is part of tier Premium, and mlbatch:azure.tier is {azure.tier}",
+            expected="official, or longTerm with tier Premium",
+            hint="set mlbatch:azure.tier to Premium, or remove support",
+        )
+    release = versions.release_of(version)
+    good = [candidate.minor for candidate in versions.supported(day, long_term=long_term)]
+    if release is None or not release.supported(day, long_term=long_term):
+        yield ConfigError(
+            path=("azure", "kubernetesVersion"),
+            value=version,
+            message=_why_unsupported(release, day, long_term=long_term),
+            expected=f"{listed(good)}, each alone or with a patch (AKS' calendar on {day})",
+            hint=_newer(release, good, day, long_term=long_term),
+        )
+    image = next(image for image in versions.NODE_IMAGES if image.os_sku == azure.os_sku)
+    minor = int(version.split(".")[1])
+    if image.last is not None and not image.first <= minor <= image.last:
+        yield ConfigError(
+            path=("azure", "osSku"),
+            value=azure.os_sku,
+            message=f"AKS has this node image for Kubernetes 1.{image.first} to 1.{image.last}, not for {version}",
+            expected=listed(
+                other.os_sku for other in versions.NODE_IMAGES if other.last is None or minor <= other.last
+            ),
+            hint="take Ubuntu, or an older version of Kubernetes",
+        )
+
+
+def _why_unsupported(release: versions.KubernetesRelease | None, day: date, *, long_term: bool) -> str:
+    if release is None:
+        return "AKS' calendar has no such version"
+    if day < release.available:
+        return f"AKS has this version from {release.available} on"
+    end = release.long_term_end if long_term else release.end
+    return f"AKS supports this version until {end} only"
+
+
+def _newer(release: versions.KubernetesRelease | None, good: list[str], day: date, *, long_term: bool) -> str:
+    default = versions.DEFAULT if versions.DEFAULT in good else next(iter(good), versions.DEFAULT)
+    if release is not None and not long_term and release.supported(day, long_term=True):
+        longer = f"support to longTerm and tier to Premium, which lasts until {release.long_term_end}"
+        return f'set it to "{default}", or {longer}'
+    return f'set it to "{default}"'
+
+
+def _api_server(azure: AzureSettings) -> Iterator[ConfigError]:
+    access, path = azure.api_server, ("azure", "apiServer")
+    chosen = [
+        name
+        for name, is_set in (
+            ("authorizedRanges", bool(access.authorized_ranges)),
+            ("private", access.private),
+            ("public", access.public),
+        )
+        if is_set
+    ]
+    allowed = "exactly one of authorizedRanges, private: true and public: true"
+    if ANYBODY in access.authorized_ranges:
+        yield ConfigError(
+            path=(*path, "authorizedRanges", access.authorized_ranges.index(ANYBODY)),
+            value=ANYBODY,
+            message="this is every address, so the API server would be open to everybody",
+            expected=allowed,
+            hint="name your own networks, or say public: true in place of authorizedRanges if that is meant",
+        )
+    elif not chosen:
+        yield ConfigError(
+            path=(*path, "authorizedRanges"),
+            value=MISSING,
+            message="nothing says who may reach the API server, which would be everybody",
+            expected=allowed,
+            hint='name your networks, such as ["203.0.113.0/24"], or set private or public to true',
+        )
+    elif len(chosen) > 1:
+        yield ConfigError(
+            path=path,
+            value=MISSING,
+            message=f"{' and '.join(chosen)} exclude each other",
+            expected=allowed,
+            hint="keep the one that is meant",
+        )
+    if NODES_ONLY in access.authorized_ranges and len(access.authorized_ranges) > 1:
+        yield ConfigError(
+            path=(*path, "authorizedRanges", access.authorized_ranges.index(NODES_ONLY)),
+            value=NODES_ONLY,
+            message="AKS reads this as: nobody but the nodes, which the other networks contradict",
+            expected=f"{NODES_ONLY} alone, or networks without it",
+            hint="remove it",
+        )
+
+
+def _access(azure: AzureSettings) -> Iterator[ConfigError]:
+    access = azure.access
+    if not access.local_accounts and not access.admin_groups:
+        yield ConfigError(
+            path=("azure", "access", "adminGroups"),
+            value=MISSING,
+            message="local accounts are off and no group administers the cluster, so nobody could sign in",
+            expected="object ids of Entra groups, one of them with whoever deploys the stack in it",
+            hint="add a group (`az ad group show --group NAME --query id`), or set localAccounts and login: local",
+        )
+    if access.login == LOCAL and not access.local_accounts:
+        yield ConfigError(
+            path=("azure", "access", "login"),
+            value=access.login,
+            message="local accounts are off, so the cluster has no certificate to sign in with",
+            expected="azurecli, workloadidentity, spn or msi; local only with localAccounts: true",
+            hint="take azurecli, or set localAccounts to true",
+        )
+    if access.login != LOCAL and access.local_accounts and not access.admin_groups:
+        yield ConfigError(
+            path=("azure", "access", "login"),
+            value=access.login,
+            message="no group administers the cluster, so Entra signs nobody in",
+            expected="local, or another login with groups in adminGroups",
+            hint="set it to local, or add a group to adminGroups",
+        )
+
+
+def _region(azure: AzureSettings) -> Iterator[ConfigError]:
+    size = azure.gpu_pool.size
+    if azure.gpu_pool.any_region or size.regions is None or azure.location in size.regions:
+        return
+    others = [other.name for other in GPU_SIZES.values() if other.regions and azure.location in other.regions]
+    yield ConfigError(
+        path=("azure", "location"),
+        value=azure.location,
+        message=f"this region does not offer {size.name}, as of {REGIONS_AS_OF}",
+        expected=listed(sorted(size.regions)),
+        hint=f"take one of those, or a size that {azure.location} has ({listed(others)}); if Azure has it there by "
+        "now, set mlbatch:azure.gpuPool.anyRegion to true",
+    )
+
+
+def _zones(azure: AzureSettings) -> Iterator[ConfigError]:
+    for section, zones in (("systemPool", azure.system_pool.zones), ("gpuPool", azure.gpu_pool.zones)):
+        if zones and azure.location in REGIONS_WITHOUT_ZONES:
+            yield ConfigError(
+                path=("azure", section, "zones"),
+                value=list(zones),
+                message=f"region {azure.location} has no availability zones",
+                expected="[]",
+                hint="set it to [], or take another region",
+            )
+    pool = azure.gpu_pool
+    if pool.proximity_placement_group and len(pool.zones) > 1:
+        yield ConfigError(
+            path=("azure", "gpuPool", "proximityPlacementGroup"),
+            value=True,
+            message=f"the group is in one data centre, and the nodes are to be in {len(pool.zones)} zones",
+            expected="one zone or none with a proximity placement group, or several zones without",
+            hint="name one zone in zones, or remove proximityPlacementGroup",
+        )
+
+
+def _autoscale(azure: AzureSettings) -> Iterator[ConfigError]:
+    pool, path = azure.gpu_pool, ("azure", "gpuPool")
+    scaling = pool.autoscale
+    if scaling is None:
+        return
+    if scaling.min > scaling.max:
+        yield ConfigError(
+            path=(*path, "autoscale", "min"),
+            value=scaling.min,
+            message=f"this is more than max, which is {scaling.max}",
+            expected=f"a whole number from 0 to {scaling.max}",
+            hint="lower min, or raise max",
+        )
+    elif not scaling.min <= pool.count <= scaling.max:
+        side = "above the autoscaler's maximum" if pool.count > scaling.max else "below the autoscaler's minimum"
+        yield ConfigError(
+            path=(*path, "count"),
+            value=pool.count,
+            message=f"this is {side}",
+            expected=f"a whole number from {scaling.min} to {scaling.max}",
+            hint="set it to a number in that range, or change mlbatch:azure.gpuPool.autoscale",
+        )
+
+
+def _pools(azure: AzureSettings) -> Iterator[ConfigError]:
+    if azure.system_pool.name == azure.gpu_pool.name:
+        yield ConfigError(
+            path=("azure", "gpuPool", "name"),
+            value=azure.gpu_pool.name,
+            message="the system pool has this name too",
+            expected="a name that no other pool has",
+            hint="give one of the two another name",
+        )
+
+
+def _network(azure: AzureSettings) -> Iterator[ConfigError]:
+    net = azure.network
+    found = {
+        "vnetCidr": IPv4Network(net.vnet_cidr),
+        "nodeCidr": IPv4Network(net.node_cidr),
+        "podCidr": IPv4Network(net.pod_cidr),
+        "serviceCidr": IPv4Network(net.service_cidr),
+    }
+    if not found["nodeCidr"].subnet_of(found["vnetCidr"]):
+        yield _bad_network(
+            "nodeCidr",
+            net.node_cidr,
+            "the nodes' subnet is not in the virtual network",
+            f"a network in {net.vnet_cidr}",
+        )
+    for first, second in (("podCidr", "vnetCidr"), ("serviceCidr", "vnetCidr"), ("serviceCidr", "podCidr")):
+        if found[first].overlaps(found[second]):
+            yield _bad_network(
+                first,
+                str(found[first]),
+                f"it overlaps with {second}, {found[second]}, so that some addresses would mean two things",
+                f"a network that shares no address with {found[second]}",
+            )
+    if found["serviceCidr"].prefixlen <= 12 or found["serviceCidr"].prefixlen > 28:
+        yield _bad_network(
+            "serviceCidr",
+            net.service_cidr,
+            "AKS takes no network of this size for Services",
+            "a prefix length from 13 to 28",
+        )
+    yield from _room(azure, found["nodeCidr"], found["podCidr"])
+
+
+def _room(azure: AzureSettings, node_network: IPv4Network, pod_network: IPv4Network) -> Iterator[ConfigError]:
+    """Hold that all nodes have addresses, and one more, which an upgrade of the system pool adds for a while."""
+    nodes = azure.system_pool.count + azure.gpu_pool.most_nodes
+    rooms = (
+        (
+            "nodeCidr",
+            node_network,
+            node_network.num_addresses - _SUBNET_RESERVED,
+            "an address each, and five of Azure's",
+        ),
+        ("podCidr", pod_network, pod_network.num_addresses // 2 ** (32 - _POD_PREFIX), f"a /{_POD_PREFIX} each"),
+    )
+    for name, network, room, share in rooms:
+        if room < nodes + 1:
+            yield _bad_network(
+                name,
+                str(network),
+                f"it has room for {max(0, room)} nodes ({share}), and there can be {nodes}, and one more in an upgrade",
+                f"a network for {nodes + 1} nodes",
+            )
+
+
+def _bad_network(name: str, value: str, wrong: str, allowed: str) -> ConfigError:
+    path: Path = ("azure", "network", name)
+    return ConfigError(
+        path=path, value=value, message=wrong, expected=allowed, hint="take another network, as small or as large"
+    )
+
+
+def _grace(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Hold what GB200 and GB300 need (Azure/ai-infrastructure-on-azure, infrastructure_references/aks/README.md)."""
+    size = azure.gpu_pool.size
+    if not size.refuses_infiniband_feature:
+        return
+    if azure.feature.assume_registered:
+        yield ConfigError(
+            path=("azure", "feature", "assumeRegistered"),
+            value=True,
+            message=f"InfiniBand of {size.name} works only while the subscription does not have AKSInfinibandSupport",
+            expected="false with this VM size",
+            hint="remove it, and run `az feature unregister --namespace Microsoft.ContainerService --name "
+            "AKSInfinibandSupport` if the feature is registered",
+        )
+    if azure.os_sku == "Ubuntu2204" or int(azure.kubernetes_version.split(".")[1]) < 35:
+        yield ConfigError(
+            path=("azure", "osSku"),
+            value=azure.os_sku,
+            message=f"{size.name} needs Ubuntu 24.04",
+            expected="Ubuntu with Kubernetes 1.35 or later",
+            hint="set osSku to Ubuntu, and kubernetesVersion to 1.35 or later",
+        )
+
+
+def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
+    if azure.storage is None:
+        return
+    for index, text in enumerate(azure.storage.allowed_ranges):
+        network = IPv4Network(text)
+        path: Path = ("azure", "storage", "allowedRanges", index)
+        if network.prefixlen in (0, 31):
+            yield ConfigError(
+                path=path,
+                value=text,
+                message="Azure takes no such network here" if network.prefixlen else "this is every address",
+                expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
+                hint="write single addresses, or a larger network" if network.prefixlen else "name your own networks",
+            )
+        elif any(network.overlaps(private) for private in _PRIVATE):
+            yield ConfigError(
+                path=path,
+                value=text,
+                message="a storage account's firewall takes public networks only",
+                expected="public networks; the nodes' subnet is let in anyway",
+                hint="remove it, or write the address that the network has on the internet",
+            )
+
+
+def _groups(azure: AzureSettings) -> Iterator[ConfigError]:
+    if azure.nodes_group.lower() == azure.resource_group.lower():
+        yield ConfigError(
+            path=("azure", "nodeResourceGroup"),
+            value=azure.nodes_group,
+            message="AKS creates this group itself, and the stack creates one of the same name",
+            expected="a name that no group has",
+            hint="remove the key, or write another name",
+        )

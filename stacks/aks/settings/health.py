@@ -1,0 +1,32 @@
+"""Azure's checks of the GPU nodes, beside those that every target has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from components import catalogue
+from stacks.settings.health import CheckSettings, HealthSettings
+from stacks.settings.workloads import Tag
+
+_TAG: Final = catalogue.NODE_HEALTH_CHECKS.reference.rpartition(":")[2]
+
+
+class NodeCheckSettings(CheckSettings):
+    """Azure's node health checks.
+
+    image_tag: of mcr.microsoft.com/aznhc/aznhc-nv. kernel_log: read the host's syslog for GPU and link errors.
+    """
+
+    image_tag: Tag = _TAG
+    kernel_log: bool = True
+
+
+class AksHealthSettings(HealthSettings):
+    """The checks; none unless asked for."""
+
+    node_check: NodeCheckSettings = NodeCheckSettings()
+
+    def checks(self) -> Mapping[str, CheckSettings]:
+        """Return the checks by key."""
+        return {"nodeCheck": self.node_check, **super().checks()}

@@ -1,0 +1,135 @@
+"""Volumes: data sets in blob containers, and shares for notebooks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from components import catalogue
+from components.compatibility import blobfuse_fault
+from components.kubernetes.quantity import Quantity
+from components.storage.blob_volume import CAPACITY
+from components.storage.storage_classes import Reclaim
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.model import SettingsModel, choice, reject
+from stacks.settings.workloads import NAMESPACE
+
+_BLOB_DRIVER: Final = catalogue.chart_versions("blob-csi-driver")
+_BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
+_ACCOUNT: Final = re.compile(r"[a-z0-9]{3,24}")
+_CONTAINER: Final = re.compile(r"[a-z0-9](-?[a-z0-9]){2,62}")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class BlobAccess(StrEnum):
+    """How nodes may read a container."""
+
+    IDENTITY = "managedIdentity"
+    SAS = "sas"
+
+
+def _matching(pattern: re.Pattern[str], what: str, allowed: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            reject(message=f"this is no {what}", expected=allowed, hint=f"give the {what} as Azure shows it")
+        return value
+
+    return AfterValidator(check)
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        reject(
+            message="this cannot be the name of a volume",
+            expected="at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)",
+            hint="rename the volume",
+        )
+    return value
+
+
+_BlobfuseVersion = Annotated[
+    str,
+    _matching(_BLOBFUSE, "version of blobfuse2", "three numbers with dots, such as 2.5.3, or null for the nodes' own"),
+]
+_AccountName = Annotated[str, _matching(_ACCOUNT, "storage account's name", "3 to 24 of a-z and 0-9")]
+_ContainerName = Annotated[
+    str,
+    _matching(
+        _CONTAINER, "container's name", "3 to 63 of a-z, 0-9 and single -, with a letter or digit first and last"
+    ),
+]
+
+
+class BlobDriverSettings(SettingsModel):
+    """The Blob CSI driver. blobfuse: version of blobfuse2 to put on the nodes; null leaves the one that they have."""
+
+    version: Annotated[str, choice("Blob driver version", _BLOB_DRIVER)] = _BLOB_DRIVER[0]
+    blobfuse: _BlobfuseVersion | None = catalogue.BLOBFUSE
+
+
+class VolumeSettings(SettingsModel):
+    """A container as a volume of a namespace.
+
+    name: of the claim. namespace: where the pods are that mount it, which must exist.
+    account: default the stack's own storage account.
+    access: managedIdentity, the nodes' own, which on an account of your own needs `Storage Blob Data Reader` there; or
+        sas, the token that the secret key blobSasToken holds.
+    read_only: false for a volume that jobs write to, for which identity or token need more.
+    block_kib: size of a request; 4 for random access to large files, more for reading in order.
+    capacity: nominal.
+    """
+
+    name: Annotated[str, AfterValidator(_name)]
+    namespace: Annotated[str, AfterValidator(_name)] = NAMESPACE
+    account: _AccountName | None = None
+    container: _ContainerName
+    access: BlobAccess = BlobAccess.IDENTITY
+    read_only: bool = True
+    block_kib: Annotated[int, Field(ge=4, le=65536)] = 4
+    capacity: Quantity = CAPACITY
+
+    @property
+    def uses_token(self) -> bool:
+        """Whether the volume is reached with the SAS token."""
+        return self.access is BlobAccess.SAS
+
+
+class FilesSettings(SettingsModel):
+    """Shares that claims ask for. reclaim: Retain keeps a share whose claim is deleted; Delete deletes its data too."""
+
+    reclaim: Reclaim = Reclaim.RETAIN
+
+
+class StorageSettings(SettingsModel):
+    """Volumes of the stack. The Blob driver is installed for as long as there is one."""
+
+    blob_driver: BlobDriverSettings = BlobDriverSettings()
+    volumes: tuple[VolumeSettings, ...] = ()
+    files: FilesSettings = FilesSettings()
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the driver to what the nodes can take, and the volumes' names apart: workloads name them."""
+        driver = self.blob_driver
+        if self.volumes and (fault := blobfuse_fault(driver.version, driver.blobfuse)) is not None:
+            yield ConfigError(
+                path=(*path, "blobDriver", "blobfuse"),
+                value=driver.blobfuse,
+                message=fault.reason,
+                expected=f"see {fault.source}",
+                hint=fault.fix,
+            )
+        first: dict[str, int] = {}
+        for index, volume in enumerate(self.volumes):
+            other = first.setdefault(volume.name, index)
+            if other != index:
+                yield ConfigError(
+                    path=(*path, "volumes", index, "name"),
+                    value=volume.name,
+                    message=f"{key((*path, 'volumes', other))} has this name already",
+                    expected="one volume of each name",
+                    hint="rename one of them",
+                )

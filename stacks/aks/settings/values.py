@@ -1,0 +1,283 @@
+"""Values of section azure: names, networks, keys, sizes, each with its rules.
+
+Names keep to Azure's rules (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules), which are
+checked here because Azure tells of a bad name only after half of the rest exists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network, NetmaskValueError, ip_network
+from typing import Annotated, Final
+
+from pydantic import AfterValidator
+
+from components.azure import versions
+from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
+from stacks.errors import listed, nearest
+from stacks.settings.model import reject
+
+LEAST_SYSTEM_VCPUS: Final = 4
+"""Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit beside AKS' own pods on two."""
+LEAST_RSA_BITS: Final = 2048
+ANYBODY: Final = "0.0.0.0/0"
+NODES_ONLY: Final = "0.0.0.0/32"
+"""AKS' notation for an API server that only the cluster's own nodes reach."""
+LONG_TERM: Final = "longTerm"
+LOCAL: Final = "local"
+
+
+_MOST_TAGS: Final = 50
+_TAG_NAME: Final = 128
+"""What storage accounts allow; other resources take 512."""
+_TAG_VALUE: Final = 256
+_MOST_RANGES: Final = 200
+_GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+
+
+def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str]) -> AfterValidator:
+    """Return a validator of a name. suggest: from a refused name to one that might do."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            better = suggest(value)
+            is_good = re.fullmatch(pattern, better) is not None
+            reject(
+                message=f"Azure refuses this name of a {what}",
+                expected=allowed,
+                hint=f"for example {better!r}" if is_good else "write a name of such characters",
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+def _letters_and_digits(value: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", value.lower())
+
+
+def _hyphenated(value: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
+
+
+ResourceGroupName = Annotated[
+    str,
+    _named(
+        "resource group",
+        r"[\w().-]{0,75}[\w()-]",
+        "1 to 76 letters, digits, _, -, . and parentheses, not with a . at the end (AKS' own group is named after this "
+        "one, and may have 80)",
+        lambda value: _hyphenated(value)[:76].strip("-"),
+    ),
+]
+ClusterName = Annotated[
+    str,
+    _named(
+        "cluster",
+        r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?",
+        "1 to 63 letters, digits, _ and -, with a letter or digit first and last",
+        lambda value: _hyphenated(value)[:63].strip("-"),
+    ),
+]
+RegistryName = Annotated[
+    str,
+    _named(
+        "registry",
+        r"[A-Za-z0-9]{5,50}",
+        "5 to 50 letters and digits, unique in all of Azure",
+        lambda value: _letters_and_digits(value).ljust(5, "0")[:50],
+    ),
+]
+AccountName = Annotated[
+    str,
+    _named(
+        "storage account",
+        r"[a-z0-9]{3,24}",
+        "3 to 24 lower-case letters and digits, unique in all of Azure",
+        lambda value: _letters_and_digits(value).ljust(3, "0")[:24],
+    ),
+]
+ContainerName = Annotated[
+    str,
+    _named(
+        "container",
+        r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*",
+        "3 to 63 lower-case letters, digits and single hyphens, with a letter or digit first and last",
+        lambda value: _hyphenated(value).ljust(3, "0")[:63].strip("-"),
+    ),
+]
+PoolName = Annotated[
+    str,
+    _named(
+        "node pool",
+        r"[a-z][a-z0-9]{0,11}",
+        "1 to 12 lower-case letters and digits, with a letter first",
+        lambda value: _letters_and_digits(value).lstrip("0123456789")[:12],
+    ),
+]
+AdminName = Annotated[
+    str,
+    _named(
+        "nodes' administrator",
+        r"(?!(?:root|admin|administrator)$)[a-z_][a-z0-9_-]{0,31}",
+        "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first; not root, admin or administrator",
+        lambda value: "azureuser",
+    ),
+]
+
+
+def _guid(value: str) -> str:
+    if not _GUID.fullmatch(value):
+        reject(
+            message="this is no id as Azure and Entra write them",
+            expected="a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them",
+            hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
+        )
+    return value.lower()
+
+
+Guid = Annotated[str, AfterValidator(_guid)]
+
+
+def _cidr(value: str) -> str:
+    return str(_network(value))
+
+
+def _network(value: str) -> IPv4Network:
+    """Return an IPv4 network; refuses what is none, and addresses of a machine in one."""
+    allowed = "an IPv4 network such as 10.128.0.0/20"
+    try:
+        loose = ip_network(value, strict=False)
+    except (NetmaskValueError, ValueError):
+        reject(message="this is no network", expected=allowed, hint="write an address, a slash and the prefix length")
+    if not isinstance(loose, IPv4Network):
+        reject(message="this is an IPv6 network", expected=allowed, hint="write an IPv4 network")
+    if str(loose.network_address) != value.split("/")[0]:
+        reject(message="this is the address of a machine in a network", expected=allowed, hint=f"did you mean {loose}?")
+    return loose
+
+
+Cidr = Annotated[str, AfterValidator(_cidr)]
+
+
+def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(values) > _MOST_RANGES:
+        reject(
+            message=f"these are {len(values)} networks",
+            expected=f"at most {_MOST_RANGES}, AKS' limit",
+            hint="put neighbouring networks together",
+        )
+    return values
+
+
+def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
+    bad = [value for value in values if value not in ("1", "2", "3")]
+    if bad or len(set(values)) < len(values):
+        reject(
+            message=f"there is no zone {bad[0]!r}" if bad else "a zone stands here twice",
+            expected='any of "1", "2" and "3", each once; [] for wherever there is room',
+            hint='for example ["1"]',
+        )
+    return values
+
+
+Zones = Annotated[tuple[str, ...], AfterValidator(_zones)]
+
+
+def tags(values: Mapping[str, str]) -> Mapping[str, str]:
+    allowed = (
+        f"at most {_MOST_TAGS} tags, with names of 1 to {_TAG_NAME} characters other than <>%&\\?/ and values of at "
+        f"most {_TAG_VALUE} characters"
+    )
+    lowered = [name.lower() for name in values]
+    if len(values) > _MOST_TAGS:
+        reject(
+            message=f"these are {len(values)} tags", expected=allowed, hint=f"remove {len(values) - _MOST_TAGS} of them"
+        )
+    for name, value in values.items():
+        if not 0 < len(name) <= _TAG_NAME or re.search(r"[<>%&\\?/]", name):
+            reject(message=f"Azure refuses the tag name {name!r}", expected=allowed, hint="write another name")
+        if len(value) > _TAG_VALUE:
+            reject(
+                message=f"the value of tag {name!r} has {len(value)} characters", expected=allowed, hint="shorten it"
+            )
+        if lowered.count(name.lower()) > 1:
+            reject(
+                message=f"tag {name!r} stands here twice, for Azure does not tell cases apart",
+                expected=allowed,
+                hint="remove one",
+            )
+    return values
+
+
+def ssh_public_key(value: str) -> str:
+    """Return a public key, without blanks around it; refuses all that AKS does (Azure/AKS issues 1172 and 4431)."""
+    # Only this target needs it, and every start of the program would pay for the import.
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+    allowed = f"a public RSA key of at least {LEAST_RSA_BITS} bits in one line, such as ssh-rsa AAAA... name"
+    new = "`ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` makes a pair; put the content of ~/.ssh/aks.pub here"
+    if "PRIVATE KEY" in value:
+        reject(
+            message="this is a private key, which nobody but you may have: it now stands in the stack's configuration",
+            expected=allowed,
+            hint="remove it, take a new pair of keys, and put the content of the file that ends with .pub here",
+            secret=True,
+        )
+    key = value.strip()
+    if "\n" in key:
+        reject(message="these are several lines", expected=allowed, hint=new, secret=True)
+    try:
+        public = load_ssh_public_key(key.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        reject(message="this is no public key as OpenSSH writes them", expected=allowed, hint=new, secret=True)
+    if not isinstance(public, RSAPublicKey):
+        reject(message=f"AKS takes no keys of type {key.split()[0]}", expected=allowed, hint=new)
+    if public.key_size < LEAST_RSA_BITS:
+        reject(message=f"this key has {public.key_size} bits", expected=allowed, hint=new)
+    return key
+
+
+def gpu_size(value: str) -> str:
+    if value not in GPU_SIZES:
+        meant = nearest(value, GPU_SIZES)
+        has_none = is_vm_size(value) and not family_of(value).startswith("N")
+        reject(
+            message="this VM size has no GPU" if has_none else "the platform knows no such VM size with NVIDIA GPUs",
+            expected=listed(GPU_SIZES),
+            hint=f"did you mean {meant}?" if meant and not has_none else "take one of those",
+        )
+    return value
+
+
+def system_size(value: str) -> str:
+    allowed = f"a VM size of at least {LEAST_SYSTEM_VCPUS} vCPUs with neither GPUs (N...) nor bursts (B...)"
+    fix = "for example Standard_D4s_v5"
+    if not is_vm_size(value):
+        reject(message="this is no name of a VM size", expected=allowed, hint=fix)
+    if family_of(value).startswith("N"):
+        reject(message="this VM size has GPUs, which the cluster's own pods do not use", expected=allowed, hint=fix)
+    if family_of(value).startswith("B"):
+        reject(message="AKS takes no burstable VM size for system pools", expected=allowed, hint=fix)
+    vcpus = vcpus_of(value)
+    if vcpus is not None and vcpus < LEAST_SYSTEM_VCPUS:
+        reject(
+            message=f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
+            expected=allowed,
+            hint=fix,
+        )
+    return value
+
+
+def kubernetes_version(value: str) -> str:
+    if not _VERSION.fullmatch(value):
+        reject(
+            message="this is no version of Kubernetes",
+            expected="a minor version such as 1.35, or one with a patch such as 1.35.7",
+            hint=f'for example "{versions.DEFAULT}"',
+        )
+    return value

@@ -1,0 +1,104 @@
+"""Target `aks`: what everything else asks of it. Its resources are in `deploy`, which alone loads Azure's SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from components import catalogue
+from components.azure import fabric
+from components.kubernetes.fabric import NO_RDMA, Fabric
+from components.kubernetes.node_pool import NodePool
+from components.nodes.network_operator import DevicePlugin
+from stacks.aks import validation
+from stacks.aks.settings import AksGpuSettings, AksSettings
+from stacks.aks.settings.azure import AzureSettings
+from stacks.aks.settings.health import AksHealthSettings
+from stacks.aks.settings.storage import StorageSettings
+from stacks.errors import ConfigError
+from stacks.partial import PartialSettings
+from stacks.secrets import BLOB_SAS_TOKEN
+from stacks.target import TargetSpec
+
+if TYPE_CHECKING:
+    from stacks.inputs import StackInputs
+    from stacks.layers.releases import Releases
+
+
+class Aks(TargetSpec[AksSettings]):
+    """Azure Kubernetes Service with GPU nodes."""
+
+    name = "aks"
+    summary = "Azure Kubernetes Service with NDv5 nodes, which the stack makes"
+    settings = AksSettings
+    sections = (
+        "azure",
+        "gpu",
+        "storage",
+        "scheduling",
+        "queueing",
+        "tenancy",
+        "teams",
+        "volcano",
+        "health",
+        "workloads",
+        "monitoring",
+        "mirror",
+        "samples",
+    )
+    secrets = (BLOB_SAS_TOKEN,)
+    count_key = ("azure", "gpuPool", "count")
+
+    def pool(self, partial: PartialSettings) -> NodePool | None:
+        """Return the pool: as many nodes as there can be, with ports where they are handed out one by one."""
+        azure, gpu = partial.section(AzureSettings), partial.section(AksGpuSettings)
+        if azure is None or gpu is None:
+            return None
+        return azure.pool(infiniband=gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
+
+    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
+        """Return the size's InfiniBand ports, by whichever plugin offers them."""
+        azure, gpu = partial.section(AzureSettings), partial.section(AksGpuSettings)
+        if azure is None or gpu is None or not gpu.fabric.enabled or not azure.gpu_pool.size.infiniband_ports:
+            return NO_RDMA
+        shared = gpu.fabric.device_plugin is DevicePlugin.SHARED
+        return fabric.fabric(azure.gpu_pool.size.infiniband_ports, shared=shared)
+
+    def nodes_at_first(self, partial: PartialSettings, pool: NodePool) -> int:
+        """Return the pool's count, which is less than there can be where it is scaled by itself."""
+        azure = partial.section(AzureSettings)
+        return azure.gpu_pool.count if azure is not None else pool.count
+
+    def kubernetes_version(self, partial: PartialSettings) -> str | None:
+        """Return the version that the settings ask for."""
+        azure = partial.section(AzureSettings)
+        return azure.kubernetes_version if azure is not None else None
+
+    def registry(self, partial: PartialSettings) -> str | None:
+        """Return the address of the stack's own registry."""
+        azure = partial.section(AzureSettings)
+        return f"{azure.registry.name.lower()}.azurecr.io" if azure is not None else None
+
+    def node_check_image(self, partial: PartialSettings) -> str | None:
+        """Return Azure's image of node checks, which has NCCL's tests too."""
+        health = partial.section(AksHealthSettings)
+        path, _, _ = catalogue.NODE_HEALTH_CHECKS.reference.rpartition(":")
+        return f"{path}:{health.node_check.image_tag}" if health is not None else None
+
+    def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
+        """Return the claims of blob containers by name, with their namespaces."""
+        storage = partial.section(StorageSettings)
+        return {volume.name: volume.namespace for volume in storage.volumes} if storage is not None else None
+
+    def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
+        """Yield what is wrong between its own sections and others."""
+        return validation.check(partial)
+
+    def deploy(self, inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str, Any]:
+        """Register the platform on Azure."""
+        from stacks.aks.deploy import deploy
+
+        return deploy(inputs, releases)
+
+
+TARGET: Final = Aks()

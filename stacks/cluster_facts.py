@@ -1,0 +1,100 @@
+"""What a cluster that a stack installs on says of itself: which one it is, its version, its GPU nodes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from stacks.kubeconfig import Kubeconfig, silent
+from stacks.settings.kubernetes import KubernetesSettings
+
+_SECONDS: Final = 15.0
+"""How long the API server may take for each answer."""
+_FORBIDDEN: Final = (401, 403)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFacts:
+    """A node. allocatable: what its pods can ask for, by resource, as the API server spells it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterFacts:
+    """A cluster.
+
+    identifier: the same for as long as the cluster exists, and no other's. version: such as 1.34.
+    nodes: those that were asked for.
+    """
+
+    identifier: str
+    version: str
+    nodes: tuple[NodeFacts, ...] = ()
+
+    @property
+    def has_admission_policies(self) -> bool:
+        """Whether it judges by ValidatingAdmissionPolicies, which are on by default from Kubernetes 1.30 on."""
+        return tuple(int(part) for part in self.version.split(".")[:2]) >= (1, 30)
+
+
+def ask(
+    kubeconfig: Kubeconfig, settings: KubernetesSettings, node_selector: Mapping[str, str] | None = None
+) -> ClusterFacts:
+    """Return what the cluster says of itself, and of the nodes with these labels where they are given.
+
+    Signs in as the kubeconfig says, with its exec plugins. Raises KubeconfigError when the cluster does not answer, or
+    does not let the user read what is needed.
+    """
+    # A second of import that only targets with a kubeconfig need.
+    import kubernetes
+    from urllib3.exceptions import HTTPError
+
+    try:
+        client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig.contents))
+        version = kubernetes.client.VersionApi(client).get_code(_request_timeout=_SECONDS)
+        core = kubernetes.client.CoreV1Api(client)
+        uid = _uid(core)
+        nodes: tuple[NodeFacts, ...] = ()
+        if node_selector is not None:
+            selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
+            found = core.list_node(label_selector=selector, _request_timeout=_SECONDS)
+            nodes = tuple(_node(item) for item in found.items)
+    except kubernetes.client.ApiException as error:
+        raise silent(kubeconfig, settings, f"it refuses to answer (HTTP {error.status} {error.reason})") from None
+    except kubernetes.config.ConfigException as error:
+        raise silent(kubeconfig, settings, f"nobody could sign in: {error}") from None
+    except HTTPError as error:
+        raise silent(kubeconfig, settings, f"no answer within {_SECONDS:g} s: {error}") from None
+    minor = "".join(character for character in version.minor if character.isdigit())
+    return ClusterFacts(identifier=uid or identity(kubeconfig), version=f"{version.major}.{minor}", nodes=nodes)
+
+
+def identity(kubeconfig: Kubeconfig) -> str:
+    """Return what tells a cluster from all others without asking it: its address and certificate authority."""
+    text = f"{kubeconfig.server}\n{kubeconfig.authority or ''}"
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _uid(core: Any) -> str | None:
+    """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
+    import kubernetes
+
+    try:
+        return str(core.read_namespace("kube-system", _request_timeout=_SECONDS).metadata.uid)
+    except kubernetes.client.ApiException as error:
+        if error.status in _FORBIDDEN:
+            return None
+        raise
+
+
+def _node(item: Any) -> NodeFacts:
+    return NodeFacts(
+        name=item.metadata.name, labels=item.metadata.labels or {}, allocatable=item.status.allocatable or {}
+    )

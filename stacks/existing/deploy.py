@@ -1,0 +1,56 @@
+"""Target `existing`: the cluster as the settings and the API server describe it, and the platform on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.provider import kubernetes_provider
+from stacks import platform
+from stacks.existing.settings import ExistingSettings, TolerationSettings
+from stacks.inputs import StackInputs
+from stacks.layers.releases import Releases
+from stacks.layers.site import Namespaces, SiteLayers
+
+
+class ExistingLayers(SiteLayers):
+    """Claims that are there already, under their own names."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+
+    def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
+        """Return the claims that the settings name; nothing is registered for them."""
+        return {name: name for name in self._names}
+
+
+def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
+    """Register the platform; return the stack's outputs."""
+    named, resolved, settings = inputs.require_cluster(), inputs.resolved, inputs.settings.cluster
+    classes = settings.storage_classes
+    cluster = Cluster(
+        identifier=named.facts.identifier,
+        provider=kubernetes_provider(
+            "cluster", kubeconfig=named.kubeconfig.contents, identifier=named.facts.identifier
+        ),
+        kubernetes_version=resolved.kubernetes_version,
+        pool=resolved.pool,
+        placement=Placement(
+            system=_group(settings.system.node_selector, settings.system.tolerations),
+            gpus=_group(settings.pool.node_selector, settings.pool.tolerations),
+        ),
+        fabric=resolved.fabric,
+        storage=StorageClasses(block=classes.block, files=classes.files, logs=classes.logs),
+        registry=settings.registry,
+        has_admission_policies=named.facts.has_admission_policies,
+        load_balancer=settings.internal_load_balancer or None,
+    )
+    return platform.install(inputs, releases, cluster, ExistingLayers(list(resolved.volumes)))
+
+
+def _group(node_selector: Mapping[str, str], tolerations: Sequence[TolerationSettings]) -> NodeGroup:
+    return NodeGroup(node_selector=node_selector, tolerations=[item.toleration() for item in tolerations])

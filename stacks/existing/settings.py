@@ -1,0 +1,170 @@
+"""The configuration of target `existing`: which cluster, and what nobody can read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from components import names
+from components.kubernetes.quantity import Quantity
+from components.nodes.shapes import INSTANCE_TYPES
+from stacks.errors import ConfigError, Path
+from stacks.settings import PlatformSettings
+from stacks.settings.gpu import ProvidedGpuSettings
+from stacks.settings.kubernetes import KubernetesSettings
+from stacks.settings.limits import MOST_GPUS, MOST_NODES
+from stacks.settings.model import SettingsModel, choice
+from stacks.settings.names import is_label
+
+
+class TolerationSettings(SettingsModel):
+    """A taint that pods tolerate, as a pod has it."""
+
+    key: str
+    operator: Literal["Exists", "Equal"] = "Exists"
+    value: str | None = None
+    effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
+
+    def toleration(self) -> Mapping[str, str]:
+        """Return it as a pod has it."""
+        given = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold it to what the API server takes."""
+        if (self.value is None) != (self.operator == "Exists"):
+            yield ConfigError(
+                path=(*path, "value"),
+                value=self.value,
+                message=f"a toleration with operator {self.operator} "
+                + ("names no value" if self.operator == "Exists" else "has to name the value"),
+                expected="a value with operator Equal, none with Exists",
+                hint="set operator to Equal, or remove the value" if self.value is not None else "add the value",
+            )
+
+
+GPU_TOLERATION = TolerationSettings(key=names.GPU, effect="NoSchedule")
+
+
+class RdmaSettings(SettingsModel):
+    """The network between the nodes, as their device plugin offers it.
+
+    resource: that pods ask for. per_node: how many of it a pod that takes a whole node gets.
+    variables: for NCCL, the same in every job, such as NCCL_IB_HCA.
+    """
+
+    resource: str = names.RDMA
+    per_node: Annotated[int, Field(ge=1, le=64)]
+    variables: Mapping[str, str] = Field(default_factory=dict)
+
+
+class PoolSettings(SettingsModel):
+    """The GPU nodes.
+
+    node_selector: labels of theirs, which no other node has. tolerations: of their taints.
+    count: how many; default as many as there are when the stack is updated: quotas then follow them.
+    instance_type, or gpus_per_node, cpu, memory: what one has for pods; default what the smallest of them has.
+    """
+
+    node_selector: Mapping[str, str] = Field(default_factory=lambda: {"nvidia.com/gpu.present": "true"})
+    tolerations: tuple[TolerationSettings, ...] = (GPU_TOLERATION,)
+    count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
+    instance_type: Annotated[str, choice("instance type", tuple(INSTANCE_TYPES))] | None = None
+    gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+    rdma: RdmaSettings | None = None
+
+    @property
+    def has_shape(self) -> bool:
+        """Whether the settings say what one node has."""
+        return self.instance_type is not None or None not in (self.gpus_per_node, self.cpu, self.memory)
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that nodes can be told apart from others, and that a shape is whole."""
+        if not self.node_selector:
+            yield ConfigError(
+                path=(*path, "nodeSelector"),
+                value={},
+                message="without labels every node of the cluster would count as a GPU node",
+                expected="at least one label that the GPU nodes have and no other node has",
+                hint="remove the key for nvidia.com/gpu.present, or name your pool's own label",
+            )
+        given = [name for name, value in self._shape().items() if value is not None]
+        if self.instance_type is None and given and not self.has_shape:
+            missing = [name for name, value in self._shape().items() if value is None]
+            yield ConfigError(
+                path=(*path, missing[0]),
+                message=f"a node's shape is read off the cluster or given whole, and here stands {given[0]} alone",
+                expected="all of gpusPerNode, cpu and memory; or an instanceType; or none of them",
+                hint=f"add {' and '.join(missing)}, or remove {' and '.join(given)}",
+            )
+
+    def _shape(self) -> Mapping[str, object]:
+        return {"gpusPerNode": self.gpus_per_node, "cpu": self.cpu, "memory": self.memory}
+
+
+class SystemSettings(SettingsModel):
+    """Where the platform's controllers run; default anywhere but on the GPU nodes' taint."""
+
+    node_selector: Mapping[str, str] = Field(default_factory=dict)
+    tolerations: tuple[TolerationSettings, ...] = ()
+
+
+class StorageClassSettings(SettingsModel):
+    """Storage classes by purpose; default the cluster's default class.
+
+    block: of volumes that one node mounts. files: of shares that many nodes mount. logs: of shares for logs.
+    """
+
+    block: str | None = None
+    files: str | None = None
+    logs: str | None = None
+
+
+class ClaimSettings(SettingsModel):
+    """A volume claim that is there, or that somebody else makes, for workloads to mount."""
+
+    name: str
+    namespace: str
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the names to Kubernetes' rules."""
+        for name, value in (("name", self.name), ("namespace", self.namespace)):
+            if not is_label(value):
+                yield ConfigError(
+                    path=(*path, name),
+                    value=value,
+                    message="Kubernetes would reject this name",
+                    expected="at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
+                    hint="write the name as `kubectl get pvc --all-namespaces` shows it",
+                )
+
+
+class ClusterSettings(SettingsModel):
+    """What the platform has to know of the cluster, and nobody can read off it.
+
+    registry: where the site's own images are pulled from, such as registry.example.org/ml.
+    volumes: claims with data. internal_load_balancer: annotations by which a Service of type LoadBalancer gets an
+        address in the site's network alone.
+    """
+
+    pool: PoolSettings = PoolSettings()
+    system: SystemSettings = SystemSettings()
+    storage_classes: StorageClassSettings = StorageClassSettings()
+    registry: str | None = None
+    volumes: tuple[ClaimSettings, ...] = ()
+    internal_load_balancer: Mapping[str, str] = Field(default_factory=dict)
+
+
+class ExistingSettings(PlatformSettings):
+    """Everything that the configuration of a stack on an existing cluster says.
+
+    Off by default is what such a cluster mostly has: drivers, device plugins, feature discovery.
+    """
+
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    cluster: ClusterSettings = ClusterSettings()
+    gpu: ProvidedGpuSettings = ProvidedGpuSettings()

@@ -1,0 +1,175 @@
+"""Target `existing`: what everything else asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from components import names
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.node_pool import NodePool, NodeShape
+from components.kubernetes.quantity import ZERO, Quantity
+from components.nodes.shapes import INSTANCE_TYPES, node_shape
+from stacks.cluster_facts import ClusterFacts
+from stacks.errors import ConfigError, listed
+from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
+from stacks.partial import PartialSettings
+from stacks.target import TargetSpec
+
+if TYPE_CHECKING:
+    from stacks.inputs import StackInputs
+    from stacks.layers.releases import Releases
+
+_TYPE: Final = "node.kubernetes.io/instance-type"
+_PRODUCT: Final = "nvidia.com/gpu.product"
+_PODS: Final = Quantity.parse(110)
+"""The kubelet's default limit of pods on a node."""
+
+
+class Existing(TargetSpec[ExistingSettings]):
+    """Any conformant cluster with GPU nodes."""
+
+    name = "existing"
+    summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
+    settings = ExistingSettings
+    sections = (
+        "kubernetes",
+        "cluster",
+        "gpu",
+        "scheduling",
+        "queueing",
+        "tenancy",
+        "teams",
+        "volcano",
+        "health",
+        "workloads",
+        "monitoring",
+        "mirror",
+        "samples",
+    )
+    count_key = ("cluster", "pool", "count")
+    has_kubeconfig = True
+
+    def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
+        """Return the pool's labels, where the settings leave something to be read off its nodes."""
+        cluster = partial.section(ClusterSettings)
+        if cluster is None or (cluster.pool.count is not None and cluster.pool.has_shape):
+            return None
+        return cluster.pool.node_selector
+
+    def pool(self, partial: PartialSettings) -> NodePool | None:
+        """Return the nodes as the settings describe them, and where these say nothing, as they are."""
+        cluster, facts = partial.section(ClusterSettings), partial.facts
+        if cluster is None or (self.node_selector(partial) is not None and (facts is None or not facts.nodes)):
+            return None
+        shape = given_shape(cluster.pool) if cluster.pool.has_shape else smallest(facts) if facts is not None else None
+        if shape is None:
+            return None
+        if cluster.pool.count is not None:
+            return NodePool(count=cluster.pool.count, shape=shape)
+        return NodePool(count=len(facts.nodes), shape=shape) if facts is not None else None
+
+    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
+        """Return what the settings say that the nodes' device plugin offers."""
+        cluster = partial.section(ClusterSettings)
+        rdma = cluster.pool.rdma if cluster is not None else None
+        if rdma is None:
+            return Fabric()
+        return Fabric(resource=rdma.resource, devices=rdma.per_node, variables=rdma.variables)
+
+    def kubernetes_version(self, partial: PartialSettings) -> str | None:
+        """Return the version that the cluster says it has."""
+        return partial.facts.version if partial.facts is not None else None
+
+    def registry(self, partial: PartialSettings) -> str | None:
+        """Return the site's own registry."""
+        cluster = partial.section(ClusterSettings)
+        return cluster.registry if cluster is not None else None
+
+    def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
+        """Return the claims that the settings name."""
+        cluster = partial.section(ClusterSettings)
+        return {claim.name: claim.namespace for claim in cluster.volumes} if cluster is not None else None
+
+    def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
+        """Yield what does not go with the nodes that there are."""
+        cluster, facts = partial.section(ClusterSettings), partial.facts
+        if cluster is None or facts is None:
+            return
+        selector = self.node_selector(partial)
+        if selector is None:
+            return
+        path = ("cluster", "pool", "nodeSelector")
+        if not facts.nodes:
+            yield ConfigError(
+                path=path,
+                value=dict(selector),
+                message="no node of the cluster has these labels",
+                expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
+                hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
+            )
+        without = [node.name for node in facts.nodes if not _whole(node.allocatable.get(names.GPU))]
+        if without and not cluster.pool.has_shape:
+            yield ConfigError(
+                path=path,
+                value=dict(selector),
+                message=f"these nodes offer no {names.GPU}: {listed(without[:5])}"
+                + (f" and {len(without) - 5} more" if len(without) > 5 else ""),
+                expected="nodes whose device plugin offers GPUs",
+                hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
+                "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
+            )
+
+    def deploy(self, inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
+        """Register the platform on the cluster."""
+        from stacks.existing.deploy import deploy
+
+        return deploy(inputs, releases)
+
+
+def given_shape(pool: PoolSettings) -> NodeShape:
+    """Return the shape that the settings give."""
+    devices = pool.rdma.per_node if pool.rdma is not None else 0
+    counted = {names.RDMA: 0, names.INFINIBAND: 0}
+    if pool.rdma is not None and pool.rdma.resource in counted:
+        counted[pool.rdma.resource] = devices
+    if pool.instance_type is not None:
+        return node_shape(
+            INSTANCE_TYPES[pool.instance_type],
+            gpus=pool.gpus_per_node,
+            cpu=pool.cpu,
+            memory=pool.memory,
+            rdma_devices=counted[names.RDMA],
+            infiniband_ports=counted[names.INFINIBAND],
+        )
+    return NodeShape(
+        instance_type="",
+        gpu_product="",
+        resources={
+            names.CPU: pool.cpu or ZERO,
+            names.MEMORY: pool.memory or ZERO,
+            names.GPU: Quantity.parse(pool.gpus_per_node or 0),
+            names.RDMA: Quantity.parse(counted[names.RDMA]),
+            names.INFINIBAND: Quantity.parse(counted[names.INFINIBAND]),
+            names.PODS: _PODS,
+        },
+    )
+
+
+def smallest(facts: ClusterFacts) -> NodeShape | None:
+    """Return the shape that every node has at least, None of no nodes."""
+    if not facts.nodes:
+        return None
+    amounts = {
+        resource: min(Quantity.parse(node.allocatable.get(resource, "0")) for node in facts.nodes)
+        for resource in names.RESOURCES
+    }
+    labels = facts.nodes[0].labels
+    return NodeShape(instance_type=labels.get(_TYPE, ""), gpu_product=labels.get(_PRODUCT, ""), resources=amounts)
+
+
+def _whole(amount: str | None) -> bool:
+    return amount is not None and Quantity.parse(amount).nano > 0
+
+
+TARGET: Final = Existing()

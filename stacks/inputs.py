@@ -1,0 +1,202 @@
+"""What a deployment starts from: the running stack's configuration, checked, and what it names outside of itself.
+
+The only module that reads the configuration. All mistakes are reported together, before any resource is registered: in
+the values, between them, and in what they name (the mirror's files, the kubeconfig, the cluster behind it). A preview,
+too, needs the cluster to answer: a preview against a cluster that nobody can reach would be a guess.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pulumi
+from pulumi.runtime.config import CONFIG, get_config_env
+
+from components import catalogue
+from components.artefacts import Mirror
+from stacks import cluster_facts, parsing, secrets, validation
+from stacks import kubeconfig as kubeconfigs
+from stacks.cluster_facts import ClusterFacts
+from stacks.errors import NAMESPACE, ConfigError, SettingsError
+from stacks.kubeconfig import Kubeconfig, KubeconfigError
+from stacks.resolution import Resolved, resolve
+from stacks.settings import PlatformSettings
+from stacks.settings.kubernetes import KubernetesSettings
+from stacks.settings.mirror import MirrorSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.target import TargetSpec
+
+S = TypeVar("S", bound=PlatformSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedCluster:
+    """The cluster that a kubeconfig names. kubeconfig: of it alone. facts: what it says of itself."""
+
+    kubeconfig: Kubeconfig
+    facts: ClusterFacts
+
+
+Ask = Callable[[Kubeconfig, KubernetesSettings, Mapping[str, str] | None], ClusterFacts]
+"""Asks a cluster about itself, and about the nodes with these labels; raises KubeconfigError without an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackInputs(Generic[S]):
+    """What a deployment starts from.
+
+    settings: checked. resolved: what follows from them. named_cluster: to install on, None where the target makes one.
+    secrets: those that are set, by key. warnings: what is allowed, and nobody knows to work.
+    """
+
+    target: TargetSpec[S]
+    settings: S
+    resolved: Resolved
+    mirror: Mirror
+    named_cluster: NamedCluster | None = None
+    secrets: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def require_cluster(self) -> NamedCluster:
+        """Return the cluster to install on; raises LookupError on a target that makes its own."""
+        if self.named_cluster is None:
+            raise LookupError(f"target {self.target.name} makes its own cluster")
+        return self.named_cluster
+
+
+def load() -> StackInputs[Any]:
+    """Return the running stack's inputs; raises pulumi.RunError, which ends the program with its message alone."""
+    try:
+        inputs = interpret(configuration(), base=Path.cwd(), environment=os.environ)
+    except SettingsError as error:
+        raise pulumi.RunError(str(error)) from None
+    for warning in inputs.warnings:
+        pulumi.log.warn(warning)
+    config = pulumi.Config(NAMESPACE)
+    given = {name: config.get_secret(name) for name in secrets.known()}
+    return replace(inputs, secrets={name: value for name, value in given.items() if value is not None})
+
+
+def configuration() -> dict[str, object]:
+    """Return every key of the project's namespace in the running stack's configuration, without the namespace.
+
+    The engine hands lists and mappings over as JSON. The values of secrets are hidden, because a message that shows a
+    value must not show theirs.
+    """
+    config = pulumi.Config(NAMESPACE)
+    keys = sorted(name for name in {**get_config_env(), **CONFIG.get()} if name.startswith(f"{NAMESPACE}:"))
+    raw: dict[str, object] = {}
+    for name in (full.removeprefix(f"{NAMESPACE}:") for full in keys):
+        is_secret = pulumi.runtime.is_config_secret(f"{NAMESPACE}:{name}")
+        raw[name] = secrets.HIDDEN if is_secret else _value(config.get(name))
+    return raw
+
+
+def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Mapping[str, str] | None) -> ClusterFacts:
+    """Ask a cluster about itself, once it is known to answer within bounds; raises KubeconfigError."""
+    kubeconfigs.check_answers(kubeconfig, settings)
+    return cluster_facts.ask(kubeconfig, settings, nodes)
+
+
+def interpret(
+    raw: Mapping[str, object], *, base: Path, environment: Mapping[str, str], ask: Ask = ask
+) -> StackInputs[Any]:
+    """Return a stack's inputs from its configuration.
+
+    base: the folder that relative paths count from. environment: for $KUBECONFIG. Raises SettingsError with every
+    problem that was found.
+    """
+    errors = list(secrets.exposed(raw))
+    keys = secrets.known()
+    plain = {name: value for name, value in raw.items() if name not in keys}
+    partial, found = parsing.read(plain, frozenset(raw).intersection(keys))
+    errors += found
+    named_cluster = None
+    kubernetes = partial.section(KubernetesSettings)
+    if kubernetes is not None and (partial.target is None or partial.target.has_kubeconfig):
+        try:
+            kubeconfig = kubeconfigs.read(kubernetes, base=base, environment=environment)
+            selector = partial.target.node_selector(partial) if partial.target is not None else None
+            partial.facts = ask(kubeconfig, kubernetes, selector)
+            named_cluster = NamedCluster(kubeconfig=kubeconfig, facts=partial.facts)
+        except KubeconfigError as error:
+            errors.append(error.problem)
+    errors += validation.check(partial)
+    mirrors = partial.section(MirrorSettings)
+    if mirrors is not None:
+        errors += _mirror(mirrors, partial.section(QueueingSettings), base)
+    settings, resolved = parsing.whole(partial), resolve(partial)
+    if errors or partial.target is None or mirrors is None or settings is None or resolved is None:
+        raise SettingsError(errors)
+    return StackInputs(
+        target=partial.target,
+        settings=settings,
+        resolved=resolved,
+        mirror=mirrors.mirror(base),
+        named_cluster=named_cluster,
+        warnings=tuple(validation.warnings(partial)),
+    )
+
+
+def _value(text: str | None) -> object:
+    if text is None or text[:1] not in ("[", "{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _mirror(settings: MirrorSettings, queueing: QueueingSettings | None, base: Path) -> Iterator[ConfigError]:
+    if settings.images is not None and ("://" in settings.images or not settings.images.strip("/ ")):
+        yield ConfigError(
+            path=("mirror", "images"),
+            value=settings.images,
+            message="this is no prefix of an image's name",
+            expected="a registry's host and a path on it, such as registry.example.org/mirror",
+            hint="leave https:// out",
+        )
+    artifacts = settings.artifacts
+    if artifacts is None or artifacts.startswith("https://"):
+        return
+    path = ("mirror", "artifacts")
+    if "://" in artifacts:
+        yield ConfigError(
+            path=path,
+            value=artifacts,
+            message="what is fetched this way could be changed on its way",
+            expected="a folder, or an address that starts with https://",
+            hint="serve the mirror with https, or copy it to a folder",
+        )
+        return
+    mirror = settings.mirror(base)
+    folder = Path(mirror.artefacts or "")
+    if not folder.is_dir():
+        yield ConfigError(
+            path=path,
+            value=artifacts,
+            message=f"the folder {folder} does not exist",
+            expected="a folder that holds the catalogue's files, or an https address, or nothing for upstream",
+            hint="create and fill it, or name another one",
+        )
+        return
+    if queueing is None:
+        return
+    wanted = (
+        catalogue.find(catalogue.KUEUE, queueing.kueue_version),
+        catalogue.find(catalogue.APPWRAPPER, queueing.appwrapper_version),
+    )
+    for artifact in wanted:
+        if not (folder / artifact.file).is_file():
+            yield ConfigError(
+                path=path,
+                value=artifacts,
+                message=f"the folder {folder} lacks {artifact.file}",
+                expected=f"a folder that holds {artifact.file}",
+                hint=f"put {artifact.url} there under that name",
+            )

@@ -1,0 +1,1 @@
+"""The layers of the platform function: each turns settings into components, in one module a layer."""

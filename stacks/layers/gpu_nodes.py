@@ -1,0 +1,92 @@
+"""What makes the GPU nodes usable: feature discovery, RDMA, drivers, labels, local disks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components import catalogue
+from components.kubernetes.cluster import Cluster
+from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.nodes import node_agent
+from components.nodes.feature_discovery import OPERATOR_NAMESPACE, FeatureDiscovery, FeatureDiscoveryArgs
+from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
+from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs, NicImages
+from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
+from components.observability.prometheus import MONITOR_LABELS, Monitoring
+from stacks.inputs import StackInputs
+from stacks.layers.site import SiteLayers
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuNodes:
+    """The GPU nodes as workloads see them. ready: before a pod may ask for GPUs."""
+
+    ready: Sequence[pulumi.Resource] = ()
+
+
+def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None) -> GpuNodes:
+    """Register what prepares the GPU nodes, as far as the settings want it."""
+    ready = _operators(inputs, cluster, metrics)
+    _agents(inputs, cluster, site)
+    return GpuNodes(ready=[*cluster.gpus_ready, *ready])
+
+
+def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring | None) -> Sequence[pulumi.Resource]:
+    gpu, mirror = inputs.settings.gpu, inputs.mirror
+    has_ports = gpu.fabric.enabled and inputs.resolved.fabric.resource is not None
+    if not (gpu.feature_discovery or gpu.operator or has_ports):
+        return ()
+    namespace = NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True)
+    operators = Namespace("operators", namespace, cluster.options(gpus=True))
+    stands: list[pulumi.Resource] = []
+    if gpu.feature_discovery:
+        discovery = FeatureDiscoveryArgs(
+            chart=mirror.chart(catalogue.find_chart("node-feature-discovery", gpu.feature_discovery_version)),
+            namespace=operators.name,
+        )
+        stands = [FeatureDiscovery("feature-discovery", discovery, cluster.options())]
+    if has_ports:
+        software = catalogue.find_nic_software(gpu.fabric.operator_version)
+        network = NetworkOperatorArgs(
+            chart=mirror.chart(catalogue.find_chart("network-operator", gpu.fabric.operator_version)),
+            images=NicImages(
+                driver=mirror.image(software.driver),
+                sriov_plugin=mirror.image(software.sriov_plugin),
+                shared_plugin=mirror.image(software.shared_plugin),
+            ),
+            namespace=operators.name,
+            device_plugin=gpu.fabric.device_plugin,
+            wait=inputs.resolved.nodes_at_first > 0,
+            wait_seconds=gpu.fabric.wait_minutes * 60,
+            drain=gpu.drain_for_drivers,
+        )
+        stands = [NetworkOperator("network-operator", network, cluster.options(*stands))]
+    if gpu.operator:
+        operator = GpuOperatorArgs(
+            chart=mirror.chart(catalogue.find_chart("gpu-operator", gpu.operator_version)),
+            namespace=operators.name,
+            driver_version=gpu.driver_version,
+            rdma=has_ports,
+            drain=gpu.drain_for_drivers,
+            monitor_labels=MONITOR_LABELS if metrics is not None else None,
+        )
+        monitored = [metrics] if metrics is not None else []
+        stands = [GpuOperator("gpu-operator", operator, cluster.options(*stands, *monitored))]
+    return stands
+
+
+def _agents(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> None:
+    scratch = inputs.settings.gpu.nvme_scratch
+    if not (scratch.enabled or site.has_node_agents):
+        return
+    args = NamespaceArgs(name=node_agent.NAMESPACE, privileged=True)
+    agents = Namespace("agents", args, cluster.options(gpus=True))
+    site.node_agents(agents)
+    if scratch.enabled:
+        python = inputs.mirror.image(catalogue.PYTHON.reference)
+        disks = NvmeScratchArgs(namespace=agents.name, image=python, filesystem=scratch.filesystem)
+        NvmeScratch("nvme-scratch", disks, cluster.options())

@@ -1,0 +1,58 @@
+"""Checks of the GPU nodes, and what they report through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from components import catalogue, names
+from components.health.baselines import Scope
+from components.health.check_job import CheckArgs, GateArgs
+from components.health.nccl_gate import SHARED_MEMORY, NcclGate, NcclGateArgs
+from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
+from components.kubernetes.cluster import Cluster
+from components.workloads.jobs import NodePods
+from stacks.inputs import StackInputs
+from stacks.layers.gpu_nodes import GpuNodes
+from stacks.layers.site import SiteLayers
+from stacks.settings.health import CheckSettings, Mode
+
+
+def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes: GpuNodes) -> None:
+    """Register the checks that are switched on."""
+    wanted = [item for item in inputs.settings.health.checks().values() if item.enabled]
+    if not wanted:
+        return
+    writes = any(item.mode is Mode.GATE for item in wanted)
+    reporter = Reporter("health", ReporterArgs(writes=writes), cluster.options(*nodes.ready))
+    site.checks(reporter)
+    gate, resolved = inputs.settings.health.nccl_gate, inputs.resolved
+    if not gate.enabled or resolved.threshold is None:
+        return
+    own = resolved.gate_image if gate.scope is Scope.NODE else None
+    image = inputs.mirror.image(own) if own is not None else resolved.images["nccl"]
+    args = NcclGateArgs(
+        check=check_args(inputs, cluster, gate, image, SHARED_MEMORY), scope=gate.scope, floor=resolved.threshold
+    )
+    NcclGate(NCCL_GATE, args, cluster.options(reporter))
+
+
+def check_args(
+    inputs: StackInputs[Any], cluster: Cluster, item: CheckSettings, image: str, shared_memory: str
+) -> CheckArgs:
+    """Return what all checks have in common: pods that take whole nodes, and what becomes of their verdict."""
+    settings, pool = inputs.settings.workloads, cluster.pool
+    return CheckArgs(
+        pods=NodePods(
+            image=image,
+            nodes=item.nodes or pool.count,
+            gpus=int(str(pool.shape.resources[names.GPU])),
+            cpu=str(settings.cpu),
+            memory=str(settings.memory),
+            fabric=cluster.fabric,
+            shared_memory=shared_memory,
+            deadline_seconds=item.deadline_seconds,
+        ),
+        trigger=item.trigger,
+        gate=GateArgs(effect=item.effect, report_to_queues=item.report_to_queues) if item.mode is Mode.GATE else None,
+        python_image=inputs.mirror.image(catalogue.PYTHON.reference),
+    )

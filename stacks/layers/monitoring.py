@@ -1,0 +1,35 @@
+"""Prometheus, dashboards, alerts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from components import catalogue
+from components.kubernetes.cluster import Cluster
+from components.observability.alerts import Alerts, AlertsArgs
+from components.observability.dashboards import Dashboards, DashboardsArgs
+from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
+from components.passwords import password
+from stacks.inputs import StackInputs
+from stacks.secrets import GRAFANA_PASSWORD
+
+
+def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
+    """Register the monitoring stack with the platform's own dashboards and alerts; return it where it is wanted."""
+    settings = inputs.settings.monitoring
+    if not settings.enabled:
+        return None
+    args = MonitoringArgs(
+        chart=inputs.mirror.chart(catalogue.find_chart("kube-prometheus-stack", settings.version)),
+        grafana_password=password("grafana", inputs.secrets.get(GRAFANA_PASSWORD)),
+        storage=settings.storage,
+        storage_class=settings.storage_class or cluster.storage.block,
+        retention_days=settings.retention_days,
+    )
+    monitoring = Monitoring("monitoring", args, cluster.options())
+    if settings.dashboards:
+        Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), cluster.options(monitoring))
+    if settings.alerts:
+        alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS)
+        Alerts("alerts", alerts, cluster.options(monitoring))
+    return monitoring

@@ -1,0 +1,44 @@
+"""What only one kind of cluster has, between the layers that all have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+
+from components.kubernetes.namespace import Namespace
+from components.layer import Layer
+from components.tenancy.team import Team
+
+
+@dataclass(frozen=True, kw_only=True)
+class Namespaces:
+    """Where jobs run. workloads: of what no team submits, None where nothing is. teams: by name."""
+
+    workloads: Namespace | None
+    workloads_name: str
+    teams: Mapping[str, Team]
+
+    def find(self, name: str) -> Layer:
+        """Return what has to exist before something is put into a namespace of the stack; raises KeyError."""
+        if self.workloads is not None and name == self.workloads_name:
+            return self.workloads
+        return self.teams[name]
+
+
+class SiteLayers:
+    """What a target adds to the platform's layers; nothing by default. Called in the order of `platform.install`."""
+
+    has_node_agents = False
+    """Whether `node_agents` registers something."""
+
+    def node_agents(self, namespace: Namespace) -> None:
+        """Register programs of its own on the GPU nodes, in a namespace that allows privileged pods."""
+
+    def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
+        """Register volumes with data; return the names of their claims by the names that the settings use."""
+        return {}
+
+    def checks(self, reporter: Layer) -> None:
+        """Register checks of its own, which report through this."""

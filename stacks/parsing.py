@@ -1,0 +1,288 @@
+"""From a stack's configuration to its sections: types, keys and single values, every mistake at once.
+
+Each section, and each team, is read by itself, so that a mistake in one hides none in another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from components.kubernetes.quantity import Quantity
+from stacks import targets
+from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest, unknown_key
+from stacks.partial import PartialSettings
+from stacks.settings import PlatformSettings
+from stacks.settings.tenancy import TeamSettings
+from stacks.target import TargetSpec
+
+_QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
+_WANTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+    type(None): "nothing",
+}
+
+
+def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tuple[PartialSettings, list[ConfigError]]:
+    """Return the sections of a configuration, by key without the project's name, and what is wrong with them.
+
+    secrets: the keys of the secrets that are set, which are not in `raw`. Of a configuration without a known target,
+    the sections of every target are read.
+    """
+    target, errors = _target(raw.get("target"))
+    partial = PartialSettings(target=target, secrets=secrets)
+    owners = [target] if target is not None else list(targets.every())
+    for name, value in raw.items():
+        if name != "target" and not any(name in owner.sections for owner in owners):
+            errors += _not_here(name, value, target)
+    for name, info in _sections(owners).items():
+        value = raw.get(name)
+        if name == "teams":
+            errors += _read_teams(partial, [] if value is None else value)
+        elif info.is_required() and value in (None, {}):
+            # The engine hands sections that are not set over as empty ones.
+            errors += [_missing((name,), info)] if target is not None else []
+        elif value is None:
+            partial.sections[name] = info.get_default(call_default_factory=True)
+        else:
+            section, found = _parse(_plain(info.annotation), (name,), value)
+            errors += found
+            if section is not None:
+                partial.sections[name] = section
+    return partial, errors
+
+
+def whole(partial: PartialSettings) -> PlatformSettings | None:
+    """Return the complete tree, None while a section could not be read."""
+    target = partial.target
+    if target is None or None in partial.teams or not partial.sections.keys() | {"teams"} >= set(target.sections):
+        return None
+    given = {"target": target.name, **partial.sections, "teams": tuple(partial.teams)}
+    settings: PlatformSettings = target.settings.model_validate(given)
+    return settings
+
+
+def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
+    path, known = ("target",), targets.NAMES
+    if value is None:
+        hint = f"run `pulumi config set {key(path)} {known[0]}`"
+        return None, [_required(path, listed(known), hint)]
+    if isinstance(value, str) and value in known:
+        return targets.find(value), []
+    return None, [_not_known(path, value, "target", known)]
+
+
+def _sections(owners: list[TargetSpec[Any]]) -> Mapping[str, FieldInfo]:
+    """Return the sections of targets by key; of one that several have, the first's."""
+    found: dict[str, FieldInfo] = {}
+    for owner in owners:
+        for name in owner.sections:
+            found.setdefault(name, owner.settings.model_fields[name])
+    return found
+
+
+def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[ConfigError]:
+    """Return the mistake of a key that the target does not know: it is another's, or means nothing at all."""
+    owners = [owner.name for owner in targets.every() if name in owner.sections]
+    if target is None or not owners:
+        known = dict.fromkeys(["target", *(each for owner in targets.every() for each in owner.sections)])
+        return [unknown_key((name,), value, known)]
+    if not value:
+        return []  # the engine hands sections that are not set over as empty ones
+    only = f"target {owners[0]}" if len(owners) == 1 else f"targets {listed(owners)}"
+    return [
+        ConfigError(
+            path=(name,),
+            value=value,
+            message=f"this section is for {only} only",
+            expected=f"nothing on other targets than {listed(owners)}",
+            hint=f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
+        )
+    ]
+
+
+def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
+    if not isinstance(value, list):
+        return [_wrong_type(("teams",), value, "a list", "a list of teams, each with name, users and quota")]
+    errors: list[ConfigError] = []
+    for index, item in enumerate(value):
+        team, found = _parse(TeamSettings, ("teams", index), item)
+        partial.teams.append(team)
+        partial.team_names.append(item.get("name") if isinstance(item, dict) else None)
+        errors += found
+    return errors
+
+
+def _parse(annotation: Any, path: Path, value: object) -> tuple[Any, list[ConfigError]]:
+    """Read a value by pydantic's rules for JSON, in which a list is a tuple and a string may be an enumeration's."""
+    try:
+        return TypeAdapter(annotation).validate_json(json.dumps(value)), []
+    except ValidationError as error:
+        return None, [_error(annotation, path, detail) for detail in error.errors()]
+
+
+def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
+    """Put one finding of pydantic's into our words."""
+    location, kind, value = error["loc"], error["type"], error["input"]
+    where = (*path, *location)
+    context = error.get("ctx", {})
+    if kind == "missing":
+        model = _type_at(root, location[:-1])
+        return _missing(where, next(info for info in model.model_fields.values() if info.alias == location[-1]))
+    if kind == "extra_forbidden":
+        return unknown_key(where, value, _keys(_type_at(root, location[:-1])))
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return _wrong_type(
+            where, value, "a mapping", f"a mapping with the keys {listed(_keys(_type_at(root, location)))}"
+        )
+    if kind == "rejected":
+        return ConfigError(
+            path=where,
+            value=MISSING if context["secret"] else value,
+            message=context["message"],
+            expected=context["expected"],
+            hint=context["hint"],
+        )
+    if kind in ("choice", "enum", "literal_error"):
+        known = list(context["known"]) if kind == "choice" else _members(_type_at(root, location))
+        return _not_known(where, value, context["what"] if kind == "choice" else " ".join(_words(where[-1])), known)
+    if kind == "quantity":
+        return ConfigError(
+            path=where, value=value, message=context["reason"], expected=_QUANTITIES, hint=_quantity_hint(value)
+        )
+    if kind in ("greater_than_equal", "less_than_equal"):
+        low, high = _bounds(root, location)
+        return ConfigError(
+            path=where,
+            value=value,
+            message="this number is out of range",
+            expected=f"a whole number from {low} to {high}",
+            hint=f"set {key(where)} to a number in that range",
+        )
+    wanted = _WANTED.get(kind)
+    if wanted is None:
+        said = error["msg"][:1].lower() + error["msg"][1:]
+        return ConfigError(
+            path=where, value=value, message=said, expected="another value", hint=f"correct {key(where)}"
+        )
+    return _wrong_type(where, value, wanted, wanted)
+
+
+def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:
+    meant = nearest(value, known)
+    return ConfigError(
+        path=path,
+        value=value,
+        message=f"this {what} is not known",
+        expected=listed(known),
+        hint=f"did you mean {meant}?" if meant else f"take one of those that are known: {listed(known)}",
+    )
+
+
+def _missing(path: Path, info: FieldInfo) -> ConfigError:
+    annotation = _plain(info.annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _required(path, f"a mapping with the keys {listed(_keys(annotation))}", f"add {path[-1]}")
+    if path[-1] == "users":
+        return _required(
+            path, "a list of user names, which may be empty", "add users, such as [alice], or [] for nobody yet"
+        )
+    if path[-1] == "name":
+        return _required(path, "a text", "add name")
+    if annotation is Quantity:
+        return _required(path, _QUANTITIES, f"add {path[-1]}, 0 for none")
+    return _required(path, _KINDS.get(annotation, "a value"), f"add {path[-1]}")
+
+
+def _required(path: Path, expected: str, hint: str) -> ConfigError:
+    return ConfigError(path=path, message="this key is required and is not there", expected=expected, hint=hint)
+
+
+def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
+    found = _KINDS.get(type(value), "something else")
+    hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
+    hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
+    return ConfigError(
+        path=path, value=value, message=f"this is {found}", expected=allowed, hint=f"write {wanted}{hint}"
+    )
+
+
+def _quantity_hint(value: object) -> str:
+    text = str(value)
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = text[len(number) :].strip().lower().removesuffix("b")
+    binary = {"ki": "Ki", "mi": "Mi", "gi": "Gi", "ti": "Ti", "k": "k", "g": "G", "t": "T", "mb": "M"}
+    if isinstance(value, str) and text[:1].isdigit() and unit in binary and f"{number}{binary[unit]}" != text:
+        return f"did you mean {json.dumps(number.strip() + binary[unit])}?"
+    if text.startswith("-"):
+        return "write 0 for none of it"
+    return "write digits, and a suffix of m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei where one is needed"
+
+
+def _keys(model: Any) -> Iterator[str]:
+    return (info.alias or name for name, info in model.model_fields.items())
+
+
+def _type_at(root: Any, location: tuple[str | int, ...]) -> Any:
+    """Return the type of what stands at a location below a type, without `| None`, annotations and lists."""
+    current = _plain(root)
+    for part in location:
+        fields = getattr(current, "model_fields", {})
+        if isinstance(part, str):
+            current = _plain(next((info.annotation for info in fields.values() if info.alias == part), str))
+    return current
+
+
+def _members(annotation: Any) -> list[str]:
+    """Return what an enumeration or a literal type allows."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return [str(member) for member in typing.get_args(annotation)]
+    return [str(member) for member in annotation]
+
+
+def _words(name: str | int) -> list[str]:
+    """Return the words of a key in camelCase."""
+    return re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", str(name).replace("_", " ")) or [str(name)]
+
+
+def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]:
+    """Return the smallest and the largest number that a field may have."""
+    model = _type_at(root, location[:-1])
+    info = next(info for info in model.model_fields.values() if info.alias == location[-1])
+    marks = [*info.metadata]
+    for argument in typing.get_args(info.annotation):
+        marks += getattr(argument, "__metadata__", ())
+    flat = [mark for entry in marks for mark in (getattr(entry, "metadata", None) or [entry])]
+    low = next((mark.ge for mark in flat if isinstance(mark, Ge)), "any")
+    high = next((mark.le for mark in flat if isinstance(mark, Le)), "any")
+    return low, high
+
+
+def _plain(annotation: Any) -> Any:
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _plain(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union, tuple):
+        return _plain(next(item for item in typing.get_args(annotation) if item not in (type(None), Ellipsis)))
+    return annotation

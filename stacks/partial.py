@@ -1,0 +1,72 @@
+"""What a configuration says as far as it could be read, and what follows from that: each thing worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.node_pool import NodePool
+from components.tenancy.quota import Quota
+from stacks.cluster_facts import ClusterFacts
+from stacks.quotas import slack_quota, team_quotas
+from stacks.settings.model import SettingsModel
+from stacks.settings.tenancy import QueueingSettings, TeamSettings
+from stacks.target import TargetSpec
+
+M = TypeVar("M", bound=SettingsModel)
+
+
+@dataclass
+class PartialSettings:
+    """The sections of a configuration that could be read. Checks work on it, and say nothing about what is missing.
+
+    target: None for one that is not known. sections: by key, without the teams.
+    teams: None stands for one that could not be read; team_names: the name of each as it was written.
+    secrets: the keys of the secrets that are set.
+    facts: what the cluster says of itself, None where nobody asked or it did not answer.
+
+    Set everything before the first look at what is derived, which is kept.
+    """
+
+    target: TargetSpec[Any] | None = None
+    sections: dict[str, SettingsModel] = field(default_factory=dict)
+    teams: list[TeamSettings | None] = field(default_factory=list)
+    team_names: list[object] = field(default_factory=list)
+    secrets: frozenset[str] = frozenset()
+    facts: ClusterFacts | None = None
+
+    def section(self, model: type[M]) -> M | None:
+        """Return the section of a model, None when it could not be read or the target has none."""
+        return next((section for section in self.sections.values() if isinstance(section, model)), None)
+
+    @cached_property
+    def pool(self) -> NodePool | None:
+        """The GPU nodes."""
+        return self.target.pool(self) if self.target is not None else None
+
+    @cached_property
+    def fabric(self) -> Fabric | None:
+        """What a pod that takes a whole GPU node asks of the network."""
+        return self.target.fabric(self, self.pool) if self.target is not None and self.pool is not None else None
+
+    @cached_property
+    def kubernetes_version(self) -> str | None:
+        """The cluster's version."""
+        return self.target.kubernetes_version(self) if self.target is not None else None
+
+    @cached_property
+    def slack(self) -> Quota | None:
+        """The slack queue's quota."""
+        queueing = self.section(QueueingSettings)
+        return slack_quota(queueing, self.pool) if queueing is not None and self.pool is not None else None
+
+    @cached_property
+    def quotas(self) -> Mapping[str, Quota]:
+        """The teams' quotas that are known, by team: shares are unknown while the nodes or a team are."""
+        known = [team for team in self.teams if team is not None]
+        if self.pool is None or self.slack is None or None in self.teams:
+            return {team.name: team.quota.amounts() for team in known if team.quota is not None}
+        return team_quotas(known, self.slack, self.pool)

@@ -1,0 +1,33 @@
+"""The platform on a cluster, whichever it is: its table of contents, from the ground up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from components.kubernetes.cluster import Cluster
+from stacks.inputs import StackInputs
+from stacks.layers import gpu_nodes, health, monitoring, queueing, scheduling, tenancy, workloads
+from stacks.layers.releases import Releases
+from stacks.layers.site import SiteLayers
+from stacks.outputs import outputs
+
+
+def install(
+    inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site: SiteLayers | None = None
+) -> Mapping[str, Any]:
+    """Register every layer that the settings switch on, and return the stack's outputs.
+
+    site: what only this kind of cluster has.
+    """
+    site = site or SiteLayers()
+    metrics = monitoring.install(inputs, cluster)  # first, because the operators below ask for its kinds
+    nodes = gpu_nodes.install(inputs, cluster, site, metrics)
+    priorities = scheduling.install(inputs, cluster)
+    queues = queueing.install(inputs, releases, cluster, metrics)
+    teams = tenancy.install(inputs, cluster, queues)
+    namespaces = workloads.namespaces(inputs, cluster, teams)
+    volumes = site.volumes(namespaces)
+    health.install(inputs, cluster, site, nodes)
+    workloads.install(inputs, cluster, namespaces, volumes, nodes, priorities, queues)
+    return outputs(inputs.settings, inputs.resolved)

@@ -1,0 +1,78 @@
+"""What follows from a stack's settings: worked out once, after the checks, for composition and outputs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.health.baselines import Floor
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.node_pool import NodePool
+from components.tenancy.quota import Quota
+from stacks.partial import PartialSettings
+from stacks.settings.health import HealthSettings
+from stacks.settings.workloads import WorkloadsSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """What follows from the settings.
+
+    pool: the GPU nodes. fabric: what a pod that takes a whole one asks of the network. kubernetes_version: such as
+    1.35, None where nobody knows it. slack: the slack queue's quota; quotas: the teams', by name.
+    nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
+    volumes: claims that workloads may mount, by name, with their namespaces.
+    images: that workloads run, by their key, as far as somebody says which. gate_image: of the check of a single node.
+    threshold: of the all-reduce that the NCCL gate runs, None where there is none.
+    """
+
+    pool: NodePool
+    fabric: Fabric
+    kubernetes_version: str | None
+    slack: Quota
+    quotas: Mapping[str, Quota]
+    nodes_at_first: int
+    volumes: Mapping[str, str]
+    images: Mapping[str, str]
+    gate_image: str | None
+    threshold: Floor | None
+
+
+def resolve(partial: PartialSettings) -> Resolved | None:
+    """Return what follows from settings, None while something that it follows from could not be read."""
+    if partial.target is None or partial.pool is None or partial.fabric is None or partial.slack is None:
+        return None
+    health = partial.section(HealthSettings)
+    return Resolved(
+        pool=partial.pool,
+        fabric=partial.fabric,
+        kubernetes_version=partial.kubernetes_version,
+        slack=partial.slack,
+        quotas=partial.quotas,
+        nodes_at_first=partial.target.nodes_at_first(partial, partial.pool),
+        volumes=partial.target.volumes(partial) or {},
+        images=images(partial.section(WorkloadsSettings), partial.target.registry(partial)),
+        gate_image=partial.target.node_check_image(partial),
+        threshold=health.nccl_gate.threshold(partial.pool) if health is not None else None,
+    )
+
+
+def images(workloads: WorkloadsSettings | None, registry: str | None) -> Mapping[str, str]:
+    """Return the images of jobs and viewers by key: their own, else the registry's of the name that the site pushes.
+
+    A viewer without an image runs that of the training, which has the viewers too.
+    """
+    if workloads is None:
+        return {}
+    found = {}
+    for name, job in workloads.jobs().items():
+        repository = job.image or (f"{registry}/{job.repository}" if registry is not None else None)
+        if repository is not None and job.tag is not None:
+            found[name] = f"{repository}:{job.tag}"
+    training = workloads.metaseq
+    own = training.image or (f"{registry}/{training.repository}" if registry is not None else None)
+    for name, viewer in workloads.viewers().items():
+        repository, tag = viewer.image or own, viewer.tag or training.tag
+        if repository is not None and tag is not None:
+            found[name] = f"{repository}:{tag}"
+    return found

@@ -1,0 +1,9 @@
+"""Bounds of numbers that several sections have."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MOST_NODES: Final = 1000
+MOST_GPUS: Final = 16
+"""GPUs in one machine: HGX and DGX systems have 8 or 16."""

@@ -1,0 +1,1 @@
+"""Target `simulated`: the platform on a cluster whose GPU nodes are simulated."""

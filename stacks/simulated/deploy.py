@@ -1,0 +1,36 @@
+"""Target `simulated`: nodes for the cluster that the kubeconfig names, and the platform on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+
+from components.kubernetes.cluster import Cluster
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.provider import kubernetes_provider
+from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
+from stacks import platform
+from stacks.inputs import StackInputs
+from stacks.layers.releases import Releases
+from stacks.simulated.settings import SimulatedSettings
+
+
+def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
+    """Register the nodes and the platform; return the stack's outputs."""
+    named, pool = inputs.require_cluster(), inputs.resolved.pool
+    provider = kubernetes_provider("cluster", kubeconfig=named.kubeconfig.contents, identifier=named.facts.identifier)
+    nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), pulumi.ResourceOptions(providers=[provider]))
+    cluster = Cluster(
+        identifier=named.facts.identifier,
+        provider=provider,
+        kubernetes_version=inputs.resolved.kubernetes_version,
+        pool=pool,
+        placement=Placement(gpus=NodeGroup(tolerations=[GPU_TOLERATION])),
+        fabric=inputs.resolved.fabric,
+        has_admission_policies=named.facts.has_admission_policies,
+        ready=nodes.ready,
+    )
+    return platform.install(inputs, releases, cluster)

@@ -1,0 +1,51 @@
+"""The configuration of target `simulated`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.quantity import Quantity
+from components.nodes.shapes import INSTANCE_TYPES, node_shape
+from stacks.settings import PlatformSettings
+from stacks.settings.gpu import ProvidedGpuSettings
+from stacks.settings.kubernetes import KubernetesSettings
+from stacks.settings.limits import MOST_GPUS, MOST_NODES
+from stacks.settings.model import SettingsModel, choice
+from stacks.settings.monitoring import MonitoringSettings
+
+
+class NodesSettings(SettingsModel):
+    """The GPU nodes.
+
+    gpus_per_node, cpu, memory: in place of the instance type's own. roce_per_node: `nvidia.com/roce_gdr` devices.
+    """
+
+    count: Annotated[int, Field(ge=1, le=MOST_NODES)] = 3
+    instance_type: Annotated[str, choice("instance type", tuple(INSTANCE_TYPES))] = next(iter(INSTANCE_TYPES))
+    gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+    roce_per_node: Annotated[int, Field(ge=0, le=64)] = 0
+
+    def pool(self) -> NodePool:
+        """Return the nodes as the layers see them."""
+        shape = node_shape(
+            INSTANCE_TYPES[self.instance_type],
+            gpus=self.gpus_per_node,
+            cpu=self.cpu,
+            memory=self.memory,
+            rdma_devices=self.roce_per_node,
+        )
+        return NodePool(count=self.count, shape=shape)
+
+
+class SimulatedSettings(PlatformSettings):
+    """Everything that the configuration of a stack with simulated nodes says. Their hardware needs no operator."""
+
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    nodes: NodesSettings = NodesSettings()
+    gpu: ProvidedGpuSettings = ProvidedGpuSettings()
+    monitoring: MonitoringSettings = MonitoringSettings(enabled=False)

@@ -1,0 +1,45 @@
+"""Target `simulated`: what everything else asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.node_pool import NodePool
+from stacks.partial import PartialSettings
+from stacks.simulated.settings import NodesSettings, SimulatedSettings
+from stacks.target import TargetSpec
+
+if TYPE_CHECKING:
+    from stacks.inputs import StackInputs
+    from stacks.layers.releases import Releases
+
+
+class Simulated(TargetSpec[SimulatedSettings]):
+    """A cluster whose GPU nodes KWOK simulates."""
+
+    name = "simulated"
+    summary = "a cluster that there is, with GPU nodes that KWOK simulates"
+    settings = SimulatedSettings
+    sections = ("kubernetes", "nodes", "scheduling", "queueing", "tenancy", "teams", "mirror", "samples")
+    count_key = ("nodes",)
+    has_kubeconfig = True
+
+    def pool(self, partial: PartialSettings) -> NodePool | None:
+        """Return the simulated nodes."""
+        nodes = partial.section(NodesSettings)
+        return nodes.pool() if nodes is not None else None
+
+    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
+        """Return no network: nothing that runs there uses one."""
+        return Fabric()
+
+    def deploy(self, inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
+        """Register the platform and its nodes."""
+        from stacks.simulated.deploy import deploy
+
+        return deploy(inputs, releases)
+
+
+TARGET: Final = Simulated()

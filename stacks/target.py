@@ -1,0 +1,79 @@
+"""What a target is to everything that works with any of them: one value that answers all questions about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from stacks.errors import ConfigError, Path
+from stacks.settings import PlatformSettings
+
+if TYPE_CHECKING:
+    from components.kubernetes.fabric import Fabric
+    from components.kubernetes.node_pool import NodePool
+    from stacks.inputs import StackInputs
+    from stacks.layers.releases import Releases
+    from stacks.partial import PartialSettings
+
+S = TypeVar("S", bound=PlatformSettings)
+
+
+class TargetSpec(ABC, Generic[S]):
+    """A place where the platform lands.
+
+    name: as `mlbatch:target` has it. summary: one line for the documentation.
+    settings: the whole tree of its configuration, of which a section without a default is required.
+    sections: the keys of the tree that mean something on it, in the order of the documentation; others are refused.
+    secrets: the keys of its secrets, beside those that every target has.
+    count_key: of the number of its GPU nodes.
+    has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    settings: type[S]
+    sections: ClassVar[tuple[str, ...]]
+    secrets: ClassVar[tuple[str, ...]] = ()
+    count_key: ClassVar[Path]
+    has_kubeconfig: ClassVar[bool] = False
+
+    @abstractmethod
+    def pool(self, partial: PartialSettings) -> NodePool | None:
+        """Return its GPU nodes, None while the sections that describe them could not be read."""
+
+    @abstractmethod
+    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
+        """Return what a pod that takes a whole node asks of the network between the nodes."""
+
+    def nodes_at_first(self, partial: PartialSettings, pool: NodePool) -> int:
+        """Return how many GPU nodes there are when the stack is created, of a pool that may grow."""
+        return pool.count
+
+    def kubernetes_version(self, partial: PartialSettings) -> str | None:
+        """Return the cluster's version, such as 1.35 or 1.35.6, None while nobody knows it."""
+        return None
+
+    def registry(self, partial: PartialSettings) -> str | None:
+        """Return where the site's own images are pulled from, None where nothing says."""
+        return None
+
+    def node_check_image(self, partial: PartialSettings) -> str | None:
+        """Return the image that tests a single node, None for that of the NCCL test."""
+        return None
+
+    def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
+        """Return the claims that workloads may mount by name, with their namespaces; None while nobody knows them."""
+        return {}
+
+    def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
+        """Return the labels by which GPU nodes are looked up on the cluster, None where the settings say it all."""
+        return None
+
+    def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
+        """Yield what is wrong between its own sections and others."""
+        return iter(())
+
+    @abstractmethod
+    def deploy(self, inputs: StackInputs[S], releases: Releases) -> Mapping[str, Any]:
+        """Register the platform on it and return the stack's outputs. Loads the target's SDKs."""

@@ -1,0 +1,48 @@
+"""What the settings say as a whole: each section by itself, and what spans several of them.
+
+A check works on the sections that could be read, and says nothing about those that could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from stacks.errors import ConfigError, Path
+from stacks.partial import PartialSettings
+from stacks.settings.model import SettingsModel
+from stacks.validation import admission, capacity, health, names, versions
+
+
+def check(partial: PartialSettings) -> list[ConfigError]:
+    """Return what is wrong with the settings as a whole."""
+    errors = [error for path, section in _sections(partial) for error in section.check(path)]
+    for module in (names, capacity, admission, versions, health):
+        errors += module.check(partial)
+    if partial.target is not None:
+        errors += partial.target.check(partial)
+    return errors
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return what is allowed and nobody knows to work, in words for the reader of a run."""
+    return versions.warnings(partial)
+
+
+def _sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:
+    """Yield all sections that could be read, with those in them, and where they stand."""
+    for name, section in partial.sections.items():
+        yield from _nested((name,), section)
+    for index, team in enumerate(partial.teams):
+        yield from _nested(("teams", index), team)
+
+
+def _nested(path: Path, value: object) -> Iterator[tuple[Path, SettingsModel]]:
+    if isinstance(value, SettingsModel):
+        yield path, value
+        for name, info in type(value).model_fields.items():
+            yield from _nested((*path, info.alias or name), getattr(value, name))
+    elif isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
+        for index, item in enumerate(value):
+            yield from _nested((*path, index), item)

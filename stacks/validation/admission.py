@@ -1,0 +1,336 @@
+"""Whether what a stack runs could ever run: on the nodes as they are, in the team's queue, with what it mounts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from components import names
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.quantity import ZERO, Quantity
+from components.tenancy.quota import Quota
+from components.workloads import metaseq
+from components.workloads.jobs import Gang
+from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.samples import SamplesSettings
+from stacks.settings.tenancy import QueueingSettings, TeamSettings
+from stacks.settings.volcano import VolcanoSettings
+from stacks.settings.workloads import MetaseqSettings, NodeWorkloadSettings, WorkloadsSettings
+
+_GPU_MEMORY: Final = re.compile(r"-(\d+)GB")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """Like pods that run together, submitted to a team's queue.
+
+    what: the job in words. path: of its section. size: the key of the number of pods in it.
+    team: as it was written, None where the key is missing. submitter: the path of that key, `team` in the section
+    unless given. requests: what one pod asks for.
+    """
+
+    what: str
+    path: Path
+    size: str
+    team: str | None
+    pods: int
+    requests: Quota
+    submitter: Path | None = None
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what could never run."""
+    yield from _sample(partial)
+    settings = partial.section(WorkloadsSettings)
+    if settings is None:
+        return
+    for name, workload in settings.node_workloads().items():
+        if workload.enabled:
+            path: Path = ("workloads", name)
+            yield from _submission(partial, path, workload)
+            yield from _runs(partial, settings, path, workload)
+    if settings.metaseq.enabled and partial.pool is not None:
+        yield from _training(partial, settings.metaseq, partial.pool)
+    if settings.olmo.enabled:
+        yield from _data(partial, settings)
+    yield from _scratch(partial, settings)
+
+
+def count_key(partial: PartialSettings) -> str:
+    """Return the key that sets the number of GPU nodes."""
+    return key(partial.target.count_key) if partial.target is not None else "the number of nodes"
+
+
+def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
+    samples = partial.section(SamplesSettings)
+    gang = samples.gang if samples is not None else None
+    if gang is None or not gang.enabled:
+        return
+    job = Job(
+        what="the gang", path=("samples", "gang"), size="pods", team=gang.team, pods=gang.pods, requests=gang.requests()
+    )
+    yield from _admitted(partial, job)
+    teams = [team for team in partial.teams if team is not None]
+    members = {user: team.name for team in teams for user in team.users}
+    own = next((team.users for team in teams if team.name == gang.team), None)
+    if gang.user is not None and own is not None and gang.user not in own:
+        other = members.get(gang.user)
+        yield ConfigError(
+            path=("samples", "gang", "user"),
+            value=gang.user,
+            message=f"this user is in team {other}, not in {gang.team}" if other else "this user is in no team",
+            expected=listed(own),
+            hint=f"add {gang.user} to the users of {gang.team}, or name one of those",
+        )
+
+
+def _admitted(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
+    """Yield why a job that a team submits could never run."""
+    yield from _team(partial, job)
+    yield from _on_nodes(partial, job)
+    if partial.pool is not None:
+        yield from _in_queue(partial, job)
+
+
+def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
+    """Yield the problem of a job whose pods the nodes could not hold at once."""
+    pool = partial.pool
+    if pool is None:
+        return
+    available = pool.shape.resources
+    per_node = {resource: available[resource] // amount for resource, amount in job.requests.items() if amount.nano}
+    fitting = min(per_node.values()) * pool.count
+    if fitting >= job.pods:
+        return
+    scarce = min(per_node, key=lambda resource: per_node[resource])
+    yield ConfigError(
+        path=(*job.path, job.size),
+        value=job.pods,
+        message=f"{pool.count} nodes hold {fitting} such pods at once: a node has {available[scarce]} {scarce}, a pod "
+        f"asks for {job.requests[scarce]}",
+        expected=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
+        hint=f"ask for fewer pods or less for each, or raise {count_key(partial)}",
+    )
+
+
+def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
+    known = [name for name in partial.team_names if isinstance(name, str)]
+    if job.team is not None and job.team in known:
+        return
+    meant = nearest(job.team, known) if job.team else None
+    first = f"set it to {known[0]}" if known else "add a team to mlbatch:teams"
+    yield ConfigError(
+        path=job.submitter or (*job.path, "team"),
+        **({} if job.team is None else {"value": job.team}),
+        message="a team has to submit the job" if job.team is None else "there is no such team",
+        expected=listed(known),
+        hint=f"did you mean {meant}?" if meant else first,
+    )
+
+
+def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
+    team = next((team for team in partial.teams if team is not None and team.name == job.team), None)
+    known = partial.quotas
+    if team is None or None in partial.teams or team.name not in known or partial.slack is None:
+        return
+    others: list[tuple[Quota, Quota]] = [(partial.slack, {})]
+    others += [(known[other.name], other.lending_limit.amounts()) for other in _others(partial, team)]
+    own, borrowing = known[team.name], team.borrowing_limit.amounts()
+    needs: Mapping[str, Quantity] = {
+        **{resource: amount * job.pods for resource, amount in job.requests.items()},
+        names.PODS: Quantity.parse(job.pods),
+    }
+    for resource, need in needs.items():
+        lent = _sum(lending.get(resource, quota[resource]) for quota, lending in others)
+        borrowed = min(lent, borrowing.get(resource, lent))
+        if own[resource] + borrowed < need:
+            yield ConfigError(
+                path=(*job.path, job.size),
+                value=job.pods,
+                message=f"{job.what} needs {need} {resource}, and team {team.name} can never have more than "
+                f"{own[resource] + borrowed}: {own[resource]} of its own and {borrowed} that it may borrow",
+                expected=f"a job that asks for at most {own[resource] + borrowed} {resource} in all",
+                hint="ask for less, raise the team's quota, or raise the limits on borrowing and lending",
+            )
+
+
+def _others(partial: PartialSettings, team: TeamSettings) -> Iterator[TeamSettings]:
+    return (other for other in partial.teams if other is not None and other is not team)
+
+
+def _sum(amounts: Iterable[Quantity]) -> Quantity:
+    return sum(amounts, start=ZERO)
+
+
+def _submission(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
+    """Yield ways of submission that are not there."""
+    where: Path = (*path, "submission")
+    submission, gang = workload.submission, workload.submission.gang
+    volcano, queueing = partial.section(VolcanoSettings), partial.section(QueueingSettings)
+    if gang is Gang.VOLCANO and not workload.no_volcano and volcano is not None and not volcano.enabled:
+        yield ConfigError(
+            path=(*where, "gang"),
+            value=str(gang),
+            message="Volcano is not installed",
+            expected="mlbatch, none; volcano where it is installed",
+            hint=f"set {key(('volcano', 'enabled'))} to true, or take another gang",
+        )
+    if gang is Gang.MLBATCH and queueing is not None and not queueing.enabled:
+        yield ConfigError(
+            path=(*where, "gang"),
+            value=str(gang),
+            message="there are no queues",
+            expected="none, and volcano where it is installed; mlbatch with queues",
+            hint=f"set {key(('queueing', 'enabled'))} to true, or take another gang",
+        )
+    team = next((team for team in partial.teams if team is not None and team.name == submission.team), None)
+    if gang is Gang.MLBATCH and team is not None and submission.user is not None and submission.user not in team.users:
+        meant = nearest(submission.user, team.users)
+        yield ConfigError(
+            path=(*where, "user"),
+            value=submission.user,
+            message=f"this user is not in team {team.name}",
+            expected=listed(team.users),
+            hint=f"did you mean {meant}?" if meant else f"add {submission.user} to the users of {team.name}",
+        )
+
+
+def _runs(
+    partial: PartialSettings, settings: WorkloadsSettings, path: Path, workload: NodeWorkloadSettings
+) -> Iterator[ConfigError]:
+    """Yield why a workload could never run: on the nodes, and in its team's queue."""
+    team, queueing = workload.submission.team, partial.section(QueueingSettings)
+    queued = workload.queued and queueing is not None and queueing.enabled
+    pool = partial.pool
+    if pool is not None and workload.pods > pool.count:
+        yield ConfigError(
+            path=(*path, "nodes"),
+            value=workload.pods,
+            message=f"there are {pool.count} GPU nodes",
+            expected=f"a whole number from 1 to {pool.count}" if pool.count else "nothing while there are no GPU nodes",
+            hint=f"ask for fewer, or raise {count_key(partial)}",
+        )
+        pool = None
+    fabric = partial.fabric
+    requests = settings.requests(workload, pool, fabric) if pool is not None and fabric is not None else {}
+    job = Job(
+        what=workload.what,
+        path=path,
+        size="nodes",
+        team=team,
+        pods=workload.pods,
+        requests=requests,
+        submitter=(*path, "submission", "team"),
+    )
+    if pool is not None and queued:
+        yield from _admitted(partial, job)
+    elif pool is not None:
+        yield from _on_nodes(partial, job)
+    elif queued and team is None:
+        known = [name for name in partial.team_names if isinstance(name, str)]
+        yield ConfigError(
+            path=(*path, "submission", "team"),
+            message="a team has to submit the job",
+            expected=listed(known),
+            hint=f"set it to {known[0]}" if known else "add a team to mlbatch:teams",
+        )
+
+
+def gpu_bytes(pool: NodePool) -> int | None:
+    """Return the memory of one of a pool's GPUs, None where the product's name does not tell."""
+    found = _GPU_MEMORY.search(pool.shape.gpu_product)
+    return int(found[1]) << 30 if found else None
+
+
+def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) -> Iterator[ConfigError]:
+    size = metaseq.SIZES[job.size]
+    gpus = pool.shape.resources[names.GPU].nano // 10**9
+    if gpus == 0:
+        return
+    path: Path = ("workloads", "metaseq")
+    try:
+        metaseq.layout(size, job.nodes * gpus)
+    except ValueError as error:
+        yield ConfigError(
+            path=(*path, "nodes"),
+            value=job.nodes,
+            message=f"{job.size} cannot be trained so: {error}",
+            expected=f"numbers of nodes whose {gpus} GPUs each make groups of {size.model_parallel}",
+            hint=f"take another number of nodes, or another {key((*path, 'size'))}",
+        )
+        return
+    memory = gpu_bytes(pool)
+    if memory is None:
+        return
+    fewest = metaseq.fewest_nodes(size, gpus=gpus, gpu_bytes=memory)
+    if job.nodes < fewest:
+        fitting = [
+            name
+            for name, known in metaseq.SIZES.items()
+            if metaseq.fewest_nodes(known, gpus=gpus, gpu_bytes=memory) <= job.nodes
+        ]
+        needed = size.parameters * metaseq.BYTES_PER_PARAMETER / 1e9
+        usable = metaseq.USABLE_MEMORY * memory / (1 << 30)
+        yield ConfigError(
+            path=(*path, "size"),
+            value=job.size,
+            message=f"weights, gradients and optimizer of {job.size} take {needed:.0f} GB of GPU memory, and "
+            f"{job.nodes * gpus} GPUs have {usable:.0f} GiB each for them",
+            expected=f"{job.size} on {fewest} nodes or more; on {job.nodes}: {listed(fitting)}",
+            hint=f"set {key((*path, 'nodes'))} to {fewest}"
+            + (f" and {count_key(partial)} to as many" if fewest > pool.count else "")
+            + (f", or take {fitting[-1]}" if fitting else ""),
+        )
+
+
+def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
+    gpu = partial.section(GpuSettings)
+    if gpu is None or gpu.nvme_scratch.enabled:
+        return
+    wanting: list[tuple[Path, bool]] = [
+        (("workloads", "olmo", "enabled"), settings.olmo.enabled),
+        (("workloads", "jupyterlab", "scratch"), settings.jupyterlab.enabled and settings.jupyterlab.scratch),
+    ]
+    for path, wants in wanting:
+        if wants:
+            switch = key(("gpu", "nvmeScratch", "enabled"))
+            yield ConfigError(
+                path=path,
+                value=True,
+                message="its pods mount the nodes' local disks, which nothing makes ready: they would wait for ever",
+                expected=f"true with {switch}: true",
+                hint=f"set {switch} to true, or this to false",
+            )
+
+
+def _data(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
+    volumes = partial.target.volumes(partial) if partial.target is not None else None
+    if volumes is None:
+        return
+    job = settings.olmo
+    namespace = job.submission.team if job.queued else settings.namespace
+    usable = [name for name, home in volumes.items() if home == namespace]
+    path: Path = ("workloads", "olmo", "data")
+    if job.data is None or job.data not in volumes:
+        meant = nearest(job.data, volumes) if job.data else None
+        first = f"set it to {usable[0]}" if usable else f"add a volume of namespace {namespace}"
+        yield ConfigError(
+            path=path,
+            **({} if job.data is None else {"value": job.data}),
+            message="OLMo reads its data from a volume, and "
+            + ("no volume is named" if job.data is None else "there is no such volume"),
+            expected=listed(usable),
+            hint=f"did you mean {meant}?" if meant else first,
+        )
+    elif namespace is not None and job.data not in usable:
+        yield ConfigError(
+            path=path,
+            value=job.data,
+            message=f"this volume is in namespace {volumes[job.data]}, and the job in {namespace}",
+            expected=listed(usable),
+            hint=f"set the volume's namespace to {namespace}, or add one there",
+        )

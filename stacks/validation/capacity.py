@@ -1,0 +1,103 @@
+"""Whether what the queues promise is there: quotas against nodes, limits against quotas, teams against queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from components import names
+from components.kubernetes.quantity import ZERO, Quantity
+from components.tenancy.quota import Quota
+from stacks.errors import ConfigError, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
+from stacks.validation import admission, versions
+
+_ALWAYS_NEEDED: Final = (names.CPU, names.MEMORY, names.PODS)
+"""What every pod uses: a queue that has none of it and may borrow none admits nothing."""
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what is wrong with quotas and limits."""
+    yield from _layers(partial)
+    yield from _limits(partial)
+    yield from _capacity(partial)
+
+
+def _teams(partial: PartialSettings) -> Iterator[tuple[int, TeamSettings]]:
+    return ((index, team) for index, team in enumerate(partial.teams) if team is not None)
+
+
+def _layers(partial: PartialSettings) -> Iterator[ConfigError]:
+    queueing, tenancy = partial.section(QueueingSettings), partial.section(TenancySettings)
+    if queueing is not None and not queueing.enabled and partial.team_names:
+        yield ConfigError(
+            path=("queueing", "enabled"),
+            value=False,
+            message="there are teams, and teams share the cluster through queues",
+            expected="true, or no teams",
+            hint="remove the key, or the teams",
+        )
+    if tenancy is not None and not tenancy.enabled and partial.team_names:
+        yield ConfigError(
+            path=("tenancy", "enabled"),
+            value=False,
+            message="there are teams, and without tenancy the platform makes no queues for them",
+            expected="true, or no teams",
+            hint="remove the key, or the teams",
+        )
+
+
+def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
+    for index, team in _teams(partial):
+        if team.name not in partial.quotas:
+            continue
+        quota = partial.quotas[team.name]
+        borrowing = team.borrowing_limit.amounts()
+        lending = team.lending_limit.amounts()
+        for resource, limit in lending.items():
+            if quota[resource] < limit:
+                yield ConfigError(
+                    path=("teams", index, "lendingLimit", resource),
+                    value=str(limit),
+                    message=f"the team cannot lend more than its quota of {quota[resource]}",
+                    expected=f"a quantity from 0 to {quota[resource]}",
+                    hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
+                )
+        for resource in _ALWAYS_NEEDED if team.quota else ():
+            if not quota[resource].nano and borrowing.get(resource) == ZERO:
+                yield ConfigError(
+                    path=("teams", index, "quota", resource),
+                    value=str(quota[resource]),
+                    message=f"the team has no {resource} and may borrow none, so none of its jobs could ever run",
+                    expected="a quota above 0, or a borrowing limit above 0",
+                    hint=f"raise the quota, or {key(('teams', index, 'borrowingLimit', resource))}",
+                )
+
+
+def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Hold MLBatch's rule that nominal quotas add up to no more than the cluster has (QUOTA_MAINTENANCE.md)."""
+    pool, queueing = partial.pool, partial.section(QueueingSettings)
+    if pool is None or queueing is None or partial.slack is None:
+        return
+    quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, partial.slack)]
+    quotas += [(team.name, partial.quotas[team.name]) for _, team in _teams(partial) if team.name in partial.quotas]
+    default = "" if queueing.slack else " (slack is one node's worth unless mlbatch:queueing.slack is set)"
+    for resource in names.RESOURCES:
+        total = _sum(quota[resource] for _, quota in quotas)
+        available = pool.resources[resource]
+        if total <= available or (resource == names.INFINIBAND and not versions.offers_ports(partial)):
+            continue
+        parted = listed(f"{name} {quota[resource]}" for name, quota in quotas if quota[resource].nano)
+        yield ConfigError(
+            path=("teams",),
+            value=f"{resource}: {total}",
+            message=f"the quotas of {resource} add up to {total}, which is {total - available} more than the nodes "
+            f"have: {parted}{default}",
+            expected=f"at most {available} together ({pool.count} nodes with {pool.shape.resources[resource]} each)",
+            hint=f"lower quotas by {total - available}, or raise {admission.count_key(partial)}",
+        )
+
+
+def _sum(amounts: Iterator[Quantity]) -> Quantity:
+    return sum(amounts, start=ZERO)

@@ -1,0 +1,95 @@
+"""Whether the health checks can pass: nodes that there are, and figures to hold them to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.health.baselines import FLOORS, Scope
+from components.kubernetes.node_pool import NodePool
+from stacks.errors import ConfigError, Path, key
+from stacks.partial import PartialSettings
+from stacks.settings.health import CheckSettings, HealthSettings, NcclGateSettings
+from stacks.settings.workloads import WorkloadsSettings
+from stacks.validation.admission import count_key
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what is wrong with the health checks."""
+    settings, pool = partial.section(HealthSettings), partial.pool
+    if settings is None:
+        return
+    for name, item in settings.checks().items():
+        if pool is not None and item.enabled:
+            yield from _nodes(partial, ("health", name), item, pool)
+    if settings.nccl_gate.enabled:
+        yield from _threshold(settings.nccl_gate, pool)
+        yield from _fabric(partial, settings.nccl_gate, pool)
+
+
+def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: NodePool) -> Iterator[ConfigError]:
+    if item.nodes is not None and item.nodes > pool.count:
+        yield ConfigError(
+            path=(*path, "nodes"),
+            value=item.nodes,
+            message=f"there are {pool.count} GPU nodes",
+            expected=f"a whole number from 1 to {pool.count}"
+            if pool.count
+            else "no check while there are no GPU nodes",
+            hint=f"leave it out for all nodes, or raise {count_key(partial)}",
+        )
+    elif pool.count == 0:
+        yield ConfigError(
+            path=(*path, "enabled"),
+            value=True,
+            message="there are no GPU nodes to check",
+            expected="false while the pool is empty",
+            hint=f"turn the check off, or raise {count_key(partial)}",
+        )
+
+
+def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[ConfigError]:
+    path: Path = ("health", "ncclGate")
+    known = FLOORS.get((pool.shape.instance_type, item.scope)) if pool is not None else None
+    if pool is not None and known is None:
+        for name, value in (("warnGbs", item.warn_gbs), ("failGbs", item.fail_gbs)):
+            if value is None:
+                yield ConfigError(
+                    path=(*path, name),
+                    message=f"nobody has said what the all-reduce of a healthy {pool.shape.instance_type} reaches",
+                    expected="a bus bandwidth in GB/s",
+                    hint=f"set {key((*path, name))} to what your own machines reach, less a tolerance",
+                )
+    warn = item.warn_gbs if item.warn_gbs is not None else known.warn if known else None
+    fail = item.fail_gbs if item.fail_gbs is not None else known.fail if known else None
+    if warn is not None and fail is not None and warn < fail:
+        named = "warnGbs" if item.warn_gbs is not None else "failGbs"
+        yield ConfigError(
+            path=(*path, named),
+            value=item.warn_gbs if item.warn_gbs is not None else item.fail_gbs,
+            message=f"nodes would fail below {fail:g} GB/s before they are warned of below {warn:g}",
+            expected=f"at least {fail:g}" if named == "warnGbs" else f"at most {warn:g}",
+            hint="raise warnGbs or lower failGbs",
+        )
+
+
+def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | None) -> Iterator[ConfigError]:
+    path: Path = ("health", "ncclGate")
+    if item.scope is not Scope.FABRIC:
+        return
+    count = item.nodes if item.nodes is not None else pool.count if pool is not None else None
+    if count is not None and count < 2:
+        yield ConfigError(
+            path=(*path, "scope"),
+            value=str(item.scope),
+            message="one node has no fabric to test: such a test could only be skipped, which is no pass",
+            expected="fabric with two or more nodes; node with one",
+            hint=f"set {key((*path, 'scope'))} to node, or test more nodes",
+        )
+    workloads = partial.section(WorkloadsSettings)
+    if workloads is not None and workloads.nccl.tag is None:
+        yield ConfigError(
+            path=("workloads", "nccl", "tag"),
+            message="the gate over several nodes runs the image of the NCCL test, whose tag is not set",
+            expected="a tag of that image",
+            hint=f"set {key(('workloads', 'nccl', 'tag'))}, or {key((*path, 'scope'))} to node",
+        )

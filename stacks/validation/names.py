@@ -1,0 +1,66 @@
+"""Names that must not collide: of teams, of their namespaces and queues, of what the stack itself makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from components import names
+from stacks.errors import ConfigError, Path, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.workloads import WorkloadsSettings
+
+_RESERVED: Final = frozenset({"default", names.SYSTEM_NAMESPACE})
+_RESERVED_PREFIXES: Final = ("kube-", "openshift-")
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield names that somebody else has already."""
+    yield from _teams(partial)
+    yield from _workloads(partial)
+
+
+def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(partial.team_names):
+        if not isinstance(name, str):
+            continue
+        path: Path = ("teams", index, "name")
+        if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+            yield ConfigError(
+                path=path,
+                value=name,
+                message="a team's name is its namespace's, and this namespace belongs to the cluster",
+                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(_RESERVED_PREFIXES)}",
+                hint="give the team another name",
+            )
+        if name == names.SLACK_TEAM:
+            yield ConfigError(
+                path=path,
+                value=name,
+                message=f"the team's queue would be {names.SLACK_QUEUE}, which is the slack queue's name",
+                expected=f"any name but {names.SLACK_TEAM}",
+                hint="give the team another name; the slack quota is set in mlbatch:queueing.slack",
+            )
+        if name in first:
+            yield ConfigError(
+                path=path,
+                value=name,
+                message=f"{key(('teams', first[name], 'name'))} is {name!r} too",
+                expected="a name that no other team has",
+                hint="give one of the two another name, or make one team of them",
+            )
+        first.setdefault(name, index)
+
+
+def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
+    settings = partial.section(WorkloadsSettings)
+    teams = [name for name in partial.team_names if isinstance(name, str)]
+    if settings is not None and settings.namespace in teams:
+        yield ConfigError(
+            path=("workloads", "namespace"),
+            value=settings.namespace,
+            message="this is a team's namespace: jobs that pass its queue by would take GPUs past its quota",
+            expected=f"any but {listed(teams)}",
+            hint="name another namespace, or submit the workloads with gang: mlbatch",
+        )

@@ -1,0 +1,123 @@
+"""Versions that go together: of operators, drivers and Kubernetes; and quotas for what the versions offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components import names
+from components.compatibility import VOLCANO_KUBERNETES, Assessment, Combination, Verdict, assess
+from components.nodes.network_operator import DevicePlugin
+from stacks.errors import ConfigError, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.volcano import VolcanoSettings
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what is known not to work together."""
+    yield from _combination(partial)
+    yield from _quotas_for_ports(partial)
+    volcano = partial.section(VolcanoSettings)
+    if volcano is not None and volcano.enabled and partial.kubernetes_version is not None:
+        problem = volcano_error(volcano.version, partial.kubernetes_version)
+        if problem is not None:
+            yield problem
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return what nobody knows to work, in words for the reader of a run."""
+    found = _assessed(partial)
+    if found is None or found[1].verdict is not Verdict.UNKNOWN:
+        return []
+    combination, assessment = found
+    return [f"{_format(combination)}: {assessment.reason}; {assessment.fix}"]
+
+
+def _combination(partial: PartialSettings) -> Iterator[ConfigError]:
+    found = _assessed(partial)
+    if found is None or found[1].verdict is not Verdict.BROKEN:
+        return
+    combination, assessment = found
+    yield ConfigError(
+        path=("gpu", "operatorVersion"),
+        value=combination.gpu_operator,
+        message=f"{_format(combination)} are known not to work: {assessment.reason}",
+        expected=f"a combination that works; see {assessment.source}",
+        hint=assessment.fix,
+    )
+
+
+def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None:
+    """Return what the stack installs and what is known of it; None while sections are missing."""
+    gpu = partial.section(GpuSettings)
+    if gpu is None or not gpu.operator or partial.kubernetes_version is None:
+        return None
+    combination = Combination(
+        gpu_operator=gpu.operator_version,
+        network_operator=gpu.fabric.operator_version if gpu.fabric.enabled else None,
+        driver=gpu.driver,
+        kubernetes=partial.kubernetes_version,
+    )
+    return combination, assess(combination)
+
+
+def _format(combination: Combination) -> str:
+    network = f", network operator {combination.network_operator}" if combination.network_operator else ""
+    return (
+        f"GPU operator {combination.gpu_operator}{network}, driver {combination.driver} "
+        f"and Kubernetes {combination.kubernetes}"
+    )
+
+
+def offers_ports(partial: PartialSettings) -> bool:
+    """Whether the network operator, where the platform installs it, offers InfiniBand ports one by one."""
+    gpu = partial.section(GpuSettings)
+    return gpu is None or (gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
+
+
+def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse quotas for ports that no node offers: jobs that ask for them would be admitted and never start."""
+    gpu = partial.section(GpuSettings)
+    if gpu is None or offers_ports(partial):
+        return
+    fabric = gpu.fabric
+    because = (
+        f"{key(('gpu', 'fabric', 'devicePlugin'))} is {fabric.device_plugin}, which offers {names.SHARED_INFINIBAND}"
+        if fabric.enabled
+        else f"{key(('gpu', 'fabric', 'enabled'))} is false"
+    )
+    for index, team in enumerate(partial.teams):
+        amount = team.quota.infiniband if team is not None and team.quota is not None else None
+        if amount is not None and amount.nano:
+            yield ConfigError(
+                path=("teams", index, "quota", names.INFINIBAND),
+                value=str(amount),
+                message=f"no node will offer {names.INFINIBAND}: {because}",
+                expected="0",
+                hint=f"remove the key, or set {key(('gpu', 'fabric'))} to enabled with devicePlugin sriov",
+            )
+
+
+def too_new(version: str, kubernetes: str) -> str | None:
+    """Return which Kubernetes version a Volcano chart ends at, None where it is made for the given one as well.
+
+    kubernetes: with or without the patch version, such as 1.34 or 1.34.2.
+    """
+    minor = tuple(int(part) for part in kubernetes.split(".")[:2])
+    newest = VOLCANO_KUBERNETES[version]
+    return None if minor <= newest else ".".join(str(part) for part in newest)
+
+
+def volcano_error(version: str, kubernetes: str) -> ConfigError | None:
+    """Return the problem of a chart that is not made for a cluster's Kubernetes version."""
+    newest = too_new(version, kubernetes)
+    if newest is None:
+        return None
+    suited = [known for known in VOLCANO_KUBERNETES if too_new(known, kubernetes) is None]
+    return ConfigError(
+        path=("volcano", "version"),
+        value=version,
+        message=f"Volcano {version} is made for Kubernetes up to {newest}, and this cluster has {kubernetes}",
+        expected=listed(suited),
+        hint=f"set {key(('volcano', 'version'))} to {suited[0]}" if suited else "take an older Kubernetes version",
+    )

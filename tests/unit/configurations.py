@@ -1,0 +1,41 @@
+"""Configurations as the settings' tests write them: read, judged, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from stacks import parsing, validation
+from stacks.errors import ConfigError
+from stacks.partial import PartialSettings
+from tests.unit.conftest import ROOT
+
+
+def errors_of(raw: Mapping[str, object], *secrets: str) -> list[ConfigError]:
+    """Return everything that is wrong with a configuration, without asking a cluster."""
+    partial, found = parsing.read(raw, frozenset(secrets))
+    return found + validation.check(partial)
+
+
+def partial_of(raw: Mapping[str, object], *secrets: str) -> PartialSettings:
+    """Return the sections of a configuration in which each is well formed."""
+    partial, found = parsing.read(raw, frozenset(secrets))
+    assert [str(error) for error in found] == []
+    return partial
+
+
+def settings_of(raw: Mapping[str, object]) -> Any:
+    """Return the whole tree of a configuration without a mistake."""
+    partial = partial_of(raw)
+    assert [str(error) for error in validation.check(partial)] == []
+    settings = parsing.whole(partial)
+    assert settings is not None
+    return settings
+
+
+def aks(azure: Mapping[str, Any] | None = None, **sections: Any) -> dict[str, Any]:
+    """Return a configuration of target `aks`: the shipped section azure with some values changed, and more sections."""
+    config = yaml.safe_load((ROOT / "Pulumi.aks.yaml").read_text())["config"]
+    return {"target": "aks", "azure": {**config["mlbatch:azure"], **(azure or {})}, **sections}

@@ -1,0 +1,118 @@
+"""The running stack's configuration, as the engine hands it over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pulumi
+import pytest
+from pulumi.runtime.config import set_all_config
+
+from stacks import inputs, secrets
+from stacks.cluster_facts import ClusterFacts
+from stacks.kubeconfig import Kubeconfig
+from tests.unit.test_settings import valid
+
+
+@pytest.fixture(autouse=True)
+def no_configuration() -> Iterator[None]:
+    yield
+    set_all_config({}, [])
+
+
+def configure(raw: dict[str, object], secrets: list[str] | None = None) -> None:
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in raw.items()}
+    set_all_config(
+        {f"mlbatch:{name}": text for name, text in texts.items()}, [f"mlbatch:{name}" for name in secrets or []]
+    )
+
+
+def test_lists_and_mappings_come_back_as_they_were_written() -> None:
+    configure(valid())
+    assert inputs.configuration() == valid()
+
+
+def test_keys_of_other_projects_are_none_of_ours() -> None:
+    set_all_config({"mlbatch:target": "simulated", "kubernetes:context": "x", "mlbatchother:a": "b"})
+    assert inputs.configuration() == {"target": "simulated"}
+
+
+def test_keys_that_nobody_declared_are_seen() -> None:
+    configure({"target": "simulated", "taget": "x"})
+    assert inputs.configuration()["taget"] == "x"
+
+
+def test_text_that_only_looks_like_json_stays_text() -> None:
+    configure({"target": "{simulated"})
+    assert inputs.configuration() == {"target": "{simulated"}
+
+
+def test_a_secret_never_reaches_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    configure({"target": "simulated", "token": "correct-horse-battery"}, secrets=["token"])
+    with pytest.raises(pulumi.RunError) as error:
+        inputs.load()
+    assert "correct-horse-battery" not in str(error.value)
+    assert 'mlbatch:token = "[secret]"' in str(error.value)
+
+
+def test_mistakes_end_the_program_with_the_message_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    configure({"target": "moon"})
+    with pytest.raises(pulumi.RunError, match=r"has 2 problems\. Nothing was created or changed") as error:
+        inputs.load()
+    assert error.value.__suppress_context__, "a person should see the message, not how the program came to it"
+
+
+def test_the_cluster_is_asked_before_anything_else_happens(kubeconfig: Path) -> None:
+    asked: list[str] = []
+
+    def ask(config: Kubeconfig, settings: object, nodes: object) -> ClusterFacts:
+        asked.append(config.server)
+        return ClusterFacts(identifier="lab", version="1.34")
+
+    stack = inputs.interpret(
+        {"target": "simulated"},
+        base=kubeconfig.parent,
+        environment={"KUBECONFIG": str(kubeconfig)},
+        ask=ask,
+    )
+    assert asked == ["https://127.0.0.1:6443"]
+    assert stack.require_cluster().kubeconfig.cluster == "lab-cluster"
+
+
+def problems_of(raw: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encrypted: list[str]) -> str:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    configure(raw, secrets=encrypted)
+    with pytest.raises(pulumi.RunError) as error:
+        inputs.load()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", secrets.known())
+def test_a_secret_in_plain_text_is_refused_and_not_shown(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = problems_of({"target": "simulated", name: "correct-horse-battery"}, tmp_path, monkeypatch, [])
+    assert f"mlbatch:{name}\n" in said
+    assert f"pulumi config set --secret mlbatch:{name}" in said
+    assert "correct-horse-battery" not in said
+
+
+@pytest.mark.parametrize("name", secrets.known())
+def test_a_secret_that_is_one_is_no_mistake(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw: dict[str, object] = {"target": "simulated", name: "correct-horse-battery"}
+    assert f"mlbatch:{name}" not in problems_of(raw, tmp_path, monkeypatch, [name])
+
+
+def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "?sv=2024-11-04&sp=rl&sig=c2VjcmV0"
+    raw: dict[str, object] = {"target": "simulated", "mirror": {"artifacts": f"http://a.example/{token}"}}
+    said = problems_of(raw, tmp_path, monkeypatch, [])
+    assert 'mlbatch:mirror.artifacts = "(a SAS token, not shown)"' in said
+    assert "c2VjcmV0" not in said
+    assert "pulumi config set --secret mlbatch:blobSasToken" in said
