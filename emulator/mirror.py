@@ -1,4 +1,4 @@
-"""Fills the mirror of upstream manifests and charts from Go modules, and from records where there is no module.
+"""Fills the mirror of upstream manifests and charts from Go modules, and from stubs where there is no module.
 
 The manifests hold what upstream publishes with a release: the module's default kustomization with the released image. A
 site with internet access needs none of this; the catalogue of the program names the published files.
@@ -49,11 +49,7 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
             unfinished = file.with_suffix(".unfinished")
             unfinished.write_text(_released(_kustomize(paths, folder), f"{source.image}:{version}"))
             os.replace(unfinished, file)
-    sources.fill(
-        paths.mirror,
-        lambda module: toolchain.module_version(CHARTS, module),
-        lambda module: toolchain.module_folder(CHARTS, module),
-    )
+    sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
 
 
 def _file(paths: Paths, source: Source, version: str) -> Path:

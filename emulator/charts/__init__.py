@@ -2,8 +2,12 @@
 
 A chart is an archive `<name>-<version>.tgz` in the mirror and is always installed by Helm itself. There are two sorts:
 
-- Rendered: upstream's chart, packed from its Go module. Its objects are upstream's, its controllers are played (see
+- Rendered: upstream's chart, packed from its Go module. Its objects are upstream's, its controllers are simulated (see
   `emulator.cluster.pod`), since no program here stands for their images.
-- Recorded: a chart that cannot be had here. `recorded/<name>-<version>.yaml` holds facts read from upstream: which
-  values there are and of which type, the custom resources and the workloads; an archive is made of these.
+- Stubs: for charts that no package registry serves. `stubs/<name>/<version>/values.schema.json` says which values
+  upstream's chart knows. Beside it stand the custom resource definitions and pods that the rest of the emulation needs,
+  typed as upstream's where the program declares such a resource.
+
+To add a version of a stub, copy the folder of another, run `python -m emulator.charts.schema CHART` on upstream's chart
+for its schema, and hold defaults, kinds and pods to upstream's.
 """

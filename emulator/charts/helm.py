@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 
 from emulator.charts import left_out
 
-_SECONDS_BEYOND_TIMEOUT = 60.0
+_SECONDS_BEYOND_TIMEOUT = 60
 
 
 class HelmError(Exception):
@@ -22,22 +23,25 @@ class HelmError(Exception):
 
 
 class Helm:
-    """One Helm command and the cluster it talks to.
+    """One Helm command and the cluster it talks to; each method raises HelmError.
 
     closing: given what ends a running command early, guards the wait for it; see `Operation.closing`.
     """
 
-    def __init__(self, binary: Path, kubeconfig: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        binary: Path,
+        kubeconfig: Mapping[str, Any],
+        closing: Callable[[Callable[[], object]], AbstractContextManager[object]] = contextlib.nullcontext,
+    ) -> None:
         self._binary = binary
         self._kubeconfig = kubeconfig
+        self._closing = closing
 
     def template(self, release: str, namespace: str, chart: Path, values: Mapping[str, Any], version: str) -> str:
-        """Return what a chart renders to, with its hooks, without asking a cluster.
-
-        version: the Kubernetes version to render for. Raises HelmError for what a template or schema refuses.
-        """
-        arguments = ["template", release, str(chart), f"--namespace={namespace}", f"--kube-version={version}"]
-        return self._run(arguments, values, 0, None)
+        """Return what a chart renders to for a version of Kubernetes, with its hooks, without asking a cluster."""
+        options = [f"--namespace={namespace}", f"--kube-version={version}"]
+        return self._run(["template", release, str(chart), *options], values, 0)
 
     def install(
         self,
@@ -45,81 +49,54 @@ class Helm:
         namespace: str,
         chart: Path,
         values: Mapping[str, Any],
+        options: Sequence[str],
         *,
         upgrade: bool,
         timeout: int,
-        options: Sequence[str],
-        closing: Callable[[Callable[[], object]], AbstractContextManager[None]],
     ) -> None:
         """Install or upgrade a release, without the chart's hooks and without what `left_out` drops.
 
-        timeout: seconds that Helm may wait for. options: further arguments. Raises HelmError.
+        timeout: seconds that Helm may wait for.
         """
-        module = left_out.__name__
-        arguments = [
-            *(["upgrade", "--reset-values"] if upgrade else ["install"]),
-            *(release, str(chart), f"--namespace={namespace}", f"--timeout={timeout}s", "--no-hooks", "--hide-notes"),
-            *(f"--post-renderer={sys.executable}", "--post-renderer-args=-m", f"--post-renderer-args={module}"),
-            *("--burst-limit=400", "--qps=200", *options),
-        ]
-        self._run(arguments, values, timeout, closing)
+        command = ["upgrade", "--reset-values"] if upgrade else ["install"]
+        command += [release, str(chart), f"--namespace={namespace}", f"--timeout={timeout}s", *options]
+        command += ["--no-hooks", "--hide-notes", "--burst-limit=400", "--qps=200", f"--post-renderer={sys.executable}"]
+        command += [f"--post-renderer-args={argument}" for argument in ("-m", left_out.__name__)]
+        self._run(command, values, timeout)
 
-    def uninstall(
-        self,
-        release: str,
-        namespace: str,
-        *,
-        timeout: int,
-        wait: bool,
-        closing: Callable[[Callable[[], object]], AbstractContextManager[None]],
-    ) -> None:
+    def uninstall(self, release: str, namespace: str, options: Sequence[str], *, timeout: int) -> None:
         """Remove a release and its objects; definitions of custom resources stay. One that is gone is a success."""
-        arguments = ["uninstall", release, f"--namespace={namespace}", f"--timeout={timeout}s", "--no-hooks"]
-        arguments += ["--ignore-not-found", *(["--wait"] if wait else [])]
-        self._run(arguments, None, timeout, closing)
+        command = ["uninstall", release, f"--namespace={namespace}", f"--timeout={timeout}s", "--no-hooks"]
+        self._run([*command, "--ignore-not-found", *options], {}, timeout)
 
-    def _run(
-        self,
-        arguments: Sequence[str],
-        values: Mapping[str, Any] | None,
-        timeout: int,
-        closing: Callable[[Callable[[], object]], AbstractContextManager[None]] | None,
-    ) -> str:
+    def _run(self, command: Sequence[str], values: Mapping[str, Any], timeout: int) -> str:
         if not self._binary.exists():
             raise HelmError(f"{self._binary} is missing: build the tools (`make build`)")
         # Values and credentials may be secret: they go through files that only this user can read.
         with tempfile.TemporaryDirectory(prefix="mlbatch-helm-") as name:
             folder = Path(name)
-            environment = {
-                **os.environ,
-                **{f"HELM_{kind}_HOME": str(folder / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")},
-                "KUBECONFIG": str(folder / "kubeconfig"),
-            }
+            environment = {f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
+            environment["KUBECONFIG"] = str(folder / "kubeconfig")
             (folder / "kubeconfig").write_text(json.dumps(self._kubeconfig))
-            command = [str(self._binary), *arguments]
-            if values is not None:
-                (folder / "values.yaml").write_text(json.dumps(values))
-                command.append(f"--values={folder / 'values.yaml'}")
+            (folder / "values.yaml").write_text(json.dumps(values))
+            with_values = [f"--values={folder / 'values.yaml'}"] if values else []
             with subprocess.Popen(
-                command,
+                [str(self._binary), *command, *with_values],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                env=environment,
+                env={**os.environ, **environment},
                 cwd=folder,
             ) as process:
                 try:
-                    if closing is None:
+                    with self._closing(process.terminate):
                         output, errors = process.communicate(timeout=timeout + _SECONDS_BEYOND_TIMEOUT)
-                    else:
-                        with closing(process.terminate):
-                            output, errors = process.communicate(timeout=timeout + _SECONDS_BEYOND_TIMEOUT)
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    raise HelmError(f"helm {arguments[0]} did not end within {timeout} s and was stopped") from None
+                    raise HelmError(f"helm {command[0]} did not end within {timeout} s and was stopped") from None
             if process.returncode != 0:
-                raise HelmError(said(errors) or f"helm {arguments[0]} ended with exit code {process.returncode}")
+                raise HelmError(said(errors) or f"helm {command[0]} ended with exit code {process.returncode}")
             return output
 
 

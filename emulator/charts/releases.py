@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from emulator.charts.left_out import documents
-from emulator.charts.record import ANNOTATION
+from emulator.charts.sources import STUB_OF
 
 SELECTOR = "owner=helm"
 """Label selector of every release Secret (helm.sh/helm/v3, pkg/storage/driver/secrets.go)."""
@@ -22,19 +22,18 @@ SELECTOR = "owner=helm"
 class Release:
     """One revision of a release.
 
-    status: deployed, failed, pending-install, superseded and so on. recorded: the source of the chart's record, empty
-    for a rendered chart. manifest: the objects that were installed.
+    status: deployed, failed, pending-install, superseded and so on. stub_of: the chart that a stub stands for, empty
+    for upstream's own. manifest: the objects that were installed.
     """
 
     name: str
     namespace: str
     revision: int
     status: str
-    description: str
     chart: str
     version: str
     app_version: str
-    recorded: str
+    stub_of: str
     values: Mapping[str, Any]
     manifest: str
 
@@ -49,11 +48,10 @@ class Release:
             namespace=found["namespace"],
             revision=found["version"],
             status=found["info"]["status"],
-            description=found["info"].get("description", ""),
             chart=chart["name"],
             version=chart["version"],
             app_version=chart.get("appVersion", ""),
-            recorded=(chart.get("annotations") or {}).get(ANNOTATION, ""),
+            stub_of=(chart.get("annotations") or {}).get(STUB_OF, ""),
             values=found.get("config") or {},
             manifest=found.get("manifest", ""),
         )

@@ -1,4 +1,4 @@
-"""The report of what charts are installed, for `make status`: what is upstream's, what is recorded, what is played."""
+"""The report of what charts are installed, for `make status`: what is rendered, what a stub, what simulated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from emulator.charts import releases
 from emulator.cluster.pod_status import PLAYED
 
-HEADER = ("RELEASE", "NAMESPACE", "CHART", "VERSION", "STATUS", "SORT", "PODS PLAYED")
+HEADER = ("RELEASE", "NAMESPACE", "CHART", "VERSION", "STATUS", "SORT", "SIMULATED PODS")
 
 Objects = Iterable[Mapping[str, Any]]
 
@@ -24,13 +24,11 @@ def rows(secrets: Objects, pods: Objects) -> list[Sequence[str]]:
     by_namespace = Counter(release.namespace for release in found)
     names = {(release.namespace, release.name) for release in found}
     alone = {release.namespace: release.name for release in found if by_namespace[release.namespace] == 1}
-    played: Counter[tuple[str, str]] = Counter()
-    for pod in pods:
+    simulated: Counter[tuple[str, str]] = Counter()
+    for pod in filter(is_simulated, pods):
         namespace = pod["metadata"]["namespace"]
         label = (pod["metadata"].get("labels") or {}).get("app.kubernetes.io/instance", "")
-        owner = label if (namespace, label) in names else alone.get(namespace, "")
-        if owner and is_played(pod):
-            played[namespace, owner] += 1
+        simulated[namespace, label if (namespace, label) in names else alone.get(namespace, "")] += 1
     return [
         (
             release.name,
@@ -38,14 +36,14 @@ def rows(secrets: Objects, pods: Objects) -> list[Sequence[str]]:
             release.chart,
             release.version,
             release.status,
-            "recorded" if release.recorded else "rendered",
-            str(played[release.namespace, release.name]),
+            "stub" if release.stub_of else "rendered",
+            str(simulated[release.namespace, release.name]),
         )
         for release in sorted(found, key=lambda release: (release.namespace, release.name))
     ]
 
 
-def is_played(pod: Mapping[str, Any]) -> bool:
+def is_simulated(pod: Mapping[str, Any]) -> bool:
     """Tell whether a pod runs for show: on a simulated node, or where no program stands for its images."""
     status = pod.get("status") or {}
     if status.get("phase") != "Running":
@@ -64,7 +62,7 @@ def report(secrets: Objects, pods: Objects) -> str:
     table = [HEADER, *found]
     widths = [max(len(row[column]) for row in table) for column in range(len(HEADER))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
-    notes = ["played: Running and Ready for show, without a process"]
-    if any(row[5] == "recorded" for row in found):
-        notes.append("recorded: the chart cannot be had here; values, kinds and workloads are facts read from upstream")
+    notes = ["simulated: Running and Ready for show, without a process"]
+    if any(row[5] == "stub" for row in found):
+        notes.append("stub: the chart cannot be had here; values, kinds and workloads are facts read from upstream")
     return "\n".join(["Charts", *(f"  {line}" for line in lines), *(f"  {note}" for note in notes)])

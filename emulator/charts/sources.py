@@ -1,17 +1,22 @@
-"""The charts whose source is a Go module: where they are in it, and how each becomes what upstream's site serves."""
+"""Where charts come from: upstream's out of Go modules, and stubs for those that no module has."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from emulator.charts import archive, record
-from emulator.charts.record import FOLDER, Record
+from emulator.charts import archive, schema
+
+STUBS = Path(__file__).with_name("stubs")
+VALUES = "values.schema.json"
+STUB_OF = "emulator/stub-of"
+"""Annotation of a stub's Chart.yaml: where its schema, by its `$comment`, was read."""
+
+_MODULES = Path(__file__).parents[1] / "tools" / "charts" / "go.mod"
 
 
 @dataclass(frozen=True)
@@ -19,42 +24,27 @@ class Source:
     """A chart in a Go module.
 
     name, version: of the archive. module, folder: where the chart is. chart: what upstream's release sets in
-    Chart.yaml. beside: subcharts by name and their folders in the same module. recorded: subcharts that come from
-    records, by name and version.
+    Chart.yaml. beside: subcharts by name and their folders in the same module. stubs: subcharts by name and version.
     """
 
     name: str
     version: str
     module: str
     folder: str
-    chart: dict[str, Any] = field(default_factory=dict)
-    beside: dict[str, str] = field(default_factory=dict)
-    recorded: dict[str, str] = field(default_factory=dict)
+    chart: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
+    stubs: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def file(self) -> str:
-        """The archive's name in the mirror."""
-        return f"{self.name}-{self.version}.tgz"
-
-    def pack(self, module: Path) -> bytes:
-        """Return the archive, from the module's folder."""
+    def files(self, module: Path) -> dict[str, bytes]:
+        """Return the chart's files, from the module's folder."""
         files = archive.folder(module / self.folder)
         for name, place in self.beside.items():
             files |= archive.folder(module / place, f"charts/{name}/")
-        for name, version in self.recorded.items():
-            inner = Record.of(FOLDER / f"{name}-{version}.yaml").files()
-            files |= {f"charts/{name}/{path}": content for path, content in inner.items()}
-        if self.chart:
-            chart = {**yaml.safe_load(files["Chart.yaml"]), **self.chart}
-            files["Chart.yaml"] = yaml.safe_dump(chart, sort_keys=False).encode()
+        for name, version in self.stubs.items():
+            files |= {f"charts/{name}/{path}": content for path, content in stub(name, version).items()}
+        files["Chart.yaml"] = yaml.safe_dump({**yaml.safe_load(files["Chart.yaml"]), **self.chart}).encode()
         files.pop("Chart.lock", None)
-        return archive.pack(self.name, files)
-
-    def stamp(self, module_version: str) -> str:
-        """Return a digest of everything that the archive is made from."""
-        records = [FOLDER / f"{name}-{version}.yaml" for name, version in self.recorded.items()]
-        made_by = [Path(archive.__file__), Path(record.__file__)]
-        return hashlib.sha256(f"{self!r} {module_version} {_digest(*made_by, *records)}".encode()).hexdigest()
+        return files
 
 
 SOURCES = (
@@ -75,41 +65,46 @@ SOURCES = (
             name: f"charts/{name}"
             for name in ("kube-state-metrics", "prometheus-node-exporter", "prometheus-windows-exporter")
         },
-        recorded={"grafana": "12.11.2"},
+        stubs={"grafana": "12.11.2"},
     ),
 )
 
 
-def fill(mirror: Path, version_of: Callable[[str], str], folder_of: Callable[[str], Path]) -> None:
-    """Put into the mirror what is missing of it or made from something else than now.
+def stubs() -> list[tuple[str, str]]:
+    """Return name and version of every stub chart."""
+    return sorted((file.parents[1].name, file.parent.name) for file in STUBS.glob(f"*/*/{VALUES}"))
 
-    version_of, folder_of: version and source folder of a Go module.
+
+def stub(name: str, version: str) -> dict[str, bytes]:
+    """Return the files of a stub chart: kinds and workloads of all its versions, and the schema of this one."""
+    content = (STUBS / name / version / VALUES).read_bytes()
+    known = json.loads(content)
+    chart = {"apiVersion": "v2", "name": name, "version": version, "annotations": {STUB_OF: known["$comment"]}}
+    return {
+        "Chart.yaml": json.dumps(chart).encode(),
+        "values.yaml": json.dumps(schema.defaults(known)).encode(),
+        schema.KNOWN_VALUES: content,
+        "templates/_workload.tpl": (STUBS / "_workload.tpl").read_bytes(),
+        **archive.folder(STUBS / name / "crds", "crds/"),
+        **archive.folder(STUBS / name / "templates", "templates/"),
+    }
+
+
+def fill(mirror: Path, folder_of: Callable[[str], Path]) -> None:
+    """Put into the mirror what it lacks, and what is older there than that which it is made from.
+
+    folder_of: source folder of a Go module.
     """
+    made_from = (_MODULES, *Path(__file__).parent.glob("*.py"), *STUBS.rglob("*"))
+    changed = max(file.stat().st_mtime for file in made_from)
+
+    def outdated(name: str, version: str) -> bool:
+        file = mirror / f"{name}-{version}.tgz"
+        return not file.exists() or file.stat().st_mtime < changed
+
     for source in SOURCES:
-        file = mirror / source.file
-        stamp = file.with_suffix(".source")
-        wanted = source.stamp(version_of(source.module))
-        if not file.exists() or not stamp.exists() or stamp.read_text() != wanted:
-            _write(file, source.pack(folder_of(source.module)))
-            _write(stamp, wanted.encode())
-    for found in sorted(FOLDER.glob("*.yaml")):
-        file = mirror / f"{found.stem}.tgz"
-        stamp = file.with_suffix(".source")
-        wanted = _digest(found, Path(archive.__file__), Path(record.__file__))
-        if not file.exists() or not stamp.exists() or stamp.read_text() != wanted:
-            read = Record.of(found)
-            _write(file, archive.pack(read.name, read.files()))
-            _write(stamp, wanted.encode())
-
-
-def _digest(*files: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def _write(file: Path, content: bytes) -> None:
-    unfinished = file.with_name(f"{file.name}.unfinished")
-    unfinished.write_bytes(content)
-    unfinished.replace(file)
+        if outdated(source.name, source.version):
+            archive.write(mirror, source.name, source.version, source.files(folder_of(source.module)))
+    for name, version in stubs():
+        if outdated(name, version):
+            archive.write(mirror, name, version, stub(name, version))

@@ -12,7 +12,7 @@ What it does not do. Each of these is an error that names what was asked for, ne
 - Helm as a component (`helm.sh/v4:Chart`), Kustomize and YAML components (`yaml/v2`, `kustomize/v2`), and every
   function (`invoke`), method (`call`), `list` and package parameterization.
 - `helm.sh/v3:Release` on another cluster than the local one (see `emulator.charts`), with a chart that cannot be had
-  locally, or with `valueYamlFiles`, `postrender`, `verify` and other inputs that `release` lists.
+  locally, or with `valueYamlFiles`, `postrender`, `verify` and other inputs than those that `release` lists.
 - Client-side apply (`enableServerSideApply: false`) and rendering YAML to a directory (`renderYamlToDirectory`).
 - A kubeconfig that is not given: a server cannot know the environment of the engine. Relative paths, for the same
   reason.

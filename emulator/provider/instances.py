@@ -19,7 +19,7 @@ from emulator.plugin.orphans import Orphans
 from emulator.provider.config import Settings
 from emulator.provider.lifecycle import Lifecycle
 from emulator.provider.objects import RELEASE, Type
-from emulator.provider.release import Charts, Releases
+from emulator.provider.release import Releases
 
 _KEPT = 256
 
@@ -53,7 +53,7 @@ class Instance:
         if kind.token != RELEASE:
             return lifecycle
         if self._releases is None:
-            self._releases = Releases(lifecycle, Charts.local(), self._orphans)
+            self._releases = Releases(lifecycle, self._orphans)
         return self._releases
 
     def attach(self, address: str) -> None:

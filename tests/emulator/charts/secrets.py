@@ -7,7 +7,7 @@ import gzip
 import json
 from typing import Any
 
-from emulator.charts.record import ANNOTATION
+from emulator.charts.sources import STUB_OF
 
 MANIFEST = """---
 apiVersion: v1
@@ -25,10 +25,10 @@ metadata: {name: r}
 
 
 def release_secret(
-    name: str = "r", namespace: str = "ns", revision: int = 1, status: str = "deployed", recorded: str = "", **more: Any
+    name: str = "r", namespace: str = "ns", revision: int = 1, status: str = "deployed", stub_of: str = "", **more: Any
 ) -> dict[str, Any]:
     """Return the Secret of one revision. more: keys of the release such as `config`."""
-    metadata = {"name": "chart", "version": "1.2.3", "appVersion": "v9", "annotations": {ANNOTATION: recorded}}
+    metadata = {"name": "chart", "version": "1.2.3", "appVersion": "v9", "annotations": {STUB_OF: stub_of}}
     release = {
         "name": name,
         "namespace": namespace,

@@ -45,7 +45,7 @@ metadata:
 """
 
 
-def test_what_would_be_called_at_played_controllers_is_dropped_and_the_rest_stays() -> None:
+def test_what_would_be_called_at_simulated_controllers_is_dropped_and_the_rest_stays() -> None:
     kept = left_out.kept(MANIFEST)
     assert "ValidatingWebhookConfiguration" not in kept
     assert "v1.things" not in kept

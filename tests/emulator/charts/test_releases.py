@@ -1,4 +1,4 @@
-"""What Helm recorded is read back, and reported with what is played and what is recorded."""
+"""What Helm keeps of a release is read back, and reported with what is simulated and what is a stub."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.charts import releases
 from emulator.charts.releases import Release
-from emulator.charts.report import is_played, report, rows
+from emulator.charts.report import is_simulated, report, rows
 from tests.emulator.charts.secrets import release_secret
 
 PLAYED = {"phase": "Running", "reason": "Played", "containerStatuses": [{"imageID": ""}]}
@@ -37,13 +37,13 @@ def test_the_newest_revision_counts_by_number() -> None:
     assert Release.of(releases.newest(secrets)["ns", "r"]).revision == 10
 
 
-def test_only_pods_without_a_process_are_played() -> None:
-    assert [is_played(pod("ns", "r", status)) for status in (PLAYED, REAL, SIMULATED)] == [True, False, True]
-    assert not is_played(pod("ns", "r", {"phase": "Pending", "reason": "Played"}))
+def test_only_pods_without_a_process_are_simulated() -> None:
+    assert [is_simulated(pod("ns", "r", status)) for status in (PLAYED, REAL, SIMULATED)] == [True, False, True]
+    assert not is_simulated(pod("ns", "r", {"phase": "Pending", "reason": "Played"}))
 
 
-def test_played_pods_are_counted_for_their_release() -> None:
-    secrets = [release_secret("a", "one"), release_secret("b", "two", recorded="https://x"), release_secret("c", "two")]
+def test_simulated_pods_are_counted_for_their_release() -> None:
+    secrets = [release_secret("a", "one"), release_secret("b", "two", stub_of="https://x"), release_secret("c", "two")]
     pods = [
         pod("one", "", PLAYED),  # the one release of its namespace
         pod("one", "other", SIMULATED),
@@ -53,12 +53,12 @@ def test_played_pods_are_counted_for_their_release() -> None:
     ]
     assert [(row[0], row[5], row[6]) for row in rows(secrets, pods)] == [
         ("a", "rendered", "2"),
-        ("b", "recorded", "1"),
+        ("b", "stub", "1"),
         ("c", "rendered", "0"),
     ]
 
 
-def test_the_report_says_what_recorded_means_where_something_is() -> None:
-    assert "facts read from upstream" in report([release_secret(recorded="https://x")], [])
+def test_the_report_says_what_a_stub_is_where_something_is() -> None:
+    assert "facts read from upstream" in report([release_secret(stub_of="https://x")], [])
     assert "facts read from upstream" not in report([release_secret()], [])
     assert report([], []) == ""

@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import provider_pb2
 
 from emulator.charts import archive
-from emulator.charts.record import ANNOTATION
+from emulator.charts.sources import STUB_OF
 from emulator.cluster.layout import MARKER
 from emulator.plugin import wire
 from emulator.plugin.wire import UNKNOWN, Secret
@@ -88,7 +88,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
         (tmp_path / folder).mkdir()
     (tmp_path / "bin" / "helm").write_text(HELM)
     (tmp_path / "bin" / "helm").chmod(0o755)
-    chart = {"name": "chart", "version": "1.2.3", "annotations": {ANNOTATION: "https://example.org"}}
+    chart = {"name": "chart", "version": "1.2.3", "annotations": {STUB_OF: "https://example.org"}}
     files = {"Chart.yaml": json.dumps(chart).encode(), "values.yaml": b"a: {b: true}"}
     (tmp_path / "mirror" / "chart-1.2.3.tgz").write_bytes(archive.pack("chart", files))
     cluster = FakeCluster()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.charts import values
+from emulator.charts import schema
 
 CHART = (
     b"apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n- {name: sub, version: 1.0.0, condition: sub.enabled}\n"
@@ -22,7 +22,7 @@ FILES = {
 
 
 def problems(given: dict[str, Any]) -> list[str]:
-    return list(values.problems(given, values.shape(FILES)))
+    return list(schema.problems(given, schema.of_chart(FILES)))
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,17 @@ def test_a_problem_names_path_and_remedy(given: dict[str, Any], expected: str) -
     assert problems(given) == [expected]
 
 
-def test_a_records_shape_is_taken_as_it_is() -> None:
-    recorded = {"values": {"driver": {"enabled": "boolean"}}}
-    files = {**FILES, values.RECORD: json.dumps(recorded).encode()}
-    found = values.shape(files)
-    assert found["driver"] == {"enabled": "boolean"}
-    assert "replicas" not in found
+def test_a_stubs_schema_is_taken_as_it_is() -> None:
+    content = {"type": "object", "properties": {"driver": {"type": "object"}}}
+    files = {**FILES, schema.KNOWN_VALUES: json.dumps(content).encode()}
+    assert schema.of_chart(files) == content
+
+
+def test_a_schema_tells_its_defaults() -> None:
+    driver = {"type": "object", "properties": {"enabled": {"type": "boolean", "default": False}, "version": {}}}
+    assert schema.defaults({"type": "object", "properties": {"driver": driver, "labels": {"type": "object"}}}) == {
+        "driver": {"enabled": False}
+    }
 
 
 def test_an_object_that_is_passed_on_as_a_whole_may_have_other_keys_but_no_misspelt_ones() -> None:
@@ -72,10 +77,10 @@ def test_an_object_that_is_passed_on_as_a_whole_may_have_other_keys_but_no_missp
         "values.yaml": b"rdma: {enabled: false, kubernetes.io/os: x}\nread: {a: 1}\ngrafana.ini: {log: {mode: x}}\n",
         "templates/a.yaml": b"{{ toYaml .Values.rdma }} {{ .Values.read.a }}{{ toYaml .Values.read }}",
     }
-    known = values.shape(chart)
+    known = schema.of_chart(chart)
     given = {
         "rdma": {"other": 1, "enable": True, "kubernetes.io/arch": "x"},
         "grafana.ini": {"users": {"x": 1}},
         "read": {"other": 1},
     }
-    assert [problem.partition(" ")[0] for problem in values.problems(given, known)] == ["rdma.enable", "read.other"]
+    assert [problem.partition(" ")[0] for problem in schema.problems(given, known)] == ["rdma.enable", "read.other"]
