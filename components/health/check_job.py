@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import resources
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from components import names
@@ -25,32 +24,28 @@ from components.health.reporter import (
 )
 from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, OWN_NODE, Program
 from components.kubernetes.resources import Resources
+from components.kubernetes.security import NOBODY, READ_ONLY
+from components.kubernetes.volumes import Volume, volumes
 from components.workloads.jobs import (
-    FILES,
     WORKLOAD_LABEL,
     Container,
     NodePods,
-    Volume,
-    config_map,
     container,
-    digest,
-    files,
+    files_name,
     headless_service,
     indexed_job,
     placed,
     shared_memory,
-    volumes,
 )
 
-SCRIPT: Final = "node_report.py"
 SETTINGS: Final = "report.json"
 RESULTS: Final = "/results"
 OUTPUT: Final = f"{RESULTS}/output.txt"
 EXIT_CODE: Final = f"{RESULTS}/exit-code"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
 _ACCOUNT_FOLDER: Final = "/var/run/secrets/mlbatch"
-_USER: Final = 65532
 EFFECTS: Final = tuple(QUEUE_VALUES)
 
 
@@ -121,14 +116,14 @@ def documents(
     measure: the measuring container, which leaves OUTPUT and EXIT_CODE behind and always succeeds; without its common
     volumes. data: files of its own. extra: volumes of its own.
     """
-    script = resources.files("components.health").joinpath(SCRIPT).read_text()
-    every = {**data, SCRIPT: script, SETTINGS: json.dumps(report_settings(check, args, judged), indent=2)}
-    job = indexed_job(check, args.pods, _pod(check, args, measure, extra), annotations=digest(every))
+    settings = json.dumps(report_settings(check, args, judged), indent=2)
+    program = Program(module="components.health.node_report", shared=[API_CLIENT], files={**data, SETTINGS: settings})
+    job = indexed_job(check, args.pods, _pod(check, args, program, measure, extra), annotations=program.checksum())
     # One node's failure must not end the others' checks.
     job["spec"] |= {"backoffLimitPerIndex": 0, "maxFailedIndexes": args.pods.nodes}
     del job["spec"]["backoffLimit"]
     return [
-        config_map(f"{check}-files", NAMESPACE, every),
+        program.config_map(files_name(check), NAMESPACE, {WORKLOAD_LABEL: files_name(check)}),
         placed(headless_service(check), NAMESPACE),
         placed(job, NAMESPACE),
     ]
@@ -139,20 +134,12 @@ def results() -> Volume:
     return Volume(name="results", path=RESULTS, source={"emptyDir": {"sizeLimit": "64Mi"}})
 
 
-def _pod(check: str, args: CheckArgs, measure: Container, extra: Sequence[Volume]) -> Document:
-    own = (files(f"{check}-files", FILES), results())
-    measuring = Container(
-        name=measure.name,
-        command=measure.command,
-        variables=measure.variables,
-        volumes=(*own, *extra),
-        ports=measure.ports,
-        working_directory=measure.working_directory,
-    )
+def _pod(check: str, args: CheckArgs, program: Program, measure: Container, extra: Sequence[Volume]) -> Document:
+    own = (program.volume(files_name(check)), results())
     writes = args.gate is not None
     credentials = _credentials() if writes else ()
     mounted = (shared_memory(args.pods.shared_memory), *own, *extra, *credentials)
-    before = [_reporter("mark", args, (*own, *credentials))] if writes else []
+    reporters = [_reporter(step, program, args, (*own, *credentials)) for step in ("mark", "report")]
     spec: Document = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 5,
@@ -160,8 +147,11 @@ def _pod(check: str, args: CheckArgs, measure: Container, extra: Sequence[Volume
         # A node that failed is checked again, which is how its taint goes.
         "tolerations": [dict(GPU_TOLERATION), *({"key": taint, "operator": "Exists"} for taint in TAINTS.values())],
         "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_elsewhere(check)]}},
-        "initContainers": [*before, container(args.pods, measuring)],
-        "containers": [_reporter("report", args, (*own, *credentials))],
+        "initContainers": [
+            *(reporters[:1] if writes else []),
+            container(args.pods, replace(measure, volumes=(*own, *extra))),
+        ],
+        "containers": reporters[1:],
         "volumes": volumes(mounted),
     }
     if writes:
@@ -173,22 +163,15 @@ def _elsewhere(check: str) -> Document:
     return {"labelSelector": {"matchLabels": {WORKLOAD_LABEL: check}}, "topologyKey": names.HOST}
 
 
-def _reporter(step: str, args: CheckArgs, mounted: Sequence[Volume]) -> Document:
+def _reporter(step: str, program: Program, args: CheckArgs, mounted: Sequence[Volume]) -> Document:
     return {
         "name": step,
         "image": args.python_image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python", f"{FILES}/{SCRIPT}", f"{FILES}/{SETTINGS}", step],
-        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "command": program.command(f"{FILES_FOLDER}/{SETTINGS}", step),
+        "env": [OWN_NODE, *ENVIRONMENT],
         "resources": args.resources.body(),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": {**NOBODY, **READ_ONLY},
         "volumeMounts": [item.mount() for item in mounted],
     }
 

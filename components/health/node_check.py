@@ -17,7 +17,9 @@ from components.health.baselines import NodeBaseline, checks, configuration
 from components.health.check_job import EXIT_CODE, OUTPUT, CheckArgs, documents
 from components.health.reporter import NODE_CHECK
 from components.kubernetes.manifests import Document
-from components.workloads.jobs import FILES, Container, Volume, register
+from components.kubernetes.programs import FILES_FOLDER
+from components.kubernetes.volumes import Volume
+from components.workloads.jobs import Container, register
 
 SHARED_MEMORY: Final = "128Gi"
 TIMEOUT_SECONDS: Final = 900
@@ -82,7 +84,7 @@ if ! grep -q 'MESSAGE_SIZE=\\$3' /etc/nhc/scripts/azure_nccl_allreduce.nhc; then
   exit 0
 fi
 mkdir -p {_ROOT}/output
-timeout {TIMEOUT_SECONDS + 60} nhc -a -v DETACHED_MODE=0 CONFFILE={FILES}/{_CONFIGURATION} \\
+timeout {TIMEOUT_SECONDS + 60} nhc -a -v DETACHED_MODE=0 CONFFILE={FILES_FOLDER}/{_CONFIGURATION} \\
   LOGFILE={_ROOT}/output/aznhc.log TIMEOUT={TIMEOUT_SECONDS}
 code=$?
 cat {_ROOT}/output/aznhc.log

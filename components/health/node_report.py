@@ -16,13 +16,13 @@ away again, unless another check of this kind still says fail. An unknown node k
 The pod's own account may change these labels, annotations and taints of this very node only; the cluster's admission
 policy sees to it.
 
-Usage: python node_report.py SETTINGS mark, before the check, sets the state to unknown, so that a check which never
-ends leaves no older verdict behind; python node_report.py SETTINGS report, after it. SETTINGS is a JSON file with
-`check`, its name; `kind`, nhc or nccl; `output` and `exitCode`, files; `trigger`; `write`, whether the node is to be
-changed; `label`, `annotation` and `failLabels`, all labels of such checks; `taint`, with key, value and effect, or
-null; `queueLabel` with key and value, or null; and, for nhc, `expected`, the checks that must have run; for nccl,
-`ranks`, `bytes`, `warn` and `fail`. $NODE_NAME is the node. The verdict is printed and becomes the container's
-termination message; the exit code is 0 for pass and warn, 1 for fail, 2 for unknown.
+Usage: python -m components.health.node_report SETTINGS mark, before the check, sets the state to unknown, so that a
+check which never ends leaves no older verdict behind; with `report`, after it. SETTINGS is a JSON file with `check`,
+its name; `kind`, nhc or nccl; `output` and `exitCode`, files; `trigger`; `write`, whether the node is to be changed;
+`label`, `annotation` and `failLabels`, all labels of such checks; `taint`, with key, value and effect, or null;
+`queueLabel` with key and value, or null; and, for nhc, `expected`, the checks that must have run; for nccl, `ranks`,
+`bytes`, `warn` and `fail`. $NODE_NAME is the node. The verdict is printed and becomes the container's termination
+message; the exit code is 0 for pass and warn, 1 for fail, 2 for unknown.
 """
 
 from __future__ import annotations
@@ -30,16 +30,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import ssl
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.parse import quote
 
-Json = dict[str, Any]
+from components.kubernetes.in_cluster import Api, Json
 
 PASS, WARN, UNKNOWN, FAIL = "pass", "warn", "unknown", "fail"
 GRAVITY = (PASS, WARN, UNKNOWN, FAIL)
@@ -206,33 +204,16 @@ def change(node: Json, verdict: Verdict, settings: Json, now: str) -> Json:
 
 def write(name: str, verdict: Verdict, settings: Json) -> None:
     """Put a verdict on the node; somebody else's change in between is read and kept."""
+    api, path = Api.in_cluster(ACCOUNT, REQUEST_SECONDS), f"/api/v1/nodes/{quote(name)}"
     for attempt in range(ATTEMPTS):
-        node = call("GET", f"/api/v1/nodes/{name}")
+        node = api.get(path)
         patch = change(node, verdict, settings, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
         try:
-            call("PATCH", f"/api/v1/nodes/{name}", patch)
+            api.patch(path, patch)
             return
         except HTTPError as error:
             if error.code != 409 or attempt == ATTEMPTS - 1:
                 raise RuntimeError(f"the node was not changed: {error.code} {error.read().decode()}") from error
-
-
-def call(method: str, path: str, body: Json | None = None) -> Json:
-    """Ask the cluster's API as the pod's account."""
-    server = f"https://{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNETES_SERVICE_PORT']}"
-    request = Request(
-        server + path,
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={
-            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text().strip()}",
-            "Content-Type": "application/merge-patch+json",
-        },
-    )
-    context = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    with urlopen(request, timeout=REQUEST_SECONDS, context=context) as answer:
-        found: Json = json.load(answer)
-        return found
 
 
 def _text(file: str) -> str | None:

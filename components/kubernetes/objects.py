@@ -31,9 +31,22 @@ def secret(
     }
 
 
+def config_map(
+    name: str, namespace: pulumi.Input[str], data: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> Document:
+    """Return a ConfigMap of files."""
+    metadata = {"name": name, "namespace": namespace, **({"labels": dict(labels)} if labels else {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+
+
 def checksum(text: str) -> Mapping[str, str]:
     """Return the pod annotation that has pods replaced when `text`, which they read, changes."""
     return {_CHECKSUM: hashlib.sha256(text.encode()).hexdigest()}
+
+
+def files_checksum(data: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the same for files by name."""
+    return checksum("".join(f"{name}\n{text}\n" for name, text in sorted(data.items())))
 
 
 def _encoded(text: str) -> str:

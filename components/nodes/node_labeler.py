@@ -50,7 +50,7 @@ def node_labeler(args: NodeLabelerArgs) -> Agent:
         name=NAME,
         namespace=args.namespace,
         image=args.image,
-        module="hyperv_labels",
+        module="components.nodes.agents.hyperv_labels",
         arguments=(),
         port=hyperv_labels.PORT,
         labels=(hyperv_labels.PREFIX, hyperv_labels.PARTITION),

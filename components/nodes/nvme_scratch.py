@@ -66,7 +66,7 @@ def scratch(args: NvmeScratchArgs) -> Agent:
         name=NAME,
         namespace=args.namespace,
         image=args.image,
-        module="nvme_scratch",
+        module="components.nodes.agents.nvme_scratch",
         arguments=(FOLDER, args.filesystem.value),
         port=agent.PORT,
         labels=(agent.LABEL,),

@@ -9,25 +9,25 @@ no longer covers, so the controller also requeues borrowers until what is in use
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any, Final
 
 import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.objects import checksum
+from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
 from components.kubernetes.resources import Resources
+from components.kubernetes.security import NOBODY, READ_ONLY
+from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.tenancy.quota import Quota, cluster_queue
 
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
 _CONTROLLER: Final = "slack-controller"
-_SCRIPT: Final = "slack_controller.py"
+_LABELS: Final = {"app.kubernetes.io/name": _CONTROLLER}
 _SETTINGS: Final = "settings.json"
-_FOLDER: Final = "/etc/slack-controller"
 _PORT: Final = 8080
 
 
@@ -96,8 +96,8 @@ class SlackController(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def _files(args: SlackControllerArgs) -> Mapping[str, str]:
-    """Return the controller's program and settings, as they are mounted."""
+def program(args: SlackControllerArgs) -> Program:
+    """Return the controller's program with its settings."""
     settings = {
         "queue": args.queue,
         "apiVersion": names.KUEUE_API,
@@ -110,8 +110,11 @@ def _files(args: SlackControllerArgs) -> Mapping[str, str]:
         "graceSeconds": args.grace_seconds,
         "port": _PORT,
     }
-    script = resources.files("components.tenancy").joinpath(_SCRIPT).read_text()
-    return {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2)}
+    return Program(
+        module="components.tenancy.slack_controller",
+        shared=[API_CLIENT],
+        files={_SETTINGS: json.dumps(settings, indent=2)},
+    )
 
 
 def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
@@ -141,28 +144,26 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": _CONTROLLER},
             "subjects": [{"kind": "ServiceAccount", "name": _CONTROLLER, "namespace": names.SYSTEM_NAMESPACE}],
         },
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": _files(args)},
+        program(args).config_map(_CONTROLLER, names.SYSTEM_NAMESPACE, _LABELS),
     ]
 
 
 def _deployment(args: SlackControllerArgs) -> Document:
-    labels = {"app.kubernetes.io/name": _CONTROLLER}
+    code = program(args)
+    files = code.volume(_CONTROLLER)
     probe = {"port": _PORT, "scheme": "HTTP"}
     container: dict[str, Any] = {
         "name": "controller",
         "image": args.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python", f"{_FOLDER}/{_SCRIPT}", f"{_FOLDER}/{_SETTINGS}"],
+        "command": code.command(f"{FILES_FOLDER}/{_SETTINGS}"),
+        "env": list(ENVIRONMENT),
         "ports": [{"containerPort": _PORT, "name": "health", "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": args.resources.body(),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-        "volumeMounts": [{"name": "program", "mountPath": _FOLDER, "readOnly": True}],
+        "securityContext": dict(READ_ONLY),
+        "volumeMounts": [files.mount()],
     }
     return {
         "apiVersion": "apps/v1",
@@ -170,20 +171,16 @@ def _deployment(args: SlackControllerArgs) -> Document:
         "metadata": _metadata(),
         "spec": {
             "replicas": 1,
-            "selector": {"matchLabels": labels},
+            "selector": {"matchLabels": _LABELS},
             "template": {
-                "metadata": {"annotations": checksum("".join(_files(args).values())), "labels": labels},
+                "metadata": {"annotations": code.checksum(), "labels": _LABELS},
                 "spec": {
                     "serviceAccountName": _CONTROLLER,
                     "priorityClassName": names.SYSTEM_PRIORITY,
-                    "securityContext": {
-                        "runAsNonRoot": True,
-                        "runAsUser": 65532,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
+                    "securityContext": dict(NOBODY),
                     "terminationGracePeriodSeconds": 5,
                     "containers": [container],
-                    "volumes": [{"name": "program", "configMap": {"name": _CONTROLLER}}],
+                    "volumes": volumes([files]),
                 },
             },
         },
@@ -194,5 +191,5 @@ def _metadata() -> dict[str, Any]:
     return {
         "name": _CONTROLLER,
         "namespace": names.SYSTEM_NAMESPACE,
-        "labels": {"app.kubernetes.io/name": _CONTROLLER},
+        "labels": dict(_LABELS),
     }

@@ -30,35 +30,33 @@ It does not look at pods: a borrower may have to go although the pods on a cordo
 one whose own node was lost. A loss beyond the slack queue's quota is not shared out among the teams, and cohorts within
 cohorts are not added up.
 
-Usage: python slack_controller.py SETTINGS, where SETTINGS is a JSON file with `queue`, `apiVersion`, `gpuResource`,
-`gpuLabel`, `taints` (by resource, each with key and value), `graceSeconds` that a loss has to last before anything is
-evicted, and `port` of the health endpoint.
+Usage: python -m components.tenancy.slack_controller SETTINGS, where SETTINGS is a JSON file with `queue`, `apiVersion`,
+`gpuResource`, `gpuLabel`, `taints` (by resource, each with key and value), `graceSeconds` that a loss has to last
+before anything is evicted, and `port` of the health endpoint.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.parse import quote
+
+from components.kubernetes.in_cluster import Api, Json
 
 log = logging.getLogger("slack-controller")
 
-Json = dict[str, Any]
 Item = tuple[str, str]
 """What a quota is given for: name of the flavor, name of the resource."""
 Amounts = Mapping[Item, Fraction]
@@ -67,13 +65,10 @@ T = TypeVar("T")
 REQUEUED = "mlbatch/requeued-for"
 """The annotation of a workload that is inactive only until Kueue has released its quota."""
 REASON = "lost-capacity"
+FIELD_MANAGER = "slack-controller"
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-REQUEST_SECONDS = 10
 PAGE = 500
 """Objects in one answer to a list, so that the memory limit holds however many workloads there are."""
-WATCH_SECONDS = 240
-"""The server ends a watch after this long; the client waits for a little longer before it takes the line for dead."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 UNSCHEDULABLE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
@@ -368,57 +363,6 @@ def key(item: Json) -> tuple[str, str]:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
-class Api:
-    """The API server, with the pod's own service account."""
-
-    def __init__(self, base: str, account: Path = ACCOUNT) -> None:
-        self._base, self._account = base, account
-        authority = account / "ca.crt"
-        self._tls = ssl.create_default_context(cafile=str(authority)) if base.startswith("https") else None
-
-    @classmethod
-    def in_cluster(cls) -> Api:
-        """Return the API server of the cluster that this process runs in; raises KeyError outside of one."""
-        host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
-        return cls(f"https://{f'[{host}]' if ':' in host else host}:{port}")
-
-    def get(self, path: str, **query: str) -> Json:
-        """Return what a path holds."""
-        with self._open(path, query, REQUEST_SECONDS) as answer:
-            content: Json = json.load(answer)
-            return content
-
-    def patch(self, path: str, body: Json) -> None:
-        """Merge a body into what a path holds; raises HTTPError with code 409 when it has changed since it was read."""
-        query = {"fieldManager": "slack-controller"}
-        self._open(path, query, REQUEST_SECONDS, "PATCH", body).close()
-
-    def create(self, path: str, body: Json) -> None:
-        """Add an object to the collection at a path."""
-        self._open(path, {}, REQUEST_SECONDS, "POST", body).close()
-
-    def watch(self, path: str, version: str, **query: str) -> Iterator[tuple[str, Json]]:
-        """Yield type and object of each event after a version, until the server ends the watch."""
-        query = {**query, "watch": "true", "resourceVersion": version, "timeoutSeconds": str(WATCH_SECONDS)}
-        with self._open(path, query, WATCH_SECONDS + REQUEST_SECONDS) as answer:
-            for line in answer:
-                event = json.loads(line)
-                yield event["type"], event["object"]
-
-    def _open(
-        self, path: str, query: Mapping[str, str], seconds: float, method: str = "GET", body: Json | None = None
-    ) -> HTTPResponse:
-        token = (self._account / "token").read_text().strip()
-        request = Request(f"{self._base}{path}?{urlencode(query)}", method=method)
-        request.add_header("Authorization", f"Bearer {token}")
-        if body is not None:
-            request.data = json.dumps(body).encode()
-            media = "application/merge-patch+json" if method == "PATCH" else "application/json"
-            request.add_header("Content-Type", media)
-        answer: HTTPResponse = urlopen(request, timeout=seconds, context=self._tls)
-        return answer
-
-
 class Controller:
     """Follows nodes, queues and workloads; writes the slack queue's limits, and requeues borrowers after a loss."""
 
@@ -540,7 +484,7 @@ class Controller:
     def _patch(self, path: str, body: Json) -> bool:
         """Patch an object; return False when it is gone or has changed, of which its watch will tell."""
         try:
-            self._api.patch(path, body)
+            self._api.patch(path, body, fieldManager=FIELD_MANAGER)
         except HTTPError as error:
             if error.code not in (404, 409):
                 raise

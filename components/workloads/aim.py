@@ -13,8 +13,8 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.volumes import claim
 from components.workloads.interface import ViewerArgs, viewer
-from components.workloads.jobs import claim
 from components.workloads.metaseq import AIM_FOLDER
 
 PORT: Final = 43800

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.resources import Resources
-from components.workloads.jobs import WORKLOAD_LABEL, Volume, volumes
+from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.volumes import Volume, volumes
+from components.workloads.jobs import WORKLOAD_LABEL
 
 USER: Final = 1000
 RESOURCES: Final = Resources(cpu_request="250m", memory_request="512Mi", cpu_limit="2", memory_limit="4Gi")
@@ -95,12 +97,6 @@ def pod_security(user: int = USER) -> Document:
     }
 
 
-CONTAINER_SECURITY: Final[Mapping[str, Any]] = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class ViewerArgs:
     """An interface that shows the files of a volume.
@@ -127,7 +123,7 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
         "ports": [{"name": "http", "containerPort": args.port, "protocol": "TCP"}],
         "readinessProbe": {"tcpSocket": {"port": args.port}, "periodSeconds": 10},
         "resources": args.resources.body(),
-        "securityContext": dict(CONTAINER_SECURITY),
+        "securityContext": dict(UNPRIVILEGED),
         "volumeMounts": [item.mount() for item in args.volumes],
     }
     deployment: Document = {

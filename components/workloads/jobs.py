@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -21,7 +21,9 @@ from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.node_pool import GPU_TOLERATION
-from components.kubernetes.objects import checksum
+from components.kubernetes.objects import config_map
+from components.kubernetes.programs import FILES_FOLDER
+from components.kubernetes.volumes import Volume, host_folder, volumes
 from components.nodes import nvme_scratch
 
 SUBMITTER: Final = "mlbatch/submitted-for"
@@ -30,9 +32,6 @@ JOB_LABEL: Final = "batch.kubernetes.io/job-name"
 """Kubernetes gives it to the pods of a Job."""
 WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
 """AppWrapper takes pods that are not running after five minutes for lost; images of 20 GB take longer to pull."""
-
-FILES: Final = "/etc/mlbatch"
-"""Where a job's own files are mounted."""
 
 LAUNCHER_TASK: Final = "mpimaster"
 WORKER_TASK: Final = "mpiworker"
@@ -92,29 +91,6 @@ class NodePods:
         return {"requests": requests, "limits": requests}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Volume:
-    """A volume of a pod and where its container sees it.
-
-    source: of the volume, as a pod has it. sub_path: a folder of the volume in place of all of it.
-    """
-
-    name: str
-    path: str
-    source: Mapping[str, Any]
-    sub_path: str | None = None
-    read_only: bool = False
-
-    def mount(self) -> Document:
-        """Return the container's volume mount."""
-        mount: Document = {"name": self.name, "mountPath": self.path}
-        if self.sub_path is not None:
-            mount["subPath"] = self.sub_path
-        if self.read_only:
-            mount["readOnly"] = True
-        return mount
-
-
 def shared_memory(size: str) -> Volume:
     """Return /dev/shm as a memory-backed volume; a container's own has 64 MiB, too little for NCCL."""
     return Volume(name="shm", path="/dev/shm", source={"emptyDir": {"medium": "Memory", "sizeLimit": size}})
@@ -122,30 +98,7 @@ def shared_memory(size: str) -> Volume:
 
 def scratch(path: str = "/scratch") -> Volume:
     """Return the node's local disks, for pods that select nodes where these are mounted (see `pod_spec`)."""
-    return Volume(name="scratch", path=path, source={"hostPath": {"path": nvme_scratch.FOLDER, "type": "Directory"}})
-
-
-def claim(name: str, claim_name: pulumi.Input[str], path: str, *, read_only: bool = False) -> Volume:
-    """Return a volume of a PersistentVolumeClaim."""
-    source: dict[str, Any] = {"claimName": claim_name}
-    if read_only:
-        source["readOnly"] = True
-    return Volume(name=name, path=path, source={"persistentVolumeClaim": source}, read_only=read_only)
-
-
-def files(config_map: str, path: str = FILES) -> Volume:
-    """Return the files of a ConfigMap, executable."""
-    return Volume(
-        name="files",
-        path=path,
-        source={"configMap": {"name": config_map, "defaultMode": 0o555}},
-        read_only=True,
-    )
-
-
-def volumes(mounted: Sequence[Volume]) -> list[Document]:
-    """Return a pod's `volumes`, each name once."""
-    return [dict(document) for document in {item.name: {"name": item.name, **item.source} for item in mounted}.values()]
+    return host_folder("scratch", nvme_scratch.FOLDER, path)
 
 
 def variables(values: Mapping[str, str]) -> list[Document]:
@@ -333,19 +286,21 @@ def submitted(name: str, submission: Submission, job: Document) -> list[Document
     return [placed(component, submission.namespace) for component in components]
 
 
-def config_map(name: str, namespace: pulumi.Input[str], data: Mapping[str, str]) -> Document:
+def files_map(job: str, namespace: pulumi.Input[str], data: Mapping[str, str]) -> Document:
     """Return the ConfigMap of a job's files."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": namespace, "labels": {WORKLOAD_LABEL: name}},
-        "data": dict(data),
-    }
+    name = files_name(job)
+    return config_map(name, namespace, data, {WORKLOAD_LABEL: name})
 
 
-def digest(data: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the annotation that has pods replaced when a file of theirs changes."""
-    return checksum("".join(f"{name}\n{text}\n" for name, text in sorted(data.items())))
+def files_volume(job: str) -> Volume:
+    """Return the volume of a job's files, executable."""
+    source = {"configMap": {"name": files_name(job), "defaultMode": 0o555}}
+    return Volume(name="files", path=FILES_FOLDER, source=source, read_only=True)
+
+
+def files_name(job: str) -> str:
+    """Return the name of the ConfigMap with a job's files."""
+    return f"{job}-files"
 
 
 def register(parent: pulumi.Resource, name: str, documents: Sequence[Document]) -> list[Manifest]:

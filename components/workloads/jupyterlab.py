@@ -14,7 +14,9 @@ import pulumi
 
 from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
-from components.workloads.interface import CONTAINER_SECURITY, USER, Reach, pod_security, service, volume_claim
+from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.volumes import claim
+from components.workloads.interface import USER, Reach, pod_security, service, volume_claim
 from components.workloads.jobs import (
     WORKLOAD_LABEL,
     Container,
@@ -22,7 +24,6 @@ from components.workloads.jobs import (
     NodePods,
     Submission,
     app_wrapper,
-    claim,
     placed,
     pod_spec,
     scratch,
@@ -113,7 +114,7 @@ def server(name: str, args: JupyterLabArgs) -> Document:
     container = spec["containers"][0]
     reference = {"name": f"{name}-token", "key": TOKEN_KEY}
     container["env"].append({"name": "JUPYTER_TOKEN", "valueFrom": {"secretKeyRef": reference}})
-    container["securityContext"] = {**CONTAINER_SECURITY, "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]}}
+    container["securityContext"] = {**UNPRIVILEGED, "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]}}
     container["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 10}
     spec |= {"restartPolicy": "Always", "securityContext": pod_security(args.user)}
     deployment: Document = {

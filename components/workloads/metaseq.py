@@ -19,18 +19,18 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import files_checksum
+from components.kubernetes.programs import FILES_FOLDER
+from components.kubernetes.volumes import Volume
 from components.workloads import mpi
 from components.workloads.jobs import (
-    FILES,
     WORKER_TASK,
     Container,
     Gang,
     NodePods,
     Submission,
-    Volume,
-    config_map,
-    digest,
-    files,
+    files_map,
+    files_volume,
     indexed_job,
     pod_spec,
     register,
@@ -179,21 +179,21 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
     """Return the objects that submit the training; raises ValueError as `layout` does."""
     pods, submission = args.pods, args.submission
     data = {_SCRIPT: train_script(args)}
-    mounted = (files(f"{name}-files", FILES), *log_volumes(args))
+    mounted = (files_volume(name), *log_volumes(args))
     if submission.gang is Gang.VOLCANO:
         launcher, worker = mpi.volcano_containers(_mpi_command(args), variables=_variables(args), volumes=mounted)
-        job = volcano_job(name, submission, pods, launcher=launcher, worker=worker, annotations=digest(data))
-        return [config_map(f"{name}-files", submission.namespace, data), job]
+        job = volcano_job(name, submission, pods, launcher=launcher, worker=worker, annotations=files_checksum(data))
+        return [files_map(name, submission.namespace, data), job]
     trainer = Container(
         name="metaseq",
-        command=["/bin/bash", f"{FILES}/{_SCRIPT}", "pod"],
+        command=["/bin/bash", f"{FILES_FOLDER}/{_SCRIPT}", "pod"],
         variables={**_variables(args), "HEADNODE": f"{name}-0.{service_name(name)}"},
         volumes=mounted,
         ports={"rendezvous": RENDEZVOUS_PORT},
         working_directory=mpi.WORKSPACE,
     )
-    job = indexed_job(name, pods, pod_spec(pods, trainer, submission), annotations=digest(data))
-    return [config_map(f"{name}-files", submission.namespace, data), *submitted(name, submission, job)]
+    job = indexed_job(name, pods, pod_spec(pods, trainer, submission), annotations=files_checksum(data))
+    return [files_map(name, submission.namespace, data), *submitted(name, submission, job)]
 
 
 def log_volumes(args: MetaseqArgs) -> tuple[Volume, ...]:
@@ -223,7 +223,7 @@ def _mpi_command(args: MetaseqArgs) -> list[str]:
         per_node=args.pods.gpus,
         exported=("LD_LIBRARY_PATH", *args.pods.fabric.variables, *_variables(args)),
         options=options,
-        program=("/bin/bash", f"{FILES}/{_SCRIPT}", "mpi"),
+        program=("/bin/bash", f"{FILES_FOLDER}/{_SCRIPT}", "mpi"),
     )
 
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Final
 
-from components.workloads.jobs import FILES, LAUNCHER_TASK, WORKER_TASK, Container, Volume, service_name
+from components.kubernetes.programs import FILES_FOLDER
+from components.kubernetes.volumes import Volume
+from components.workloads.jobs import LAUNCHER_TASK, WORKER_TASK, Container, service_name
 
 SCRIPT: Final = "mpi_index.py"
 SETTINGS: Final = "mpi.json"
@@ -72,8 +74,8 @@ def index_files(
 
 
 def index_command() -> list[str]:
-    """Return what each pod of the Indexed Job runs; its files are mounted in FILES."""
-    return ["python3", f"{FILES}/{SCRIPT}", f"{FILES}/{SETTINGS}"]
+    """Return what each pod of the Indexed Job runs; its files are mounted in FILES_FOLDER."""
+    return ["python3", f"{FILES_FOLDER}/{SCRIPT}", f"{FILES_FOLDER}/{SETTINGS}"]
 
 
 def volcano_containers(

@@ -13,16 +13,15 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import files_checksum
 from components.workloads import mpi
 from components.workloads.jobs import (
-    FILES,
     Container,
     Gang,
     NodePods,
     Submission,
-    config_map,
-    digest,
-    files,
+    files_map,
+    files_volume,
     indexed_job,
     pod_spec,
     register,
@@ -79,12 +78,12 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
         name="nccl",
         command=mpi.index_command(),
         variables=own,
-        volumes=(files(f"{name}-files", FILES),),
+        volumes=(files_volume(name),),
         ports=mpi.PORTS,
         working_directory=mpi.WORKSPACE,
     )
-    job = indexed_job(name, pods, pod_spec(pods, tester, submission), annotations=digest(data))
-    return [config_map(f"{name}-files", submission.namespace, data), *submitted(name, submission, job)]
+    job = indexed_job(name, pods, pod_spec(pods, tester, submission), annotations=files_checksum(data))
+    return [files_map(name, submission.namespace, data), *submitted(name, submission, job)]
 
 
 def environment(args: NcclArgs) -> Mapping[str, str]:

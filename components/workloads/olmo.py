@@ -14,12 +14,11 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document
+from components.kubernetes.volumes import Volume, claim
 from components.workloads.jobs import (
     Container,
     NodePods,
     Submission,
-    Volume,
-    claim,
     indexed_job,
     pod_spec,
     register,

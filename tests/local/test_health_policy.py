@@ -12,6 +12,7 @@ import kubernetes
 import pytest
 
 from components.health import reporter
+from components.kubernetes import own_node
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually
@@ -58,7 +59,7 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
     documents = [
         *nodes,
         namespace_body(NamespaceArgs(name=reporter.NAMESPACE, privileged=True)),
-        *reporter.account(reporter.NAMESPACE),
+        *own_node.documents(reporter.account(reporter.NAMESPACE)),
         pod,
     ]
     for document in documents:

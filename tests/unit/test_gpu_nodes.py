@@ -290,7 +290,7 @@ class TestAgents:
     def test_the_files_that_are_mounted_run_by_the_pods_command(self, index: int, tmp_path: Path) -> None:
         agent = agents()[index]
         pod = node_agent.daemon_set(agent)["spec"]["template"]["spec"]
-        files = node_agent.program(agent.module)
+        files = node_agent.program(agent).data()
         for item in pod["volumes"][0]["configMap"]["items"]:
             file = tmp_path / item["path"]
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -326,12 +326,14 @@ class TestAgents:
                 "expression": "request.userInfo.username == 'system:serviceaccount:mlbatch-nodes:node-labeler'",
             }
         ]
-        node, rest, labels = (validation["expression"] for validation in spec["validations"])
-        assert "request.userInfo.extra['authentication.kubernetes.io/node-name'][0] == object.metadata.name" in node
-        assert rest.startswith("object.spec == oldObject.spec && ")
-        assert "name.startsWith('hyperv/') || name == 'ib/pkey'" in labels
+        node, labels, annotations, rest, _ = (validation["expression"] for validation in spec["validations"])
+        claim = "authentication.kubernetes.io/node-name"
+        assert node == f"request.userInfo.?extra[?'{claim}'].orValue([]) == [object.metadata.name]"
+        assert rest == "object.spec == oldObject.spec"
+        assert "key in [] || (key in variables.oldAnnotations && " in annotations
+        assert "key in ['ib/pkey'] || key.startsWith('hyperv/') || (key in variables.oldLabels && " in labels
         spec = record.one("ValidatingAdmissionPolicy", "local-nvme-scratch").inputs["spec"]
-        assert "name == 'mlbatch/nvme-scratch'" in spec["validations"][2]["expression"]
+        assert "key in ['mlbatch/nvme-scratch'] || (" in spec["validations"][1]["expression"]
 
     def test_a_change_of_the_program_restarts_the_pods(self, record: Record) -> None:
         first, second = agents()

@@ -264,7 +264,11 @@ class TestNcclGate:
         measure = built.one("Job", "nccl-gate").inputs["spec"]["template"]["spec"]["initContainers"][1]
         assert "/opt/nccl-tests/build/all_reduce_perf' '-b' '16G' '-e' '16G'" in measure["command"][2]
         assert "--hostfile" not in measure["command"][2]
-        assert set(built.one("ConfigMap", "nccl-gate-files").inputs["data"]) == {"node_report.py", "report.json"}
+        assert set(built.one("ConfigMap", "nccl-gate-files").inputs["data"]) == {
+            "node_report.py",
+            "in_cluster.py",
+            "report.json",
+        }
 
     def test_all_nodes_together_are_tested_over_the_fabric(self) -> None:
         built = record(lambda opts: NcclGate("nccl-gate", gate(Scope.FABRIC, nodes=4), opts))

@@ -292,12 +292,20 @@ class TestSlack:
         (container,) = pod["containers"]
         folder = container["volumeMounts"][0]["mountPath"]
         assert container["image"] == "registry.example.org/library/python:3"
-        assert container["command"] == ["python", f"{folder}/slack_controller.py", f"{folder}/settings.json"]
+        program = "components.tenancy.slack_controller"
+        assert container["command"] == ["python", "-m", program, f"{folder}/settings.json"]
+        assert {"name": "PYTHONPATH", "value": folder} in container["env"]
         assert pod["serviceAccountName"] == "slack-controller"
         assert pod["priorityClassName"] == "system-node-critical"
         files = built.one("ConfigMap", "slack-controller").inputs["data"]
-        assert set(files) == {"slack_controller.py", "settings.json"}
-        assert pod["volumes"] == [{"name": "program", "configMap": {"name": "slack-controller"}}]
+        assert set(files) == {"slack_controller.py", "in_cluster.py", "settings.json"}
+        (volume,) = pod["volumes"]
+        assert (volume["name"], volume["configMap"]["name"]) == ("program", "slack-controller")
+        assert volume["configMap"]["items"] == [
+            {"key": "settings.json", "path": "settings.json"},
+            {"key": "slack_controller.py", "path": "components/tenancy/slack_controller.py"},
+            {"key": "in_cluster.py", "path": "components/kubernetes/in_cluster.py"},
+        ]
 
     def test_the_controller_runs_without_rights_it_does_not_need(self) -> None:
         pod = self.controller().one("Deployment", "slack-controller").inputs["spec"]["template"]["spec"]

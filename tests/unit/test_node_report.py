@@ -259,7 +259,7 @@ class TestMain:
         (tmp_path / "settings.json").write_text(json.dumps(own))
         (tmp_path / "termination").touch()
         monkeypatch.setattr(node_report, "TERMINATION", tmp_path / "termination")
-        monkeypatch.setattr(node_report, "call", lambda *_: pytest.fail("the cluster was asked"))
+        monkeypatch.setattr(node_report, "Api", None)  # asking the cluster would fail
         monkeypatch.setenv("NODE_NAME", "gpu-0")
         assert node_report.main(str(tmp_path / "settings.json"), "report") == exit_code
         said = json.loads((tmp_path / "termination").read_text())
@@ -270,12 +270,23 @@ class TestMain:
     def test_a_mark_takes_an_older_verdict_away(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[tuple[Any, ...]] = []
 
-        def call(*request: Any) -> dict[str, Any]:
-            asked.append(request)
-            return node({"mlbatch/node-check": "pass"})
+        class Api:
+            """A cluster with one node, which keeps what it is asked."""
+
+            @classmethod
+            def in_cluster(cls, account: Path, seconds: float) -> Api:
+                assert account == Path("/var/run/secrets/mlbatch")
+                return cls()
+
+            def get(self, path: str) -> dict[str, Any]:
+                asked.append(("GET", path))
+                return node({"mlbatch/node-check": "pass"})
+
+            def patch(self, path: str, body: dict[str, Any]) -> None:
+                asked.append(("PATCH", path, body))
 
         (tmp_path / "settings.json").write_text(json.dumps(settings()))
-        monkeypatch.setattr(node_report, "call", call)
+        monkeypatch.setattr(node_report, "Api", Api)
         monkeypatch.setenv("NODE_NAME", "gpu-0")
         assert node_report.main(str(tmp_path / "settings.json"), "mark") == 0
         assert [request[:2] for request in asked] == [("GET", "/api/v1/nodes/gpu-0"), ("PATCH", "/api/v1/nodes/gpu-0")]

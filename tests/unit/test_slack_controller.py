@@ -18,11 +18,11 @@ from urllib.request import urlopen
 
 import pytest
 
+from components.kubernetes.in_cluster import Api
 from components.tenancy import slack_controller
-from components.tenancy.slack import SlackControllerArgs, _files
+from components.tenancy.slack import SlackControllerArgs, program
 from components.tenancy.slack_controller import (
     REQUEUED,
-    Api,
     Controller,
     Lasting,
     Settings,
@@ -49,7 +49,7 @@ WHOLE_NODE = {"cpu": Fraction(224), "memory": Fraction(2113411288 * 1024), GPU: 
 @pytest.fixture(scope="module")
 def settings() -> Settings:
     """The settings that the component mounts."""
-    files = _files(SlackControllerArgs(queue=SLACK, image="python", grace_seconds=0.2))
+    files = program(SlackControllerArgs(queue=SLACK, image="python", grace_seconds=0.2)).data()
     return Settings.load(files["settings.json"])
 
 

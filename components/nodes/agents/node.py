@@ -1,29 +1,24 @@
 """What the programs on the nodes share: the node's labels, a loop that goes on after failures, and the health endpoint.
 
-Standard library only. A pod's own service account is used; which labels it may write is up to the cluster.
+Standard library only. Which labels the pod's account may write is up to the cluster.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
-from urllib.request import Request, urlopen
+
+from components.kubernetes.in_cluster import Api
 
 log = logging.getLogger("node-agent")
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-REQUEST_SECONDS = 10
 LONGEST_PAUSE = 60.0
 LATE = 4
 """After how many periods without a success the program counts as stuck."""
@@ -32,38 +27,24 @@ LATE = 4
 class Node:
     """The node that this program runs on, as the API server has it."""
 
-    def __init__(self, base: str, name: str, account: Path = ACCOUNT) -> None:
-        self._url = f"{base}/api/v1/nodes/{quote(name)}"
-        self._account = account
-        authority = account / "ca.crt"
-        self._tls = ssl.create_default_context(cafile=str(authority)) if base.startswith("https") else None
+    def __init__(self, api: Api, name: str) -> None:
+        self._api, self._path = api, f"/api/v1/nodes/{quote(name)}"
 
     @classmethod
     def own(cls) -> Node:
         """Return the node that $NODE_NAME names; raises KeyError outside of a cluster."""
-        host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
-        return cls(f"https://{f'[{host}]' if ':' in host else host}:{port}", os.environ["NODE_NAME"])
+        return cls(Api.in_cluster(), os.environ["NODE_NAME"])
 
     def labels(self) -> dict[str, str]:
         """Return the node's labels."""
-        labels: dict[str, str] = self._ask("GET")["metadata"].get("labels", {})
+        labels: dict[str, str] = self._api.get(self._path)["metadata"].get("labels", {})
         return labels
 
     def label(self, changes: Mapping[str, str | None]) -> None:
         """Set labels; None takes one away. Nothing is sent for no changes."""
         if changes:
-            self._ask("PATCH", {"metadata": {"labels": dict(changes)}})
+            self._api.patch(self._path, {"metadata": {"labels": dict(changes)}})
             log.info("labels changed: %s", dict(changes))
-
-    def _ask(self, method: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        request = Request(self._url, method=method)
-        request.add_header("Authorization", f"Bearer {(self._account / 'token').read_text().strip()}")
-        if body is not None:
-            request.data = json.dumps(body).encode()
-            request.add_header("Content-Type", "application/merge-patch+json")
-        with urlopen(request, timeout=REQUEST_SECONDS, context=self._tls) as answer:
-            content: dict[str, Any] = json.load(answer)
-            return content
 
 
 class Health:

@@ -1,0 +1,168 @@
+"""Service accounts that may change the node that their pod runs on, and no other.
+
+RBAC knows nodes as a whole: who may patch one may cordon, relabel and taint all. A ValidatingAdmissionPolicy narrows an
+account down: the API server puts the name of a pod's node into its token (kubernetes.io, concepts/security/
+service-accounts; on by default since Kubernetes 1.30), and the policy compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document, Manifest
+
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
+_KEPT: Final = {
+    "metadata.?finalizers": "[]",
+    "metadata.?ownerReferences": "[]",
+    "spec.?unschedulable": "false",
+    "spec.?providerID": "''",
+    "spec.?podCIDR": "''",
+}
+"""Fields of a node that no such account changes, with the value of one that is absent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnNodeAccount:
+    """An account and what it may change of its node.
+
+    cluster_name: of the policy and the permissions, which are not in a namespace. who: in refusals.
+    labels: names, or prefixes that end in `/`. annotations: names. taints: keys.
+    """
+
+    name: str
+    namespace: pulumi.Input[str]
+    cluster_name: str
+    who: str
+    labels: Sequence[str]
+    annotations: Sequence[str] = ()
+    taints: Sequence[str] = ()
+
+
+def register(account: OwnNodeAccount, prefix: str, parent: pulumi.Resource) -> list[Manifest]:
+    """Register an account as a component's children, named `<prefix>/<kind>`; return them.
+
+    Each waits for the one before: the permission to patch nodes comes last, when the policy is in force.
+    """
+    registered: list[Manifest] = []
+    for document in documents(account):
+        options = pulumi.ResourceOptions(parent=parent, depends_on=registered[-1:])
+        registered.append(Manifest(f"{prefix}/{document['kind']}", document, options))
+    return registered
+
+
+def documents(account: OwnNodeAccount) -> list[Document]:
+    """Return the account, its policy and its permissions, in the order of their creation."""
+    own, everywhere = {"name": account.name, "namespace": account.namespace}, {"name": account.cluster_name}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
+        policy(account),
+        {
+            "apiVersion": _ADMISSION,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": everywhere,
+            "spec": {"policyName": account.cluster_name, "validationActions": ["Deny"]},
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": everywhere,
+            "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}],
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": everywhere,
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": account.cluster_name},
+            "subjects": [{"kind": "ServiceAccount", **own}],
+        },
+    ]
+
+
+def policy(account: OwnNodeAccount) -> Document:
+    """Return the policy. It holds for the account alone, and refuses while it cannot be evaluated."""
+    who = account.who
+    taints = "variables.taints == variables.oldTaints" if account.taints else "object.spec == oldObject.spec"
+    kept = [f"object.{path}.orValue({empty}) == oldObject.{path}.orValue({empty})" for path, empty in _KEPT.items()]
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"], "scope": "*"}
+    return {
+        "apiVersion": _ADMISSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": account.cluster_name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": [rule]},
+            "matchConditions": [{"name": "account", "expression": _is_account(account)}],
+            "variables": [
+                {"name": name, "expression": expression}
+                for field in ("labels", "annotations")
+                for name, expression in (
+                    (field, f"object.metadata.?{field}.orValue({{}})"),
+                    (_old(field), f"oldObject.metadata.?{field}.orValue({{}})"),
+                )
+            ]
+            + [
+                {"name": "taints", "expression": _other_taints("object", account.taints)},
+                {"name": "oldTaints", "expression": _other_taints("oldObject", account.taints)},
+            ],
+            "validations": [
+                {
+                    "expression": f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
+                    "message": f"{who} may change the node that it runs on, and no other",
+                },
+                {
+                    "expression": _others_are_kept("labels", account.labels),
+                    "message": f"{who} may change its own labels only: {', '.join(account.labels)}",
+                },
+                {
+                    "expression": _others_are_kept("annotations", account.annotations),
+                    "message": f"{who} may change its own annotations only",
+                },
+                {"expression": taints, "message": f"{who} may change its own taints only"},
+                {
+                    "expression": " && ".join(kept),
+                    "message": f"{who} may not cordon a node or change what it belongs to",
+                },
+            ],
+        },
+    }
+
+
+def _is_account(account: OwnNodeAccount) -> pulumi.Input[str]:
+    before, after = "request.userInfo.username == 'system:serviceaccount:", f":{account.name}'"
+    if isinstance(account.namespace, str):
+        return f"{before}{account.namespace}{after}"
+    return pulumi.Output.concat(before, account.namespace, after)
+
+
+def _others_are_kept(field: str, own: Sequence[str]) -> str:
+    """Return the expression for two maps that differ in some keys only."""
+    new, old, is_own = f"variables.{field}", f"variables.{_old(field)}", _is_own(own)
+    return (
+        f"{new}.all(key, {is_own} || (key in {old} && {new}[key] == {old}[key])) && "
+        f"{old}.all(key, {is_own} || key in {new})"
+    )
+
+
+def _is_own(own: Sequence[str]) -> str:
+    prefixes = [name for name in own if name.endswith("/")]
+    names = [name for name in own if name not in prefixes]
+    return " || ".join([f"key in {_list(names)}", *(f"key.startsWith('{prefix}')" for prefix in prefixes)])
+
+
+def _old(field: str) -> str:
+    return f"old{field.capitalize()}"
+
+
+def _other_taints(node: str, own: Sequence[str]) -> str:
+    return f"{node}.spec.?taints.orValue([]).filter(taint, !(taint.key in {_list(own)}))"
+
+
+def _list(words: Sequence[str]) -> str:
+    return "[" + ", ".join(f"'{word}'" for word in words) + "]"

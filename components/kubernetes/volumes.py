@@ -1,0 +1,53 @@
+"""Volumes of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.kubernetes.manifests import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Volume:
+    """A volume of a pod and where its container sees it.
+
+    source: of the volume, as a pod has it. sub_path: a folder of the volume in place of all of it.
+    """
+
+    name: str
+    path: str
+    source: Mapping[str, Any]
+    sub_path: str | None = None
+    read_only: bool = False
+
+    def mount(self) -> Document:
+        """Return the container's volume mount."""
+        mount: Document = {"name": self.name, "mountPath": self.path}
+        if self.sub_path is not None:
+            mount["subPath"] = self.sub_path
+        if self.read_only:
+            mount["readOnly"] = True
+        return mount
+
+
+def volumes(mounted: Sequence[Volume]) -> list[Document]:
+    """Return a pod's `volumes`, each name once."""
+    return [dict(document) for document in {item.name: {"name": item.name, **item.source} for item in mounted}.values()]
+
+
+def claim(name: str, claim_name: pulumi.Input[str], path: str, *, read_only: bool = False) -> Volume:
+    """Return a volume of a PersistentVolumeClaim."""
+    source: dict[str, Any] = {"claimName": claim_name}
+    if read_only:
+        source["readOnly"] = True
+    return Volume(name=name, path=path, source={"persistentVolumeClaim": source}, read_only=read_only)
+
+
+def host_folder(name: str, folder: str, path: str | None = None, *, read_only: bool = False) -> Volume:
+    """Return a folder of the node, which has to exist. path: in the container, default the same."""
+    source = {"hostPath": {"path": folder, "type": "Directory"}}
+    return Volume(name=name, path=path or folder, source=source, read_only=read_only)

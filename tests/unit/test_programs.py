@@ -1,0 +1,112 @@
+"""Programs in pods: what is mounted runs, wherever it comes from, and the API server is asked as the pod's account."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.kubernetes.in_cluster import Api
+from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
+from components.tenancy import slack
+
+REPORT = {"check": "node-check", "output": "none", "exitCode": "none", "kind": "nhc", "expected": [], "write": True}
+PROGRAMS = {
+    "slack-controller": (
+        slack.program(slack.SlackControllerArgs(queue="slack-cluster-queue", image="python")),
+        ["settings.json"],
+    ),
+    "node-report": (
+        Program(
+            module="components.health.node_report",
+            shared=[API_CLIENT],
+            files={"report.json": json.dumps(REPORT)},
+        ),
+        ["report.json", "report"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_files_that_are_mounted_run_by_the_pods_command(name: str, tmp_path: Path) -> None:
+    program, arguments = PROGRAMS[name]
+    data = program.data()
+    for item in program.volume("files").source["configMap"]["items"]:
+        file = tmp_path / item["path"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(data.pop(item["key"]))
+    assert data == {}, "every file is mounted"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBERNETES_")}
+    own = {entry["name"]: entry["value"].replace(FILES_FOLDER, str(tmp_path)) for entry in ENVIRONMENT}
+    command = [sys.executable, *program.command(*arguments)[1:]]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**environment, **own, "NODE_NAME": "gpu-0"}, capture_output=True, timeout=30
+    )
+    assert b"KeyError: 'KUBERNETES_SERVICE_HOST'" in done.stderr
+
+
+def test_another_text_or_another_module_restarts_the_pods() -> None:
+    def digest(files: dict[str, str], *shared: str) -> str:
+        program = Program(module="components.workloads.mpi_index", shared=shared, files=files)
+        return program.checksum()["mlbatch/config-sha256"]
+
+    assert len({digest({}), digest({"a": "1"}), digest({"a": "2"}), digest({}, API_CLIENT)}) == 4
+    assert digest({"a": "1", "b": "2"}) == digest({"b": "2", "a": "1"})
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[tuple[Api, list[tuple[str, str, dict[str, str], Any]]]]:
+    """An API server that answers everything with its path, and what it was asked."""
+    requests: list[tuple[str, str, dict[str, str], Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            requests.append((self.command, self.path, dict(self.headers), body))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"path": self.path}).encode())
+
+        do_GET = do_PATCH = do_POST = answer  # noqa: N815 - the names http.server calls
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
+            """Keep requests out of the tests' output."""
+
+    (tmp_path / "token").write_text("correct-horse-battery\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield Api(f"http://127.0.0.1:{server.server_port}", tmp_path), requests
+    server.shutdown()
+
+
+def test_every_request_is_made_as_the_pods_account(asked: Any) -> None:
+    api, requests = asked
+    assert api.get("/api/v1/nodes", limit="500") == {"path": "/api/v1/nodes?limit=500"}
+    api.patch("/api/v1/nodes/a", {"metadata": {}}, fieldManager="me")
+    api.create("/api/v1/events", {"reason": "Test"})
+    assert {headers["Authorization"] for _, _, headers, _ in requests} == {"Bearer correct-horse-battery"}
+    assert [(method, path, headers.get("Content-Type"), body) for method, path, headers, body in requests[1:]] == [
+        ("PATCH", "/api/v1/nodes/a?fieldManager=me", "application/merge-patch+json", {"metadata": {}}),
+        ("POST", "/api/v1/events?", "application/json", {"reason": "Test"}),
+    ]
+
+
+@pytest.mark.parametrize(("host", "address"), [("10.0.0.1", "10.0.0.1"), ("fd00::1", "[fd00::1]")])
+def test_the_clusters_address_may_be_of_either_kind(
+    host: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    built: list[str] = []
+    monkeypatch.setattr(Api, "__init__", lambda self, base, *_: built.append(base))
+    Api.in_cluster(tmp_path)
+    assert built == [f"https://{address}:443"]
