@@ -1,0 +1,70 @@
+"""Who may import whom is a rule of the linter in every folder, and the rule fires."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RUFF = Path(sys.executable).with_name("ruff")
+FILES = sorted([*ROOT.glob("*/ruff.toml"), *ROOT.glob("*/*/ruff.toml")])
+FORBIDDEN = {
+    "components": ("stacks", "emulator", "review", "runner", "tests", "components.azure", "pulumi_azure_native"),
+    "components/queueing": ("stacks", "emulator", "components.azure", "pulumi_azure_native"),
+    "components/azure": ("stacks", "emulator", "review", "runner", "tests"),
+    "stacks": ("emulator", "review", "runner", "tests", "components.azure", "pulumi_azure_native"),
+    "stacks/settings": ("emulator", "components.azure", "pulumi_azure_native"),
+    "stacks/aks": ("emulator", "review", "runner", "tests"),
+    "emulator": ("components", "stacks", "review", "tests"),
+    "emulator/azure": ("components", "stacks", "review", "tests"),
+}
+ALLOWED = {
+    "components/azure": ("components.azure", "pulumi_azure_native", "components.kubernetes"),
+    "stacks/aks": ("components.azure", "pulumi_azure_native", "stacks.platform"),
+    "stacks": ("components.kubernetes", "stacks.aks"),
+    "emulator": ("emulator.azure", "runner"),
+    "tests/unit": ("components.azure", "stacks", "emulator", "review", "runner"),
+}
+
+
+def banned(folder: str, text: str) -> set[int]:
+    """Return the lines of a new module in the folder that import what it must not."""
+    options = ["--no-cache", "--output-format=json", "--stdin-filename", ROOT / folder / "new.py"]
+    done = subprocess.run([RUFF, "check", *options, "-"], input=text, capture_output=True, text=True)
+    return {finding["location"]["row"] for finding in json.loads(done.stdout) if finding["code"] == "TID251"}
+
+
+def forms(module: str) -> str:
+    """Return each way to import a module, one a line."""
+    parent, _, name = module.rpartition(".")
+    lines = [f"import {module}", f"import {module}.part", f"from {module} import part", f"from {module}.part import x"]
+    if parent:
+        lines.append(f"from {parent} import {name}")
+    return "\n".join([*lines, f"def late():\n    import {module}", ""])
+
+
+@pytest.mark.parametrize(
+    ("folder", "module"), [(folder, name) for folder, names in FORBIDDEN.items() for name in names]
+)
+def test_a_module_that_crosses_a_boundary_is_refused(folder: str, module: str) -> None:
+    text = forms(module)
+    imports = {row for row, line in enumerate(text.splitlines(), 1) if "import" in line}
+    assert banned(folder, text) == imports
+
+
+@pytest.mark.parametrize(("folder", "module"), [(folder, name) for folder, names in ALLOWED.items() for name in names])
+def test_other_imports_are_allowed(folder: str, module: str) -> None:
+    assert banned(folder, forms(module)) == set()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.parent.relative_to(ROOT)))
+def test_a_folder_keeps_the_rules_of_the_project(file: Path) -> None:
+    own = tomllib.loads(file.read_text())
+    assert (file.parent / own["extend"]).resolve() == ROOT / "pyproject.toml"
+    assert set(own) == {"extend", "lint"}
+    assert set(own["lint"]) == {"flake8-tidy-imports"}
