@@ -36,14 +36,6 @@ def pack(name: str, files: Files) -> bytes:
     return gzip.compress(content.getvalue(), compresslevel=6, mtime=0)
 
 
-def write(mirror: Path, name: str, version: str, files: Files) -> None:
-    """Put a chart's archive into the mirror; who reads there meanwhile sees the old one or the new one."""
-    file = mirror / f"{name}-{version}.tgz"
-    unfinished = file.with_suffix(".unfinished")
-    unfinished.write_bytes(pack(name, files))
-    unfinished.replace(file)
-
-
 def unpack(archive: Path) -> dict[str, bytes]:
     """Return the files of an archive. Raises OSError or tarfile.TarError when it is none."""
     found = {}

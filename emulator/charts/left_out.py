@@ -1,6 +1,6 @@
 """What is left out of a chart here: filters rendered manifests from standard input to standard output for Helm.
 
-A webhook or an aggregated API would be called at the chart's own controllers, which are only played: with one in
+A webhook or an aggregated API would be called at the chart's own controllers, which are only simulated: with one in
 place the API server would refuse every object that the webhook is about. Helm runs this as its post-renderer.
 """
 
@@ -8,48 +8,38 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService")
 
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
-_KIND = re.compile(r'^ ?"?kind"?: *"?(\w+)"?', re.MULTILINE)
-_NAME = re.compile(r'^\s*"?metadata"?:(?:.|\n)*?^\s+"?name"?: *["\']?([\w.-]+)', re.MULTILINE)
-_HOOK = re.compile(r'["\']?helm\.sh/hook["\']?:')
 
 
-def documents(manifest: str) -> list[str]:
-    """Return the documents of a rendered manifest, without those that are empty or comments only."""
-    texts = _SEPARATOR.split(manifest)
-    return [text for text in texts if any(line.strip() and not line.startswith("#") for line in text.splitlines())]
+def documents(manifest: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield text and content of each document of a rendered manifest, without those that are empty."""
+    for text in _SEPARATOR.split(manifest):
+        content = yaml.load(text, Loader=yaml.CSafeLoader)
+        if isinstance(content, dict):
+            yield text, content
 
 
 def kept(manifest: str) -> str:
-    """Return the manifest without what would be called at played controllers."""
-    return "".join(f"---{text}" for text in documents(manifest) if _kind(text) not in KINDS)
+    """Return the manifest without what would be called at simulated controllers."""
+    return "".join(f"---{text}" for text, content in documents(manifest) if content["kind"] not in KINDS)
 
 
 def described(manifest: str) -> list[str]:
     """Return what is not installed, as kind/name: hooks, and what `kept` drops."""
-    return sorted(set(_described(documents(manifest))))
-
-
-def _described(texts: Iterable[str]) -> Iterable[str]:
-    for text in texts:
-        if _kind(text) in KINDS or _HOOK.search(text):
-            name = _NAME.search(text)
-            yield f"{_kind(text)}/{name[1] if name else '?'}"
-
-
-def _kind(text: str) -> str:
-    found = _KIND.search(text)
-    if found is not None:
-        return found[1]
-    # Parsing is for what is not laid out as templates usually are: most manifests are large.
-    document = yaml.load(text, Loader=yaml.CSafeLoader)
-    return str(document.get("kind", "")) if isinstance(document, dict) else ""
+    return sorted(
+        {
+            f"{content['kind']}/{content['metadata']['name']}"
+            for _, content in documents(manifest)
+            if content["kind"] in KINDS or "helm.sh/hook" in (content["metadata"].get("annotations") or {})
+        }
+    )
 
 
 if __name__ == "__main__":

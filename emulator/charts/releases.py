@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from emulator.charts.left_out import documents
 from emulator.charts.sources import STUB_OF
 
@@ -58,8 +56,7 @@ class Release:
 
     def objects(self) -> list[dict[str, Any]]:
         """Return the installed objects as their manifests have them."""
-        found = [yaml.load(text, Loader=yaml.CSafeLoader) for text in documents(self.manifest)]
-        return [item for item in found if isinstance(item, dict)]
+        return [content for _, content in documents(self.manifest)]
 
 
 def newest(secrets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:

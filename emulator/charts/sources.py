@@ -12,10 +12,10 @@ import yaml
 from emulator.charts import archive, schema
 
 STUBS = Path(__file__).with_name("stubs")
-VALUES = "values.schema.json"
 STUB_OF = "emulator/stub-of"
 """Annotation of a stub's Chart.yaml: where its schema, by its `$comment`, was read."""
 
+_VALUES = "values.schema.json"
 _MODULES = Path(__file__).parents[1] / "tools" / "charts" / "go.mod"
 
 
@@ -72,12 +72,12 @@ SOURCES = (
 
 def stubs() -> list[tuple[str, str]]:
     """Return name and version of every stub chart."""
-    return sorted((file.parents[1].name, file.parent.name) for file in STUBS.glob(f"*/*/{VALUES}"))
+    return sorted((file.parents[1].name, file.parent.name) for file in STUBS.glob(f"*/*/{_VALUES}"))
 
 
 def stub(name: str, version: str) -> dict[str, bytes]:
-    """Return the files of a stub chart: kinds and workloads of all its versions, and the schema of this one."""
-    content = (STUBS / name / version / VALUES).read_bytes()
+    """Return the files of a stub chart: kinds and pods of all its versions, and the schema of this one."""
+    content = (STUBS / name / version / _VALUES).read_bytes()
     known = json.loads(content)
     chart = {"apiVersion": "v2", "name": name, "version": version, "annotations": {STUB_OF: known["$comment"]}}
     return {
@@ -97,14 +97,12 @@ def fill(mirror: Path, folder_of: Callable[[str], Path]) -> None:
     """
     made_from = (_MODULES, *Path(__file__).parent.glob("*.py"), *STUBS.rglob("*"))
     changed = max(file.stat().st_mtime for file in made_from)
-
-    def outdated(name: str, version: str) -> bool:
+    sources = {(source.name, source.version): source for source in SOURCES}
+    for name, version in (*sources, *stubs()):
         file = mirror / f"{name}-{version}.tgz"
-        return not file.exists() or file.stat().st_mtime < changed
-
-    for source in SOURCES:
-        if outdated(source.name, source.version):
-            archive.write(mirror, source.name, source.version, source.files(folder_of(source.module)))
-    for name, version in stubs():
-        if outdated(name, version):
-            archive.write(mirror, name, version, stub(name, version))
+        if not file.exists() or file.stat().st_mtime < changed:
+            source = sources.get((name, version))
+            files = stub(name, version) if source is None else source.files(folder_of(source.module))
+            unfinished = file.with_suffix(".unfinished")
+            unfinished.write_bytes(archive.pack(name, files))
+            unfinished.replace(file)
