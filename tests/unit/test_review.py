@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from review import quotas
+from review import paths, quotas
 from review.compare import Operation, PropertyChange, compare
 from review.losses import losses
 from review.markdown import LIMIT, MARKER, Review, StackReview, render
@@ -400,3 +400,24 @@ def test_errors_of_the_preview_are_raised_without_the_engines_own() -> None:
 def test_what_is_no_preview_is_an_error(text: str) -> None:
     with pytest.raises(PlanError, match=r"nothing|no such stack"):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("spec.containers[0].image", ("spec", "containers", 0, "image")),
+        ('metadata.annotations["a.b/c"]', ("metadata", "annotations", "a.b/c")),
+        ('["a.b"].c', ("a.b", "c")),
+        ('x["say \\"it\\""]', ("x", 'say "it"')),
+        ("spec.x[*].y", ("spec", "x", "*", "y")),
+        ("spec.*.y", ("spec", "*", "y")),
+    ],
+)
+def test_property_paths_are_read_as_the_engine_writes_them(text: str, path: paths.Path) -> None:
+    assert paths.parse(text) == path
+
+
+@pytest.mark.parametrize("text", ["a..b", "a[x]", 'a["b', "a[1", "a.b.", "[0]x"])
+def test_what_is_no_property_path_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="no property path"):
+        paths.parse(text)
