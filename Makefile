@@ -1,14 +1,17 @@
-# `make help` lists the targets. STACK chooses the stack (default dev); KUBECONFIG=<file> on the command line
-# chooses a cluster of your own instead of the local one.
+# The local environment: `make help` lists the targets, STACK chooses the stack (default dev). Nothing here acts on a
+# cluster or an account of yours; that is what plain `pulumi` is for.
 STACK ?= dev
 BASE ?= main
 ARGS ?= show
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
-KUBECONFIG_OPTION := $(if $(filter command line,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
 EMULATOR := $(VENV)/bin/python -m emulator
-OPTIONS = --stack $(STACK) $(KUBECONFIG_OPTION)
+OPTIONS = --stack $(STACK)
+
+ifneq (,$(findstring command line,$(origin KUBECONFIG)))
+$(error make acts on the local environment alone: for a cluster of your own use plain `pulumi up --stack <name>` (README.md))
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock requirements review azure

@@ -5,17 +5,21 @@ python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
 python -m emulator status --stack dev   what runs, and what the platform holds
 python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
 python -m emulator down [--purge]       stop the local clusters; with --purge forget their data
+python -m emulator lend --stack dev     a fresh cluster with its providers, for as long as the standard input is open
 
-Each stack has a local environment of its own: cluster, state, logs.
+Each stack has a local environment of its own: cluster, state, logs. Nothing here acts on anything else.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException
@@ -23,19 +27,15 @@ from urllib3.exceptions import HTTPError
 
 from emulator import azure, cluster, mirror
 from emulator.cluster import ClusterError
-from emulator.engine import (
-    KUBERNETES,
-    Engine,
-    EngineError,
-    official_provider_installed,
-    require_stack,
-    stack_kubeconfig,
-    stand_in_provider,
-)
+from emulator.environment import environment
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
-from emulator.report import await_settled, cluster_report, platform_report
+from emulator.recovery import recover
+from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
+from runner.engine import Engine, EngineError, require_stack
+from runner.files import UMASK, private_folder
+from runner.report import await_settled, connect
 
 SETTING_UP = (
     "fill the mirror of upstream manifests and charts",
@@ -53,18 +53,29 @@ NEXT = """Next
       what `pulumi up` would change (nothing, now)
   eval "$(make -s env{option})"
       then plain pulumi and kubectl talk to this environment
-  kubectl --as alice -n blue get appwrappers
+  kubectl --as <user> -n <team> get appwrappers
       what a member of a team sees
   make destroy{option} && make down
       remove the platform, stop the local cluster"""
+
+KILLED = (
+    "note: the last `make up` was killed, and the stack's state lacks what that had created; the next `make up` or "
+    "`make destroy` takes it over first"
+)
+
+LOOPBACK = "127.0.0.1,localhost"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the process's exit code."""
     options = _parser().parse_args(arguments)
-    paths = Paths.of()
+    os.umask(UMASK)
+    # Whoever works behind a proxy does not reach this machine through it.
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), LOOPBACK)))
     try:
-        return int(options.command(paths.of_stack(options.stack) if "stack" in options else paths, options))
+        paths = _private(Paths.of())
+        return int(options.command(_private(paths.of_stack(options.stack)) if "stack" in options else paths, options))
     except (ClusterError, EngineError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -78,7 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     stacked = argparse.ArgumentParser(add_help=False)
     stacked.add_argument("--stack", default=DEFAULT_STACK)
-    stacked.add_argument("--kubeconfig", type=Path, help="use this cluster instead of a local one")
     stacked.add_argument("pulumi", nargs="*", help="further arguments for pulumi, after --")
     for name, command, text in (
         ("up", _up, "start what is missing, run `pulumi up`, report"),
@@ -87,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         ("destroy", _destroy, "run `pulumi destroy`"),
         ("status", _status, "tell what runs and what the platform holds"),
         ("env", _env, "print shell exports"),
+        ("lend", _lend, "start a fresh cluster, print the engine's environment, await the end of the input"),
     ):
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
     for name, with_cluster, text in (
@@ -100,80 +111,87 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _private(paths: Paths) -> Paths:
+    """Keep everybody else out of the state, of what an earlier umask has let in too."""
+    for folder in [private_folder(paths.state), *(each for each in paths.state.iterdir() if each.is_dir())]:
+        if not folder.is_symlink():
+            folder.chmod(0o700)
+    return paths
+
+
 def _up(paths: Paths, options: argparse.Namespace) -> int:
-    require_stack(paths, options.stack)
-    brought = _brought_kubeconfig(paths, options)
+    require_stack(paths.root, options.stack)
     toolchain = Toolchain(paths)
-    progress = Progress(len(toolchain.missing(cluster=brought is None)) + len(SETTING_UP) - (brought is not None))
-    toolchain.install(cluster=brought is None, progress=progress)
+    progress = Progress(len(toolchain.missing(cluster=True)) + len(SETTING_UP))
+    toolchain.install(cluster=True, progress=progress)
     with progress.step(SETTING_UP[0]):
         mirror.fill(paths, toolchain)
-    if brought is None:
-        with progress.step(SETTING_UP[1]):
-            cluster.start(paths, progress.note)
-    with _engine(paths, options) as engine:
-        with progress.step(SETTING_UP[2]):
-            engine.prepare()
-        with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
-            code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
-            if code != 0:
-                raise EngineError(
-                    f"`pulumi up` ended with exit code {code}; what it said stands above. "
-                    "Put it right and run `make up` again: what is done stays done."
-                )
-    await_settled(brought or paths.kubeconfig)
-    print(f"\n{_platform(paths, brought)}\n\n{_next(options.stack)}")
+    with progress.step(SETTING_UP[1]):
+        cluster.start(paths, progress.note, stack=options.stack)
+    engine = _engine(paths, options)
+    with progress.step(SETTING_UP[2]):
+        _prepare(engine)
+        recover(engine, lambda: azure.orphans(paths))
+    with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
+        code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
+        if code != 0:
+            raise EngineError(
+                f"`pulumi up` ended with exit code {code}; what it said stands above. "
+                "Put it right and run `make up` again: what is done stays done."
+            )
+    await_settled(connect(paths.kubeconfig))
+    print(f"\n{environment_report(paths)}\n\n{_next(options.stack)}")
     return 0
 
 
 def _preview(paths: Paths, options: argparse.Namespace) -> int:
-    return _run(paths, options, "preview", QUIET)
+    return _look(paths, options, "preview", QUIET)
 
 
 def _refresh(paths: Paths, options: argparse.Namespace) -> int:
-    return _run(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
+    return _look(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
+
+
+def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:
+    engine = _engine(paths, options)
+    _prepare(engine)
+    if engine.killed:
+        print(KILLED, file=sys.stderr)
+    return engine.run(command, [*arguments, *options.pulumi])
 
 
 def _destroy(paths: Paths, options: argparse.Namespace) -> int:
-    return _run(paths, options, "destroy", ["--yes", "--skip-preview", *QUIET])
-
-
-def _run(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:
-    _require_cluster(paths, options)
-    with _engine(paths, options) as engine:
-        engine.prepare()
-        return engine.run(command, [*arguments, *options.pulumi])
+    engine = _engine(paths, options)
+    _prepare(engine)
+    recover(engine, lambda: azure.orphans(paths))
+    return engine.run("destroy", ["--yes", "--skip-preview", *QUIET, *options.pulumi])
 
 
 def _status(paths: Paths, options: argparse.Namespace) -> int:
-    brought = _brought_kubeconfig(paths, options)
-    if brought is None:
-        state = cluster.status(paths)
-        print(cluster_report(state))
-        if not state.ready:
-            print("\n`make up` starts it.")
-            return 1
+    state = cluster.status(paths)
+    print(cluster_report(state))
+    if not state.ready:
+        print(f"\n`make up{_option(options.stack)}` starts it.")
+        return 1
     try:
-        print(f"\n{_platform(paths, brought)}")
+        print(f"\n{environment_report(paths)}")
     except (ApiException, HTTPError) as error:
-        raise EngineError(f"the cluster of {brought or paths.kubeconfig} does not answer: {error}") from error
+        raise EngineError(f"the cluster of {paths.kubeconfig} does not answer: {error}") from error
     return 0
 
 
-def _platform(paths: Paths, brought: Path | None) -> str:
-    """Describe what the emulated Azure holds, where the local cluster is used, and the platform."""
-    subscription = azure.report(paths) if brought is None else ""
-    return "\n\n".join(part for part in (subscription, platform_report(brought or paths.kubeconfig)) if part)
-
-
 def _next(stack: str) -> str:
-    return NEXT.format(option="" if stack == DEFAULT_STACK else f" STACK={stack}")
+    return NEXT.format(option=_option(stack))
+
+
+def _option(stack: str) -> str:
+    return "" if stack == DEFAULT_STACK else f" STACK={stack}"
 
 
 def _env(paths: Paths, options: argparse.Namespace) -> int:
-    _require_cluster(paths, options)
-    with _engine(paths, options) as engine:
-        print(engine.exports(), end="")
+    engine = _engine(paths, options)
+    _prepare(engine)
+    print(engine.exports(), end="")
     return 0
 
 
@@ -185,45 +203,47 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _down(paths: Paths, options: argparse.Namespace) -> int:
-    for environment in paths.environments():
-        cluster.stop(environment)
+    for each in paths.environments():
+        cluster.stop(each)
         if options.purge:
-            cluster.reset(environment)
-            for folder in (environment.pulumi_state, environment.pulumi_home, environment.state / "config"):
-                shutil.rmtree(folder, ignore_errors=True)
-            shutil.rmtree(environment.logs, ignore_errors=True)
+            cluster.reset(each)
+            for name in ("pulumi-state", "pulumi-home", "config", "logs"):
+                shutil.rmtree(each.state / name, ignore_errors=True)
+        if each.is_lent:
+            shutil.rmtree(each.state)
     return 0
 
 
-def _require_cluster(paths: Paths, options: argparse.Namespace) -> None:
-    if _brought_kubeconfig(paths, options) is None and not cluster.status(paths).ready:
+def _lend(paths: Paths, options: argparse.Namespace) -> int:
+    """Start a cluster that holds nothing yet; it goes when the standard input ends, or with a signal."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with tempfile.TemporaryDirectory(dir=private_folder(paths.lent)) as folder:
+        lent = replace(paths, state=Path(folder))
+        toolchain = Toolchain(lent)
+        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
+        try:
+            cluster.start(lent, lambda _: None, stack=options.stack)
+            print(environment(lent).dump(), flush=True)
+            sys.stdin.read()
+        finally:
+            cluster.stop(lent)
+    return 0
+
+
+def _engine(paths: Paths, options: argparse.Namespace) -> Engine:
+    """Return the engine for the stack; its local cluster has to run."""
+    require_stack(paths.root, options.stack)
+    if not cluster.status(paths).ready:
         raise EngineError(
             f"the local cluster of stack {options.stack} does not run, or is not ready; "
-            f"`make up STACK={options.stack}` starts it"
+            f"`make up{_option(options.stack)}` starts it"
         )
+    return Engine(paths.root, paths.state, options.stack, environment(paths))
 
 
-@contextmanager
-def _engine(paths: Paths, options: argparse.Namespace) -> Iterator[Engine]:
-    """Yield the engine for the stack, with the provider that this machine can have."""
-    brought = _brought_kubeconfig(paths, options)
-    kubeconfig = brought or paths.kubeconfig
-    if brought is None:
-        providers = cluster.status(paths).providers
-        official = {KUBERNETES} if official_provider_installed() else set()
-        yield Engine(paths, options.stack, kubeconfig, {k: port for k, port in providers.items() if k not in official})
-    elif official_provider_installed():
-        yield Engine(paths, options.stack, kubeconfig, {})
-    else:
-        with stand_in_provider(paths, kubeconfig) as served:
-            yield Engine(paths, options.stack, kubeconfig, served)
-
-
-def _brought_kubeconfig(paths: Paths, options: argparse.Namespace) -> Path | None:
-    """Return the kubeconfig of a cluster that the user brings, by option or by the stack's settings, else None."""
-    if options.kubeconfig is not None:
-        return Path(options.kubeconfig).expanduser().resolve()
-    return stack_kubeconfig(paths, options.stack)
+def _prepare(engine: Engine) -> None:
+    for key in engine.prepare():
+        print(f"note: {key} is encrypted for another backend; a made-up value stands in locally", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-STATE_VARIABLE = "MLBATCH_STATE"
 CACHE_VARIABLE = "MLBATCH_CACHE"
 DEFAULT_STACK = "dev"
+_LENT = "lent"
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Paths:
     def of(cls, root: Path | None = None, state: Path | None = None, cache: Path | None = None) -> Paths:
         """Return the folders for a checkout.
 
-        Defaults: the checkout that holds this file; `$MLBATCH_STATE` or `<root>/.local`; `$MLBATCH_CACHE` or
-        `$XDG_CACHE_HOME/mlbatch` or `~/.cache/mlbatch`.
+        Defaults: the checkout that holds this file; `<root>/.local`; `$MLBATCH_CACHE` or `$XDG_CACHE_HOME/mlbatch` or
+        `~/.cache/mlbatch`.
         """
         root = (root or Path(__file__).resolve().parent.parent).resolve()
-        state = state or Path(os.environ.get(STATE_VARIABLE) or root / ".local")
+        state = state or root / ".local"
         user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         cache = cache or Path(os.environ.get(CACHE_VARIABLE) or user_cache / "mlbatch")
         return cls(root=root, state=state.resolve(), cache=cache.resolve())
@@ -42,8 +42,20 @@ class Paths:
         return replace(self, state=self.state / stack)
 
     def environments(self) -> list[Paths]:
-        """Return the folders of each stack that has an environment beneath this state folder."""
-        return [replace(self, state=run.parent) for run in sorted(self.state.glob("*/run"))]
+        """Return the folders of each environment beneath this state folder; what a link leads to is not beneath it."""
+        base = self.state.resolve()
+        found = sorted(run.parent for pattern in ("*/run", f"*/{_LENT}/*/run") for run in base.glob(pattern))
+        return [replace(self, state=each) for each in found if each.resolve() == each]
+
+    @property
+    def lent(self) -> Path:
+        """The folder of the clusters that are lent for a while (`python -m emulator lend`)."""
+        return self.state / _LENT
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether this is the environment of a lent cluster."""
+        return self.state.parent.name == _LENT
 
     @property
     def bin(self) -> Path:
@@ -69,13 +81,3 @@ class Paths:
     def mirror(self) -> Path:
         """Upstream manifests rendered from the modules whose controllers are built."""
         return self.state / "mirror"
-
-    @property
-    def pulumi_state(self) -> Path:
-        """Folder of the engine's file backend."""
-        return self.state / "pulumi-state"
-
-    @property
-    def pulumi_home(self) -> Path:
-        """PULUMI_HOME of the environment: workspaces and plugins stay out of the user's home folder."""
-        return self.state / "pulumi-home"

@@ -1,28 +1,32 @@
 """Takes into a stack's state what a killed engine had created but not yet written down.
 
-The engine writes its state at the end of an update (see `Engine.run`), and a killed one does not get there. The objects
-that it created are then on the cluster, carry its field manager and stand in the program, but not in the state: the
-next update would fail, because they exist already. This module finds them by a preview and adds them to the state,
+The engine writes its state at the end of an update (see `Engine.start`), and a killed one does not get there. The
+objects that it created are then on the cluster, carry its field manager and stand in the program, but not in the state:
+the next update would fail, because they exist already. This module finds them by a preview and adds them to the state,
 so that the next update, which refreshes first, reads them and carries on. What was there before the killed update
 began is somebody else's, whoever manages it, and is left alone.
 
 Azure resources come first, because without them a preview cannot know what is in the cluster; the emulated Azure knows
 for which of the program's resources it has created each, with which inputs. Helm releases are taken in where they are
-complete; the stand-in provider carries on with others.
+complete; the emulated provider carries on with others.
 
-Nothing is created by this, so that a preview or a destroy after a killed update finds what that has left, and no more.
+It belongs before an update, never before a command that only looks: it writes the state, and may delete a Secret.
+Nothing is created by it, so that a destroy after a killed update finds what that has left, and no more.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import kubernetes
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
+
+from runner.engine import Engine, EngineError
+from runner.report import connect
 
 FIELD_MANAGER = "pulumi-kubernetes"
 """Field manager under which the Kubernetes provider creates objects; its updates add a suffix."""
@@ -94,19 +98,57 @@ class Objects:
         return self._client.resources.get(api_version=inputs["apiVersion"], kind=inputs["kind"])
 
 
+def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]]) -> None:
+    """Take over what a killed update of the engine's stack has created; nothing happens where none was killed.
+
+    orphans_in_azure: returns what the emulated Azure has created for engines that do not know it, by URN. Raises
+    EngineError where the stack cannot be previewed, or a live engine holds its lock.
+    """
+    deployment = engine.read_state()
+    pending = {operation["resource"]["urn"] for operation in deployment.get("pending_operations") or ()}
+    began = engine.killed
+    if began is None and not pending:
+        return
+    engine.unlock()
+    kubeconfig = engine.environment.kubeconfig
+    planned = _planned_creations(engine)
+    in_azure = handed_back(planned, orphans_in_azure())
+    if in_azure:
+        engine.write_state(imported(deployment, planned, in_azure, kubeconfig.read_text()))
+        planned = _planned_creations(engine)
+    found = missing_from_state(planned, Objects(connect(kubeconfig)), since=began, pending=pending)
+    engine.write_state(imported(engine.read_state(), planned, found, kubeconfig.read_text()))
+    engine.settle()
+
+
+def _planned_creations(engine: Engine) -> list[State]:
+    shown = engine.capture("preview", ["--json", "--refresh=false", "--non-interactive"])
+    if shown.returncode != 0:
+        raise EngineError(f"cannot preview the stack to recover it:\n{_diagnostics(shown.stdout, shown.stderr)}")
+    return creations(json.loads(shown.stdout)["steps"])
+
+
+def _diagnostics(printed: str, errors: str) -> str:
+    try:
+        messages = [item["message"] for item in json.loads(printed).get("diagnostics") or ()]
+    except ValueError:
+        messages = [printed]
+    return "\n".join(part.strip() for part in [*messages, errors] if part.strip())
+
+
 def creations(steps: Iterable[Mapping[str, Any]]) -> list[State]:
     """Return the states that a preview's steps would create, in its order: what is depended on comes first."""
     return [dict(step["newState"]) for step in steps if step["op"] == "create"]
 
 
-def handed_back(planned: Sequence[State], unclaimed: Mapping[str, Created]) -> list[State]:
+def handed_back(planned: Sequence[State], orphans: Mapping[str, Created]) -> list[State]:
     """Return those of the planned creations that the emulated Azure has already carried out, as they are there.
 
-    unclaimed: what it has created for engines that do not know it, by URN.
+    orphans: what it has created for engines that do not know it, by URN.
     """
     found = []
     for state in planned:
-        created = unclaimed.get(state["urn"])
+        created = orphans.get(state["urn"])
         if created is not None:
             shown = state.get("inputs") or {}
             inputs = {key: secret(value) if _masked(shown.get(key)) else value for key, value in created.inputs.items()}
@@ -114,7 +156,7 @@ def handed_back(planned: Sequence[State], unclaimed: Mapping[str, Created]) -> l
     return found
 
 
-def lost(
+def missing_from_state(
     planned: Sequence[State], objects: Objects, *, since: datetime | None, pending: Collection[str]
 ) -> list[State]:
     """Return those of the planned creations that a killed engine has already carried out.
@@ -123,7 +165,7 @@ def lost(
     pending: URNs whose creation the engine had written down as begun.
 
     A Secret among them is deleted, to be created anew: a preview does not show its content, and the state must. What a
-    preview cannot know is left to the stand-in provider, which knows what it has created.
+    preview cannot know is left to the emulated provider, which knows what it has created.
     """
     found = []
     for state in planned:
@@ -146,7 +188,7 @@ def _created(state: State, inputs: Mapping[str, Any], objects: Objects) -> datet
     return objects.created_by_engine(inputs)
 
 
-def adopted(
+def imported(
     deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State], kubeconfig: str
 ) -> dict[str, Any]:
     """Return the deployment with the found resources, what is above them and their providers added to its resources.

@@ -249,9 +249,12 @@ class Toolchain:
 
 
 def installed_pulumi(cache: Path) -> Path | None:
-    """Return the user's own `pulumi` on PATH when it is recent and its Python language host is there too, else None."""
+    """Return the user's own `pulumi` on PATH when it is recent and its Python language host lies beside it, else None.
+
+    Elsewhere on PATH the engine would not find it: it is told to look for no plugin there.
+    """
     command = _installed("pulumi", cache)
-    if command is None or _installed("pulumi-language-python", cache) is None:
+    if command is None or not (command.resolve().parent / "pulumi-language-python").exists():
         return None
     found = _version(_output([str(command), "version"]))
     wanted = tuple(int(part) for part in PULUMI_VERSION.split("."))

@@ -13,12 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from emulator.cluster import ClusterError
-from emulator.paths import Paths
-from emulator.progress import Progress
-from emulator.toolchain import Toolchain, ToolchainError
+from review.environment import NoEnvironmentError
 from review.markdown import render
-from review.revisions import ReviewError, cleaned_up, review, revisions
+from review.revisions import Checkout, ReviewError, cleaned_up, review, revisions
 
 CANNOT_PREVIEW = 2
 
@@ -26,13 +23,10 @@ CANNOT_PREVIEW = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the review; return the process's exit code."""
     options = _parser().parse_args(arguments)
-    paths = Paths.of()
-    toolchain = Toolchain(paths)
     try:
-        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
-        with cleaned_up(), revisions(paths, options.base) as (base, head):
-            found = review(paths, base, head, options.stack)
-    except (ClusterError, ReviewError, ToolchainError) as error:
+        with cleaned_up(), revisions(Checkout.of_this_file(), options.base) as (base, head):
+            found = review(base, head, options.stack)
+    except (NoEnvironmentError, ReviewError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -13,23 +13,24 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-import yaml
-
-from emulator import cluster
-from emulator.engine import Engine, EngineError
-from emulator.paths import DEFAULT_STACK, STATE_VARIABLE, Paths
 from review import plan as plans
+from review.environment import local_environment
 from review.markdown import Review, StackReview
 from review.plan import Plan, PlanError
+from runner.engine import Engine, EngineError, stacks
+from runner.environment import Environment
+from runner.files import private_folder
 
+_LOCAL: Final = ".local"
 _FOLDER: Final = "review"
+_MIRROR: Final = Path("dev", "mirror")
 _LOCK: Final = "uv.lock"
 
 
@@ -38,55 +39,67 @@ class ReviewError(Exception):
 
 
 @dataclass(frozen=True)
-class Revision:
-    """One side of the comparison. checkout: its files and the state folder of its previews. name: for the reader."""
+class Checkout:
+    """root: a folder with this program. state: what a preview of it writes goes there."""
 
-    checkout: Paths
+    root: Path
+    state: Path
+
+    @classmethod
+    def of_this_file(cls) -> Checkout:
+        """Return the checkout that this module is of, with its local state."""
+        root = Path(__file__).resolve().parent.parent
+        return cls(root, root / _LOCAL)
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One side of the comparison. checkout: its files and the state of its previews. name: for the reader."""
+
+    checkout: Checkout
     name: str
 
     def stacks(self) -> tuple[str, ...]:
         """Return the names of its stacks."""
-        return tuple(sorted(file.name.split(".")[1] for file in self.checkout.root.glob("Pulumi.*.yaml")))
+        return stacks(self.checkout.root)
 
 
 @contextlib.contextmanager
-def revisions(paths: Paths, base: str) -> Iterator[tuple[Revision, Revision]]:
+def revisions(checkout: Checkout, base: str) -> Iterator[tuple[Revision, Revision]]:
     """Yield the base revision, checked out beside the state, and this checkout as it is on disk.
 
     base: anything that git understands; where this checkout branched off from it counts, so that what others have added
     to it since is no change of this one. The checkout is removed however the context ends. Raises ReviewError when git
     does not know the revision.
     """
-    named = _git(paths.root, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", missing=base)
-    commit = _git(paths.root, "merge-base", named, "HEAD")
-    folder = paths.state / _FOLDER
+    named = _git(checkout.root, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", missing=base)
+    commit = _git(checkout.root, "merge-base", named, "HEAD")
+    folder = private_folder(checkout.state / _FOLDER)
     worktree = folder / "base" / "checkout"
     with _alone(folder):
-        _remove(paths.root, worktree)
+        _remove(checkout.root, worktree)
         for side in ("base", "head"):
             shutil.rmtree(folder / side, ignore_errors=True)
+            private_folder(folder / side)
         try:
-            yield _checked_out(paths, base, commit, worktree)
+            _git(checkout.root, "worktree", "add", "--detach", "--force", str(worktree), commit)
+            (worktree / ".venv").symlink_to(checkout.root / ".venv")
+            changed = _git(checkout.root, "status", "--porcelain")
+            shown = _git(checkout.root, "rev-parse", "--short", "HEAD")
+            yield (
+                Revision(Checkout(worktree, folder / "base" / "state"), f"{base} ({commit[:7]})"),
+                Revision(
+                    Checkout(checkout.root, folder / "head" / "state"),
+                    f"{shown}{' with changes not committed' if changed else ''}",
+                ),
+            )
         finally:
-            _remove(paths.root, worktree)
-
-
-def _checked_out(paths: Paths, base: str, commit: str, worktree: Path) -> tuple[Revision, Revision]:
-    worktree.parent.mkdir(parents=True)
-    _git(paths.root, "worktree", "add", "--detach", "--force", str(worktree), commit)
-    (worktree / ".venv").symlink_to(paths.root / ".venv")
-    head = _git(paths.root, "rev-parse", "--short", "HEAD")
-    changed = _git(paths.root, "status", "--porcelain")
-    return (
-        Revision(_side(paths, worktree, "base"), f"{base} ({commit[:7]})"),
-        Revision(_side(paths, paths.root, "head"), f"{head}{' with changes not committed' if changed else ''}"),
-    )
+            _remove(checkout.root, worktree)
 
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep a second review of the same state folder out; raises ReviewError when there is a first one."""
-    folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,30 +108,37 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def review(paths: Paths, base: Revision, head: Revision, only: Sequence[str] = ()) -> Review:
+def review(base: Revision, head: Revision, only: Sequence[str] = ()) -> Review:
     """Preview the stacks of both revisions, one revision beside the other, and return what is to be shown.
 
-    only: stacks to look at; all when empty. Raises ReviewError when neither revision has a stack that is asked for.
+    only: stacks to look at; all when empty. Raises ReviewError when neither revision has a stack that is asked for,
+    and NoEnvironmentError where the local environment does not start.
     """
     known = sorted({*base.stacks(), *head.stacks()})
     if unknown := sorted(set(only) - set(known)):
         raise ReviewError(f"neither revision has a stack {', '.join(unknown)}; there are: {', '.join(known)}")
     names = [name for name in known if not only or name in only]
-    notes = _notes(base, head)
-    with _local_cluster(paths) as local, ThreadPoolExecutor(2) as pool:
-        sides = [pool.submit(_previews, each, local, names) for each in (base, head)]
-        before, after = (side.result() for side in sides)
-    stacks = [
-        StackReview(
-            stack=name,
-            before=_plan(before.get(name)),
-            after=_plan(after.get(name)),
-            before_error=_error(before.get(name)),
-            after_error=_error(after.get(name)),
-        )
-        for name in names
-    ]
-    return Review(base=base.name, head=head.name, stacks=tuple(stacks), notes=notes)
+    reviews = []
+    with ThreadPoolExecutor(2) as pool:
+        mirrors = list(pool.map(_mirror, (base.checkout, head.checkout)))
+        for name in names:
+            # What a cluster holds could change what is shown, so that each stack has one of its own.
+            with local_environment(head.checkout.root, name) as local:
+                sides = [
+                    pool.submit(_preview, side, name, mirror, local)
+                    for side, mirror in zip((base, head), mirrors, strict=True)
+                ]
+                before, after = (side.result() for side in sides)
+            reviews.append(
+                StackReview(
+                    stack=name,
+                    before=_plan(before),
+                    after=_plan(after),
+                    before_error=_error(before),
+                    after_error=_error(after),
+                )
+            )
+    return Review(base=base.name, head=head.name, stacks=tuple(reviews), notes=_notes(base, head))
 
 
 @contextlib.contextmanager
@@ -135,84 +155,47 @@ def cleaned_up() -> Iterator[None]:
         signal.signal(signal.SIGTERM, former)
 
 
-@contextlib.contextmanager
-def _local_cluster(paths: Paths) -> Iterator[Paths]:
-    """Yield the folders of a cluster for this review alone: what a cluster holds could change what is shown."""
-    state = paths.state / _FOLDER / "cluster"
-    cluster.reset(Paths(root=paths.root, state=state, cache=paths.cache))
-    shutil.rmtree(state, ignore_errors=True)
-    own = _with_tools(paths, state)
+def _preview(
+    revision: Revision, stack: str, mirror: Path | PlanError, environment: Environment
+) -> Plan | PlanError | None:
+    """Return the revision's plan of a stack, or why there is none; None where it does not have the stack."""
+    if stack not in revision.stacks():
+        return None
+    if isinstance(mirror, PlanError):
+        return mirror
+    checkout = revision.checkout
+    folders = {environment.kubeconfig.parent: "<local>", checkout.state: "<state>", checkout.root: "<checkout>"}
+    engine = Engine(checkout.root, checkout.state, stack, environment.with_mirror(mirror))
     try:
-        cluster.start(own, lambda _: None)
-        yield own
-    finally:
-        cluster.stop(own)
-        cluster.reset(own)
-
-
-def _previews(revision: Revision, local: Paths, stacks: Sequence[str]) -> dict[str, Plan | PlanError]:
-    """Return the revision's plan of each of these stacks that it has, or why there is none."""
-    found: dict[str, Plan | PlanError] = {}
-    for name in (name for name in revision.stacks() if name in stacks):
-        try:
-            _fill_mirror(revision.checkout)
-            found[name] = _preview(revision.checkout, local, name)
-        except PlanError as error:
-            found[name] = error
-        except EngineError as error:
-            found[name] = PlanError(_without_folders(str(error), revision.checkout))
-    return found
-
-
-def _preview(checkout: Paths, local: Paths, stack: str) -> Plan:
-    engine = Engine(checkout, stack, local.kubeconfig, cluster.status(local).providers)
-    engine.prepare()
-    _point_to_local_cluster(checkout.state / "config" / f"Pulumi.{stack}.yaml")
-    done = engine.capture("preview", ["--json", "--refresh=false", "--non-interactive"])
+        engine.prepare()
+        done = engine.capture("preview", ["--json", "--refresh=false", "--non-interactive"])
+    except EngineError as error:
+        return PlanError(_shortened(str(error), folders))
     try:
-        plan = plans.read(done.stdout)
+        # Both sides' charts are archives in mirrors of their own, and are to be compared by their names.
+        plan = plans.read(done.stdout.replace(str(mirror), "<mirror>"))
     except PlanError as error:
         said = str(error) if done.stdout.strip() else done.stderr.strip()
-        raise PlanError(_without_folders(said, checkout)) from None
+        return PlanError(_shortened(said, folders))
     if done.returncode != 0:
-        raise PlanError(_without_folders(done.stderr.strip() or f"exit code {done.returncode}", checkout))
+        return PlanError(_shortened(done.stderr.strip() or f"exit code {done.returncode}", folders))
     return plan
 
 
-def _point_to_local_cluster(file: Path) -> None:
-    """Take the cluster that a stack's settings name out of the engine's copy of them: the local one stands in."""
-    document = yaml.safe_load(file.read_text()) or {}
-    section = (document.get("config") or {}).get("mlbatch:kubernetes")
-    if isinstance(section, dict) and section.keys() & {"kubeconfig", "context"}:
-        for key in ("kubeconfig", "context"):
-            section.pop(key, None)
-        file.write_text(yaml.safe_dump(document, sort_keys=False))
+def _mirror(checkout: Checkout) -> Path | PlanError:
+    """Fill the revision's mirror with its own code, because it may name other versions of upstream than the other.
 
-
-def _fill_mirror(checkout: Paths) -> None:
-    """Fill the revision's mirror with its own code, because it may name other versions of upstream than the other."""
-    if checkout.mirror.exists():
-        return
-    environment = {**os.environ, STATE_VARIABLE: str(checkout.state)}
+    Returns the mirror's folder, or why there is none.
+    """
+    # Revisions before this one keep it where the variable says.
+    environment = {**os.environ, "MLBATCH_STATE": str(checkout.state)}
     command = [str(checkout.root / ".venv" / "bin" / "python"), "-m", "emulator", "mirror"]
     done = subprocess.run(command, cwd=checkout.root, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise EngineError(f"the mirror of upstream's files cannot be filled:\n{(done.stderr or done.stdout).strip()}")
-    filled = checkout.of_stack(DEFAULT_STACK).mirror
-    if filled.exists():
-        filled.rename(checkout.mirror)
-
-
-def _side(paths: Paths, root: Path, side: str) -> Paths:
-    own = _with_tools(paths, paths.state / _FOLDER / side / "state")
-    return Paths(root=root, state=own.state, cache=own.cache)
-
-
-def _with_tools(paths: Paths, state: Path) -> Paths:
-    """Return paths with another state folder that has the same tools; it may link others without changing these."""
-    other = Paths(root=paths.root, state=state, cache=paths.cache)
-    shutil.copytree(paths.bin, other.bin, symlinks=True)
-    return other
+    for state in (checkout.state, checkout.root / _LOCAL):
+        if done.returncode == 0 and (state / _MIRROR).is_dir():
+            return state / _MIRROR
+    said = _shortened((done.stderr or done.stdout).strip(), {checkout.root: "<checkout>"})
+    return PlanError(f"the mirror of upstream's files cannot be filled:\n{said}")
 
 
 def _notes(base: Revision, head: Revision) -> tuple[str, ...]:
@@ -234,9 +217,9 @@ def _error(found: Plan | PlanError | None) -> str | None:
     return str(found) if isinstance(found, PlanError) else None
 
 
-def _without_folders(text: str, checkout: Paths) -> str:
-    """Return a message with the places of this machine shortened: they differ from run to run."""
-    for folder, name in ((checkout.state, "<state>"), (checkout.root, "<checkout>"), (Path.home(), "~")):
+def _shortened(text: str, folders: Mapping[Path, str]) -> str:
+    """Return a message with names in place of this machine's folders, which differ from run to run."""
+    for folder, name in {**folders, Path.home(): "~"}.items():
         text = text.replace(str(folder), name)
     return text
 

@@ -7,7 +7,6 @@ which the engine makes before any line of a program runs, counts for the empty p
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -17,10 +16,10 @@ from pathlib import Path
 
 import yaml
 
-from emulator import cluster as local_cluster
-from emulator.engine import Engine
 from emulator.paths import Paths
 from emulator.progress import Progress
+from runner.engine import Engine
+from runner.environment import Environment
 from tests.local.environment import ROOT, Project, stack_settings
 
 STACK_TYPE = "pulumi:pulumi:Stack"
@@ -51,7 +50,7 @@ def run(paths: Paths, folder: Path, repeats: int) -> str:
     empty = empty_program(folder / "empty", paths)
     aks = folder / "start"
     aks.mkdir()
-    project = Project(aks, paths, "start", local_cluster.status(paths).providers)
+    project = Project(aks, paths, "start")
     project.configure(stack_settings("aks"))
     with progress.step("imports"):
         core, azure, rest = (
@@ -92,10 +91,7 @@ def empty_program(folder: Path, paths: Paths) -> Engine:
     (folder / "Pulumi.empty.yaml").write_text("config: {}\n")
     (folder / "__main__.py").write_text("import pulumi\n")
     (folder / ".venv").symlink_to(ROOT / ".venv")
-    own = Paths(root=folder, state=folder / "state", cache=paths.cache)
-    own.state.mkdir()
-    own.bin.symlink_to(paths.bin)
-    engine = Engine(own, "empty", paths.kubeconfig, {})
+    engine = Engine(folder, folder / "state", "empty", Environment(kubeconfig=paths.kubeconfig, programs=(paths.bin,)))
     engine.prepare()
     return engine
 
@@ -104,14 +100,14 @@ def first_resource(engine: Engine, folder: Path, counts: Callable[[str], bool]) 
     """Return the seconds from the start of a preview to its first resource of a kind that counts."""
     log = folder / "events.json"
     log.unlink(missing_ok=True)
-    os.environ["PULUMI_DEBUG_COMMANDS"] = "true"
     engine.prepare()
     began = time.monotonic()
     printed = folder / "printed"
     seconds = None
     with printed.open("w") as stream:
         arguments = ["--non-interactive", "--event-log", str(log)]
-        process = engine.start("preview", arguments, stdout=stream, stderr=subprocess.STDOUT)
+        debugging = {"PULUMI_DEBUG_COMMANDS": "true"}
+        process = engine.start("preview", arguments, debugging, stdout=stream, stderr=subprocess.STDOUT)
         while seconds is None and process.poll() is None:
             if any(counts(kind) for kind in registered(log)):
                 seconds = time.monotonic() - began

@@ -57,7 +57,7 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
     """Measure one number of teams on a stack of its own, and remove it again."""
     work = folder / f"teams-{teams}"
     work.mkdir()
-    project = Project(work, paths, f"bench{teams}", local_cluster.status(paths).providers)
+    project = Project(work, paths, f"bench{teams}")
     settings = bench_settings(project.mirror, teams)
 
     def stage(title: str, *command: str, allowed: Sequence[int] = (0,)) -> tuple[float, float]:

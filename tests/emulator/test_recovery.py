@@ -60,30 +60,32 @@ def test_only_creations_of_the_preview_are_looked_at() -> None:
     assert [state["urn"] for state in recovery.creations(steps)] == [OTHER]
 
 
-def test_an_object_on_the_cluster_is_lost_and_an_absent_one_is_not() -> None:
+def test_an_object_on_the_cluster_is_missing_from_the_state_and_an_absent_one_is_not() -> None:
     there, absent = planned_object("ConfigMap", "there", TEAM), planned_object("ConfigMap", "absent", TEAM)
-    assert recovery.lost([component(TEAM), there, absent], Cluster("there"), since=BEGAN, pending=()) == [there]
+    assert recovery.missing_from_state([component(TEAM), there, absent], Cluster("there"), since=BEGAN, pending=()) == [
+        there
+    ]
 
 
 def test_an_object_from_before_the_update_belongs_to_somebody_else() -> None:
     there = planned_object("ConfigMap", "there", TEAM)
     old = Cluster("there", created=BEGAN - timedelta(minutes=5))
-    assert recovery.lost([there], old, since=BEGAN, pending=()) == []
-    assert recovery.lost([there], old, since=None, pending=()) == []
+    assert recovery.missing_from_state([there], old, since=BEGAN, pending=()) == []
+    assert recovery.missing_from_state([there], old, since=None, pending=()) == []
 
 
 def test_a_creation_that_the_engine_had_begun_is_taken_over_without_a_time() -> None:
     there = planned_object("ConfigMap", "there", TEAM)
-    assert recovery.lost([there], Cluster("there"), since=None, pending={there["urn"]}) == [there]
+    assert recovery.missing_from_state([there], Cluster("there"), since=None, pending={there["urn"]}) == [there]
 
 
 def test_a_secret_is_deleted_because_a_preview_hides_what_it_holds() -> None:
     secret = planned_object("Secret", "token", TEAM, inputs={"stringData": {"token": "[secret]"}})
     cluster = Cluster("token")
-    assert recovery.lost([secret], cluster, since=BEGAN, pending=()) == []
+    assert recovery.missing_from_state([secret], cluster, since=BEGAN, pending=()) == []
     assert cluster.deleted == ["token"]
     old = Cluster("token", created=BEGAN - timedelta(minutes=5))
-    assert recovery.lost([secret], old, since=BEGAN, pending=()) == []
+    assert recovery.missing_from_state([secret], old, since=BEGAN, pending=()) == []
     assert old.deleted == []
 
 
@@ -99,7 +101,7 @@ def test_the_state_gets_the_object_its_component_and_its_provider_id() -> None:
     config = planned_object("ConfigMap", "settings", TEAM, "blue", dependencies=[namespace["urn"], "urn:absent"])
     absent = planned_object("ConfigMap", "absent", OTHER, "red")
     planned = [component(TEAM), component(OTHER), namespace, config, absent]
-    result = recovery.adopted(deployment, planned, [namespace, config], "")
+    result = recovery.imported(deployment, planned, [namespace, config], "")
     assert result["pending_operations"] == []
     added = {state["urn"]: state for state in result["resources"][2:]}
     assert set(added) == {TEAM, OTHER, namespace["urn"], config["urn"]}
@@ -124,20 +126,20 @@ def test_a_provider_that_is_not_in_the_state_comes_with_what_uses_it_and_reaches
         "inputs": {"kubeconfig": "[secret]", "clusterIdentifier": "mlbatch"},
     }
     namespace = planned_object("Namespace", "blue", TEAM)
-    result = recovery.adopted({}, [component(TEAM), provider, namespace], [namespace], "the local file")
+    result = recovery.imported({}, [component(TEAM), provider, namespace], [namespace], "the local file")
     added = {state["urn"]: state for state in result["resources"]}
     assert added[namespace["urn"]]["provider"] == f"{PROVIDER}::{added[PROVIDER]['id']}"
     inputs = added[PROVIDER]["inputs"]
     assert inputs["clusterIdentifier"] == "mlbatch"
     assert json.loads(inputs["kubeconfig"]["plaintext"]) == "the local file"
     assert added[PROVIDER]["outputs"] == inputs
-    assert recovery.adopted({}, [component(TEAM), provider], [], "")["resources"][1:] == []
+    assert recovery.imported({}, [component(TEAM), provider], [], "")["resources"][1:] == []
 
 
 def test_what_a_preview_cannot_know_is_not_taken_for_a_value() -> None:
     unknown = planned_object("ConfigMap", "late", TEAM, inputs={"data": {"address": recovery.UNKNOWN}})
     cluster = Cluster("late")
-    assert recovery.lost([unknown], cluster, since=BEGAN, pending=()) == []
+    assert recovery.missing_from_state([unknown], cluster, since=BEGAN, pending=()) == []
     assert cluster.deleted == []
 
 
@@ -152,10 +154,10 @@ RELEASE = {
 
 
 def test_a_release_is_taken_in_when_it_is_complete() -> None:
-    assert recovery.lost([RELEASE], Cluster("volcano"), since=BEGAN, pending=()) == [RELEASE]
-    assert recovery.lost([RELEASE], Cluster(), since=BEGAN, pending=()) == []
+    assert recovery.missing_from_state([RELEASE], Cluster("volcano"), since=BEGAN, pending=()) == [RELEASE]
+    assert recovery.missing_from_state([RELEASE], Cluster(), since=BEGAN, pending=()) == []
     deployment = {"resources": [{"urn": PROVIDER, "custom": True, "id": "1234", "type": "pulumi:providers:kubernetes"}]}
-    recorded = recovery.adopted(deployment, [RELEASE], [RELEASE], "")["resources"][1]
+    recorded = recovery.imported(deployment, [RELEASE], [RELEASE], "")["resources"][1]
     assert recorded["id"] == "volcano-system/volcano"
     assert recorded["outputs"] == {**RELEASE["inputs"], "__inputs": RELEASE["inputs"]}
 
@@ -163,7 +165,7 @@ def test_a_release_is_taken_in_when_it_is_complete() -> None:
 def test_a_release_with_a_secret_in_its_values_is_left_to_the_provider() -> None:
     hidden = {**RELEASE, "inputs": {**RELEASE["inputs"], "values": {"password": "[secret]"}}}
     cluster = Cluster("volcano")
-    assert recovery.lost([hidden], cluster, since=BEGAN, pending=()) == []
+    assert recovery.missing_from_state([hidden], cluster, since=BEGAN, pending=()) == []
     assert cluster.deleted == []
 
 
@@ -198,7 +200,7 @@ def test_what_azure_has_created_is_in_the_state_as_azure_has_it() -> None:
     planned = [stack, provider, component(NETWORK), network, subnet]
     there = InAzure("/vnets/mlbatch", {"name": "mlbatch"}, {"name": "mlbatch", "provisioningState": "Succeeded"})
     found = recovery.handed_back(planned, {VNET: there, OTHER: InAzure("/others")})
-    result = {state["urn"]: state for state in recovery.adopted({}, planned, found, "")["resources"]}
+    result = {state["urn"]: state for state in recovery.imported({}, planned, found, "")["resources"]}
     assert set(result) == {STACK, AZURE, NETWORK, VNET}
     recorded = result[VNET]
     assert (recorded["id"], recorded["inputs"]) == ("/vnets/mlbatch", {"name": "mlbatch"})

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, local_environment
 
@@ -24,10 +23,10 @@ def cluster(paths: Paths) -> Cluster:
 
 
 @pytest.fixture(scope="session")
-def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Project]:
+def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Project]:
     """Return a function that makes a project folder with a stack of the given name, on the tests' cluster."""
 
-    def make(stack: str) -> Project:
-        return Project(tmp_path_factory.mktemp(stack), paths, stack, local_cluster.status(paths).providers)
+    def make(stack: str, *, as_written: bool = False) -> Project:
+        return Project(tmp_path_factory.mktemp(stack), paths, stack, as_written=as_written)
 
     return make

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import kubernetes
 import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from emulator import azure, mirror
 from emulator import cluster as local_cluster
-from emulator import mirror
-from emulator.cluster.layout import Layout
-from emulator.engine import Engine
+from emulator.environment import KUBERNETES
+from emulator.environment import environment as engine_environment
 from emulator.paths import Paths
 from emulator.progress import Progress
+from emulator.recovery import recover
 from emulator.toolchain import Toolchain
+from runner.engine import Engine
+from runner.environment import Environment
+from runner.report import connect
+from runner.settings import ARTIFACTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
@@ -66,7 +73,7 @@ class Cluster:
     """Short forms of the Kubernetes API for assertions."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        self.client = kubernetes.dynamic.DynamicClient(kubernetes.config.new_client_from_config(str(kubeconfig)))
+        self.client = connect(kubeconfig)
 
     def kind(self, api_version: str, kind: str) -> Any:
         return self.client.resources.get(api_version=api_version, kind=kind)
@@ -101,32 +108,52 @@ class Cluster:
             self.client.delete(self.kind(api_version, kind), name=name, namespace=namespace)
 
 
-class Project:
-    """A folder with the program by link and a stack file of its own, and the engine on that stack."""
+@contextlib.contextmanager
+def provider_alone(paths: Paths) -> Iterator[Environment]:
+    """Serve the emulated Kubernetes provider without its cluster, for the length of the context."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    server = yaml.safe_load(paths.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    command = [sys.executable, "-m", "emulator.provider", "--port", str(port), "--api-server", server]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
+        try:
+            eventually("the provider listens", lambda: listens(port), seconds=20, every=0.1)
+            yield Environment(
+                kubeconfig=paths.kubeconfig, mirror=paths.mirror, providers={KUBERNETES: port}, programs=(paths.bin,)
+            )
+        finally:
+            process.terminate()
 
-    def __init__(self, folder: Path, paths: Paths, stack: str, providers: Mapping[str, int]) -> None:
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Project:
+    """A folder with the program by link and a stack file of its own, and the engine on that stack.
+
+    as_written: the engine reads the settings as they stand in the file, as a plain `pulumi` does, and not localised.
+    """
+
+    def __init__(self, folder: Path, paths: Paths, stack: str, *, as_written: bool = False) -> None:
         self.folder = folder
         self.stack = stack
         for name in PROGRAM:
             (folder / name).symlink_to(ROOT / name)
-        self._paths = Paths(root=folder, state=folder / "state", cache=paths.cache)
-        self._paths.state.mkdir()
-        self._paths.bin.symlink_to(paths.bin)
-        self._paths.mirror.symlink_to(paths.mirror)
-        # There the engine asks what the emulated Azure has created for one that was killed.
-        Layout(self._paths).azure.symlink_to(Layout(paths).azure)
-        self._paths.kubeconfig.symlink_to(paths.kubeconfig)
         self.mirror = paths.mirror
-        self._kubeconfig = paths.kubeconfig
-        self.engine = self.attached_to(providers)
+        self._paths = paths
+        environment = engine_environment(paths)
+        self.engine = self.attached_to(replace(environment, mirror=None) if as_written else environment)
 
-    def attached_to(self, providers: Mapping[str, int]) -> Engine:
-        """Return an engine on this project's stack that is attached to other providers."""
-        return Engine(self._paths, self.stack, self._kubeconfig, providers)
+    def attached_to(self, environment: Environment) -> Engine:
+        """Return an engine on this project's stack in another environment."""
+        return Engine(self.folder, self.folder / "state", self.stack, environment)
 
     @property
     def state_file(self) -> Path:
-        return self._paths.pulumi_state / ".pulumi" / "stacks" / "mlbatch" / f"{self.stack}.json"
+        return self.engine.state_file
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Write the stack's settings: top-level keys without the `mlbatch:` prefix."""
@@ -138,12 +165,18 @@ class Project:
         self.engine.prepare()
         done = self.engine.capture("config", ["set", "--secret", f"mlbatch:{key}", value])
         assert done.returncode == 0, done.stderr
-        written = yaml.safe_load((self._paths.state / "config" / f"Pulumi.{self.stack}.yaml").read_text())
+        written = yaml.safe_load(self.engine.configuration.read_text())
         return dict(written["config"][f"mlbatch:{key}"])
 
     def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi <command>`; before an update, take over what a killed one has created, as the make targets do."""
         self.engine.prepare()
+        if command in ("up", "destroy"):
+            self.recover()
         return self.engine.capture(command, ["--non-interactive", "--color", "never", *arguments])
+
+    def recover(self) -> None:
+        recover(self.engine, lambda: azure.orphans(self._paths))
 
     def up(self, *arguments: str) -> str:
         """Run `pulumi up` and require success; return what it printed."""
@@ -174,12 +207,18 @@ class Project:
         return {step["urn"].rpartition("::")[2]: step["op"] for step in steps}
 
     def resources(self) -> list[dict[str, Any]]:
-        return list(self.engine.export().get("resources") or ())
+        return list(self.engine.read_state().get("resources") or ())
 
     def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
         """Start `pulumi <command>` on the prepared stack without waiting for it; `engine.finish` has to be told."""
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        return self.engine.start(command, ["--non-interactive", "--color", "never", *arguments], **pipes)
+        return self.engine.start(
+            command,
+            ["--non-interactive", "--color", "never", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def _succeed(self, command: str, *arguments: str) -> str:
         done = self.run(command, *arguments)
@@ -196,7 +235,7 @@ def stack_settings(stack: str) -> dict[str, Any]:
 def dev_settings(mirror: Path) -> dict[str, Any]:
     """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled."""
     settings = stack_settings("dev")
-    settings["mirror"] = {"artifacts": str(mirror), "verify": False}
+    settings["mirror"] = {ARTIFACTS: str(mirror), "verify": False}
     return json.loads(json.dumps(settings))
 
 

@@ -61,7 +61,7 @@ def cluster(paths: Paths) -> Cluster:
 
 @pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("aks"), paths, "aks", local_cluster.status(paths).providers)
+    return Project(tmp_path_factory.mktemp("aks"), paths, "aks")
 
 
 @pytest.fixture
@@ -212,6 +212,9 @@ def test_an_engine_killed_while_it_creates_the_cluster_leaves_what_the_next_comm
     assert created(project) == []
     before = set(in_azure(paths))
     assert {"mlbatch", "mlbatchexample"} <= before
+    project.preview()
+    assert created(project) == [], "looking takes nothing over"
+    project.recover()
     planned = project.changes()
     assert set(in_azure(paths)) == before, "looking creates nothing"
     assert planned["ndv5"] == "create"

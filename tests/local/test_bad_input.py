@@ -14,8 +14,8 @@ from tests.local.environment import Cluster, Project, dev_settings
 
 
 @pytest.fixture(scope="module")
-def project(make_project: Callable[[str], Project]) -> Project:
-    return make_project("bad")
+def project(make_project: Callable[..., Project]) -> Project:
+    return make_project("bad", as_written=True)
 
 
 BAD: list[tuple[dict[str, Any], list[str]]] = [

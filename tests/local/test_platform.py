@@ -14,9 +14,8 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from emulator import cluster as local_cluster
-from emulator.engine import stand_in_provider
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, provider_alone, submitted
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
@@ -304,8 +303,8 @@ def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, 
     before = {resource["urn"] for resource in project.resources()}
     server = str(local_cluster.status(paths).server)
     local_cluster.stop(paths)
-    with stand_in_provider(paths, paths.kubeconfig) as providers:
-        done = project.attached_to(providers).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
+    with provider_alone(paths) as environment:
+        done = project.attached_to(environment).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
     assert done.returncode != 0
     assert server in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr

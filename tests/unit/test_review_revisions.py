@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from emulator.paths import Paths
 from review import __main__ as command
 from review import revisions
-from review.revisions import ReviewError
+from review.revisions import Checkout, ReviewError
+from runner import settings
+from runner.environment import Environment
+from runner.stack_file import StackFile
 from tests.unit.test_review import pool, printed
 
 STACK = "config:\n  mlbatch:target: simulated\n  mlbatch:kubernetes: {kubeconfig: ~/.kube/config, context: real}\n"
@@ -27,8 +28,8 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> Paths:
-    """Return the folders of a repository: its branch `main` has the stacks dev and old, what is on disk dev and new."""
+def paths(tmp_path: Path) -> Checkout:
+    """Return a repository's checkout: its branch `main` has the stacks dev and old, what is on disk dev and new."""
     root = tmp_path / "repository"
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
@@ -42,23 +43,24 @@ def paths(tmp_path: Path) -> Paths:
     (root / "Pulumi.old.yaml").unlink()
     (root / "Pulumi.new.yaml").write_text(STACK)
     (root / ".venv").mkdir()
-    found = Paths(root=root, state=root / ".local", cache=tmp_path / "cache")
-    found.bin.mkdir(parents=True)
-    (found.bin / "pulumi").symlink_to(tmp_path / "built" / "pulumi")
-    return found
+    return Checkout(root, root / ".local")
 
 
 class FakeEngine:
     """Prints the plan of a pool whose size is what the stack's file says, as the real engine would."""
 
-    def __init__(self, checkout: Paths, stack: str, kubeconfig: Path, providers: object) -> None:
-        self._file = checkout.state / "config" / f"Pulumi.{stack}.yaml"
-        self._root = checkout.root
-        self._tracked = checkout.root / f"Pulumi.{stack}.yaml"
+    def __init__(self, root: Path, state: Path, stack: str, environment: Environment) -> None:
+        assert environment.mirror is not None
+        self._mirror = environment.mirror
+        self._file = state / "config" / f"Pulumi.{stack}.yaml"
+        self._root = root
+        self._tracked = root / f"Pulumi.{stack}.yaml"
 
     def prepare(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(self._tracked.read_text())
+        file = StackFile(self._tracked.read_text())
+        settings.localise(file, {}, self._mirror)
+        self._file.write_text(file.text())
 
     def capture(self, name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         assert (name, arguments) == ("preview", ["--json", "--refresh=false", "--non-interactive"])
@@ -71,37 +73,25 @@ class FakeEngine:
 
 
 @pytest.fixture
-def fakes(monkeypatch: pytest.MonkeyPatch, paths: Paths) -> None:
-    """Put a fake in place of the cluster, the engine, the tools and the mirror."""
+def fakes(monkeypatch: pytest.MonkeyPatch, paths: Checkout) -> None:
+    """Put a fake in place of the local environment, the engine and the mirror."""
 
     @contextlib.contextmanager
-    def local(paths: Paths) -> Iterator[Paths]:
-        yield paths
+    def local(root: Path, stack: str) -> Iterator[Environment]:
+        assert root == paths.root
+        yield Environment(kubeconfig=Path("/local") / stack / "kubeconfig")
 
-    class Status:
-        providers = {"kubernetes": 1}  # noqa: RUF012 - a constant of the fake
-
-    class Tools:
-        def __init__(self, paths: Paths) -> None: ...
-
-        def missing(self, cluster: bool) -> list[str]:
-            return []
-
-        def install(self, cluster: bool, progress: object) -> None: ...
-
-    monkeypatch.setattr(revisions, "_local_cluster", local)
+    monkeypatch.setattr(revisions, "local_environment", local)
     monkeypatch.setattr(revisions, "Engine", FakeEngine)
-    monkeypatch.setattr(revisions, "_fill_mirror", lambda checkout: None)
-    monkeypatch.setattr(revisions.cluster, "status", lambda paths: Status)
-    monkeypatch.setattr(command, "Toolchain", Tools)
-    monkeypatch.setattr(command.Paths, "of", lambda: paths)
+    monkeypatch.setattr(revisions, "_mirror", lambda checkout: checkout.state / "mirror")
+    monkeypatch.setattr(command.Checkout, "of_this_file", lambda: paths)
 
 
-def worktrees(paths: Paths) -> int:
+def worktrees(paths: Checkout) -> int:
     return len(git(paths.root, "worktree", "list").splitlines())
 
 
-def test_the_base_is_checked_out_beside_the_state_and_removed_again(paths: Paths) -> None:
+def test_the_base_is_checked_out_beside_the_state_and_removed_again(paths: Checkout) -> None:
     with revisions.revisions(paths, "main") as (base, head):
         assert base.stacks() == ("dev", "old")
         assert head.stacks() == ("dev", "new")
@@ -117,13 +107,13 @@ def test_the_base_is_checked_out_beside_the_state_and_removed_again(paths: Paths
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, ValueError])
-def test_the_checkout_is_removed_however_it_ends(paths: Paths, ending: type[BaseException]) -> None:
+def test_the_checkout_is_removed_however_it_ends(paths: Checkout, ending: type[BaseException]) -> None:
     with pytest.raises(ending), revisions.revisions(paths, "main"):
         raise ending
     assert worktrees(paths) == 1
 
 
-def test_what_a_killed_review_left_is_taken_away(paths: Paths) -> None:
+def test_what_a_killed_review_left_is_taken_away(paths: Checkout) -> None:
     left = paths.state / "review" / "base" / "checkout"
     left.parent.mkdir(parents=True)
     git(paths.root, "worktree", "add", "--detach", str(left), "main")
@@ -132,7 +122,7 @@ def test_what_a_killed_review_left_is_taken_away(paths: Paths) -> None:
     assert worktrees(paths) == 1
 
 
-def test_what_others_added_to_the_base_is_no_change(paths: Paths) -> None:
+def test_what_others_added_to_the_base_is_no_change(paths: Checkout) -> None:
     git(paths.root, "stash", "--quiet", "--include-untracked")
     git(paths.root, "switch", "--quiet", "--create", "work")
     git(paths.root, "switch", "--quiet", "main")
@@ -144,7 +134,7 @@ def test_what_others_added_to_the_base_is_no_change(paths: Paths) -> None:
         assert base.stacks() == head.stacks() == ("dev", "old")
 
 
-def test_a_second_review_is_kept_out(paths: Paths) -> None:
+def test_a_second_review_is_kept_out(paths: Checkout) -> None:
     with (
         revisions.revisions(paths, "main"),
         pytest.raises(ReviewError, match="another review is at work"),
@@ -153,22 +143,14 @@ def test_a_second_review_is_kept_out(paths: Paths) -> None:
         pass
 
 
-def test_an_unknown_revision_is_named(paths: Paths) -> None:
+def test_an_unknown_revision_is_named(paths: Checkout) -> None:
     with pytest.raises(ReviewError, match="git knows no revision 'nowhere'"), revisions.revisions(paths, "nowhere"):
         pass
     assert worktrees(paths) == 1
 
 
-def test_tools_are_shared_and_links_are_not(paths: Paths) -> None:
-    with revisions.revisions(paths, "main") as (base, _):
-        link = base.checkout.bin / "pulumi"
-        assert link.readlink() == (paths.bin / "pulumi").readlink()
-        link.unlink()
-    assert (paths.bin / "pulumi").is_symlink()
-
-
 @pytest.mark.usefixtures("fakes")
-def test_all_stacks_of_both_are_shown(paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_stacks_of_both_are_shown(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--base", "main"]) == 0
     text = capsys.readouterr().out
     assert "| `dev` | no change |" in text
@@ -179,7 +161,7 @@ def test_all_stacks_of_both_are_shown(paths: Paths, capsys: pytest.CaptureFixtur
 
 @pytest.mark.usefixtures("fakes")
 def test_settings_that_one_revision_cannot_preview_are_shown_and_told_by_the_exit_code(
-    paths: Paths, tmp_path: Path
+    paths: Checkout, tmp_path: Path
 ) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text(f"{STACK}  mlbatch:wrong: true\n")
     assert command.main(["--base", "main", "--stack", "dev", "--output", str(tmp_path / "review.md")]) == 2
@@ -189,31 +171,14 @@ def test_settings_that_one_revision_cannot_preview_are_shown_and_told_by_the_exi
 
 
 @pytest.mark.usefixtures("fakes")
-def test_other_packages_are_said(paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_packages_are_said(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     (paths.root / "uv.lock").write_text("pulumi==2\n")
     command.main(["--base", "main"])
     assert "- `uv.lock` differs" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("fakes")
-def test_a_stack_that_neither_has_is_refused(paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stack_that_neither_has_is_refused(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--base", "main", "--stack", "prod"]) == 1
     assert "neither revision has a stack prod; there are: dev, new, old" in capsys.readouterr().err
     assert worktrees(paths) == 1
-
-
-CONTENTS: tuple[Callable[[], dict[str, Any]], ...] = (
-    lambda: {"config": {"mlbatch:kubernetes": {"kubeconfig": "x", "context": "y"}}, "encryptionsalt": "v1:abc"},
-    lambda: {"config": {"mlbatch:kubernetes": {}}, "encryptionsalt": "v1:abc"},
-    lambda: {"config": {}, "encryptionsalt": "v1:abc"},
-)
-
-
-@pytest.mark.parametrize("content", CONTENTS)
-def test_a_real_cluster_is_taken_out_of_the_copied_settings(tmp_path: Path, content: Callable[[], Any]) -> None:
-    file = tmp_path / "Pulumi.aks.yaml"
-    file.write_text(yaml.safe_dump(content()))
-    revisions._point_to_local_cluster(file)
-    document = yaml.safe_load(file.read_text())
-    assert not document["config"].get("mlbatch:kubernetes")
-    assert document["encryptionsalt"] == "v1:abc"

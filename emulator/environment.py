@@ -1,0 +1,53 @@
+"""What the local environment of a stack offers to an engine."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from emulator import cluster
+from emulator.cluster.layout import Layout
+from emulator.paths import Paths
+from runner.engine import EngineError
+from runner.environment import Environment
+
+KUBERNETES: Final = "kubernetes"
+EMULATED: Final = frozenset({"azure-native", KUBERNETES, "random"})
+"""The plugins whose providers are emulated, by the names under which the engine looks for them."""
+
+
+def environment(paths: Paths) -> Environment:
+    """Return the environment of a running local cluster.
+
+    The official Kubernetes plugin is used where the user has it: it reaches what the kubeconfig names, and that is the
+    local cluster. Raises EngineError where the emulated providers are not all there.
+    """
+    plugin = official_plugin()
+    official = {KUBERNETES} if plugin is not None else set()
+    found = cluster.status(paths).providers
+    missing = EMULATED - official - found.keys()
+    if missing:
+        raise EngineError(
+            f"the local environment serves no provider for {', '.join(sorted(missing))}; `make down`, then `make up`, "
+            "starts it anew"
+        )
+    return Environment(
+        kubeconfig=paths.kubeconfig,
+        mirror=paths.mirror,
+        providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
+        programs=(Layout(paths).azure_bin, paths.bin),
+        plugins=(plugin,) if plugin is not None else (),
+    )
+
+
+def official_plugin() -> Path | None:
+    """Return the folder of the installed Kubernetes plugin that goes with the SDK, else None.
+
+    The engine takes no other version than the SDK's (Pulumi SDK, `go/common/workspace/plugins.go`,
+    SelectCompatiblePlugin).
+    """
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    plugin = home / "plugins" / f"resource-{KUBERNETES}-v{version('pulumi-kubernetes')}"
+    return plugin if plugin.is_dir() else None

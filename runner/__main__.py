@@ -1,0 +1,40 @@
+"""What a cluster holds of the platform: `python -m runner status --kubeconfig FILE --context NAME`.
+
+It only reads. Without options it looks at the cluster that kubectl would take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
+from urllib3.exceptions import HTTPError
+
+from runner.report import connect, platform_report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the report; return the process's exit code, 1 where the cluster cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m runner", description=__doc__.split("\n")[0] if __doc__ else None)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    status = commands.add_parser("status", help="print nodes, queues, teams and workloads")
+    status.add_argument("--kubeconfig", type=Path, help="default: $KUBECONFIG, else ~/.kube/config")
+    status.add_argument("--context", help="default: the file's current context")
+    options = parser.parse_args(arguments)
+    try:
+        print(platform_report(connect(options.kubeconfig, options.context)))
+    except ConfigException as error:
+        print(f"error: the kubeconfig cannot be used: {error}", file=sys.stderr)
+        return 1
+    except (ApiException, HTTPError) as error:
+        print(f"error: the cluster does not answer as expected: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""Runs the Pulumi command on a checkout's stacks in a local environment.
+
+What differs from a plain `pulumi` is its environment and the copy of the stack's settings that it reads: which state
+folder, which providers, which cluster, which files of upstream. The program is the same wherever it runs. Nothing here
+can act on anything but the local environment: see `environment.INHERITED` and `settings.localised`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from runner import settings
+from runner.environment import Environment, inherited
+from runner.files import UMASK, private_folder, write_private
+from runner.stack_file import StackFile
+
+UPDATES: Final = ("up", "destroy", "refresh")
+"""Commands that write the stack's state."""
+
+_WITHOUT_CHECKPOINTS: Final = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
+
+
+class EngineError(Exception):
+    """The engine failed or its state needs a person; the message says what to do."""
+
+
+class Engine:
+    """One stack of a checkout under the real Pulumi command.
+
+    root: the checkout. state: the folder for the engine's state, its copy of the settings, its passphrase.
+    environment: what the engine finds around it.
+    """
+
+    def __init__(self, root: Path, state: Path, stack: str, environment: Environment) -> None:
+        self.stack = stack
+        self.environment = environment
+        self._root = root
+        self._state = state
+        self._updates: set[int] = set()
+
+    @property
+    def configuration(self) -> Path:
+        """The copy of the stack's settings that the engine reads."""
+        return self._state / "config" / f"Pulumi.{self.stack}.yaml"
+
+    @property
+    def state_file(self) -> Path:
+        """The stack's state, as the engine's file backend keeps it."""
+        return self._backend / ".pulumi" / "stacks" / str(self._project()["name"]) / f"{self.stack}.json"
+
+    @property
+    def killed(self) -> datetime | None:
+        """When an update began that was killed before its end, None where none was."""
+        return datetime.fromtimestamp(self._marker.stat().st_mtime, UTC) if self._marker.exists() else None
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of the engine, without those that it inherits."""
+        variables = {
+            "PATH": os.pathsep.join(self._search_path()),
+            "KUBECONFIG": str(self.environment.kubeconfig),
+            "PULUMI_BACKEND_URL": f"file://{self._backend}",
+            "PULUMI_HOME": str(self._home),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
+            "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            # A plugin that the local environment does not have could act on a real cluster or cloud.
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+            # Four for each processor by default; most operations here wait for a controller, not for a processor.
+            "PULUMI_PARALLEL": "32",
+        }
+        if self.environment.providers:
+            attached = [f"{plugin}:{port}" for plugin, port in self.environment.providers.items()]
+            variables["PULUMI_DEBUG_PROVIDERS"] = ",".join(attached)
+        return variables
+
+    def exports(self) -> str:
+        """Return shell lines after which a plain `pulumi` does the same as the make targets, once `prepare` ran."""
+        variables = {**self.variables(), "PULUMI_OPTION_CONFIG_FILE": str(self.configuration)}
+        others = sorted(name for name in os.environ if name.startswith("PULUMI_") and name not in variables)
+        lines = [f"unset {name}" for name in others]
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+        return "".join(f"{line}\n" for line in lines)
+
+    def prepare(self) -> tuple[str, ...]:
+        """Make the stack usable: create it once, copy its settings.
+
+        Returns the keys of secrets for which made-up values stand in, because the stack's own are encrypted for another
+        backend. Raises EngineError when the stack has no Pulumi.<stack>.yaml, or the engine fails.
+        """
+        require_stack(self._root, self.stack)
+        for folder in (self._state, self._backend, self._home, self.configuration.parent):
+            private_folder(folder)
+        self._link_plugins()
+        if self.stack not in self._stacks():
+            self._create()
+        return self._configure()
+
+    def unlock(self) -> None:
+        """Free the stack from the lock of a dead engine.
+
+        Raises EngineError when the engine that holds it is alive, or of another host.
+        """
+        for file in (self._backend / ".pulumi" / "locks").glob(f"**/{self.stack}/*.json"):
+            lock = json.loads(file.read_text())
+            if lock.get("hostname") != socket.gethostname() or _alive(int(lock["pid"])):
+                raise EngineError(
+                    f"stack {self.stack!r} is being changed by process {lock['pid']} of {lock['username']} on "
+                    f"{lock['hostname']} since {lock['timestamp']}; wait for it, or stop it, and run the command again"
+                )
+            file.unlink()
+
+    def run(self, command: str, arguments: Sequence[str] = ()) -> int:
+        """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
+        return self.finish(self.start(command, arguments))
+
+    def capture(self, command: str, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi <command>` on the stack and return what it printed and its exit code."""
+        pipe = subprocess.PIPE
+        process = self.start(command, arguments, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
+        printed, errors = process.communicate()
+        return subprocess.CompletedProcess(process.args, self.finish(process), printed, errors)
+
+    def start(
+        self, command: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[Any]:
+        """Start `pulumi <command>` on the stack; `finish` has to be told its process.
+
+        The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
+        the square of their number. Updates therefore leave the checkpoints out and write the state at the end; an `up`
+        that is killed before that is `killed`.
+        """
+        environment = {**self._environment(), **(variables or {})}
+        if command in UPDATES:
+            self.unlock()
+            environment |= _WITHOUT_CHECKPOINTS
+        if command == "up":
+            private_folder(self._marker.parent)
+            self._marker.touch()
+        line = [self._executable(), command, "--stack", self.stack, "--config-file", str(self.configuration)]
+        process = subprocess.Popen([*line, *arguments], cwd=self._root, env=environment, umask=UMASK, **options)
+        if command == "up":
+            self._updates.add(process.pid)
+        return process
+
+    def finish(self, process: subprocess.Popen[Any]) -> int:
+        """Wait for a process of `start`, through interrupts, which it gets too; return its exit code."""
+        while True:
+            try:
+                code = process.wait()
+                break
+            except KeyboardInterrupt:
+                continue
+        if code >= 0 and process.pid in self._updates:
+            self.settle()
+        self._updates.discard(process.pid)
+        return code
+
+    def settle(self) -> None:
+        """Forget that an update was killed."""
+        self._marker.unlink(missing_ok=True)
+
+    def read_state(self) -> dict[str, Any]:
+        """Return the stack's deployment (resources, pending operations) as the engine keeps it."""
+        done = self._pulumi(["stack", "export", "--stack", self.stack])
+        return dict(json.loads(done.stdout)["deployment"] or {})
+
+    def write_state(self, deployment: Mapping[str, Any]) -> None:
+        """Replace the stack's deployment."""
+        with tempfile.NamedTemporaryFile("w", dir=self._state, suffix=".json") as file:
+            json.dump({"version": 3, "deployment": deployment}, file)
+            file.flush()
+            self._pulumi(["stack", "import", "--stack", self.stack, "--file", file.name])
+
+    @property
+    def _backend(self) -> Path:
+        return self._state / "pulumi-state"
+
+    @property
+    def _home(self) -> Path:
+        """PULUMI_HOME: workspaces and plugins stay out of the user's home folder."""
+        return self._state / "pulumi-home"
+
+    @property
+    def _marker(self) -> Path:
+        """The file that stands while an update runs, and stays when it was killed."""
+        return self._state / "run" / f"{self.stack}.updating"
+
+    def _search_path(self) -> list[str]:
+        first = [str(folder) for folder in (self._root / ".venv" / "bin", *self.environment.programs)]
+        return [*first, *(folder for folder in os.get_exec_path() if folder not in first)]
+
+    def _environment(self) -> dict[str, str]:
+        return {**inherited(), **self.variables()}
+
+    def _executable(self) -> str:
+        found = shutil.which("pulumi", path=self.variables()["PATH"])
+        if found is None:
+            raise EngineError("no `pulumi` command is installed or built yet; run `make up` first")
+        return found
+
+    def _pulumi(self, arguments: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [self._executable(), *arguments],
+            cwd=folder or self._root,
+            env=self._environment(),
+            umask=UMASK,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi {' '.join(arguments[:2])}` failed:\n{(done.stderr or done.stdout).strip()}")
+        return done
+
+    def _project(self) -> dict[str, Any]:
+        return dict(yaml.safe_load((self._root / "Pulumi.yaml").read_text()))
+
+    def _stacks(self) -> set[str]:
+        listed = json.loads(self._pulumi(["stack", "ls", "--json"]).stdout)
+        return {str(entry["name"]).split("/")[-1] for entry in listed}
+
+    def _create(self) -> None:
+        """Create the stack; what the engine writes into its file is the salt of the local passphrase."""
+        with tempfile.TemporaryDirectory(dir=self._state) as folder:
+            project = Path(folder)
+            shutil.copy(self._root / "Pulumi.yaml", project)
+            self._pulumi(["stack", "init", self.stack, "--no-select"], folder=project)
+            os.replace(project / self.configuration.name, self.configuration)
+
+    def _configure(self) -> tuple[str, ...]:
+        """Copy the stack's settings, for the local environment, with the salt that would else go into the checkout."""
+        file = StackFile((self._root / f"Pulumi.{self.stack}.yaml").read_text())
+        before = StackFile(self.configuration.read_text() if self.configuration.exists() else "")
+        salt = before.values.get("encryptionsalt")
+        foreign: tuple[str, ...] = ()
+        if self.environment.mirror is not None:
+            foreign = tuple(settings.foreign_secrets(file, salt))
+            settings.localise(file, self._project(), self.environment.mirror)
+        known = before.config
+        for key in foreign:
+            file.drop_config(key)
+            if key in known:
+                file.put_config(key, known[key])
+        if salt is not None and "encryptionsalt" not in file.values:
+            file.put("encryptionsalt", salt)
+        write_private(self.configuration, file.text())
+        made_up = [f"--secret={key}={secrets.token_urlsafe(24)}" for key in foreign if key not in known]
+        if made_up:
+            of_stack = ("--stack", self.stack, "--config-file", str(self.configuration))
+            self._pulumi(["config", "set-all", *of_stack, *made_up])
+        return foreign
+
+    def _passphrase_file(self) -> Path:
+        file = self._state / "passphrase"
+        if not file.exists():
+            private_folder(file.parent)
+            write_private(file, secrets.token_urlsafe(32))
+        return file
+
+    def _link_plugins(self) -> None:
+        """Let the engine see the official plugins of the environment, and no other."""
+        folder = self._home / "plugins"
+        if folder.is_symlink():
+            folder.unlink()
+        private_folder(folder)
+        for link in folder.iterdir():
+            if link.is_symlink():
+                link.unlink()
+        for plugin in self.environment.plugins:
+            (folder / plugin.name).symlink_to(plugin)
+
+
+def stacks(root: Path) -> tuple[str, ...]:
+    """Return the names of a checkout's stacks."""
+    return tuple(sorted(file.name.split(".")[1] for file in root.glob("Pulumi.*.yaml")))
+
+
+def require_stack(root: Path, stack: str) -> None:
+    """Raise EngineError when the checkout has no Pulumi.<stack>.yaml; the message names the stacks it has."""
+    if not (root / f"Pulumi.{stack}.yaml").exists():
+        raise EngineError(
+            f"there is no stack {stack!r}: Pulumi.{stack}.yaml does not exist. "
+            f"Stacks of this checkout: {', '.join(stacks(root))}. Choose one with STACK=<name>, or write that file."
+        )
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

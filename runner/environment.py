@@ -1,0 +1,77 @@
+"""What the engine finds around it: servers, programs and files of the local environment, and little of the user's."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+INHERITED: Final = frozenset(
+    {
+        "COLORTERM",
+        "COLUMNS",
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LD_LIBRARY_PATH",
+        "LINES",
+        "LOGNAME",
+        "NO_COLOR",
+        "SHELL",
+        "TEMP",
+        "TERM",
+        "TMP",
+        "TMPDIR",
+        "TZ",
+        "USER",
+    }
+)
+"""Variables that the engine inherits, beside LC_*. Nothing that names a cluster, a cloud, a backend, a credential, a
+plugin or a proxy is among them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """The local environment of an engine.
+
+    kubeconfig: of the local cluster. mirror: the folder that holds upstream's files; None leaves the stack's settings
+    as they are written. providers: loopback ports of the emulated providers, by plugin. programs: folders that are
+    searched for programs before those of the user. plugins: folders of official plugins that may be used.
+    """
+
+    kubeconfig: Path
+    mirror: Path | None = None
+    providers: Mapping[str, int] = field(default_factory=dict)
+    programs: tuple[Path, ...] = ()
+    plugins: tuple[Path, ...] = ()
+
+    def with_mirror(self, folder: Path) -> Environment:
+        """Return the same with other files of upstream."""
+        return replace(self, mirror=folder)
+
+    def dump(self) -> str:
+        """Return it on one line, for another process."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def load(cls, text: str) -> Environment:
+        """Read what `dump` has written; raises ValueError where it is something else."""
+        try:
+            found = json.loads(text)
+            return cls(
+                kubeconfig=Path(found["kubeconfig"]),
+                mirror=Path(found["mirror"]) if found["mirror"] else None,
+                providers={str(plugin): int(port) for plugin, port in found["providers"].items()},
+                programs=tuple(map(Path, found["programs"])),
+                plugins=tuple(map(Path, found["plugins"])),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"this is no environment of an engine: {error!r}") from None
+
+
+def inherited(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return of the user's variables those that may reach the engine."""
+    return {name: value for name, value in variables.items() if name in INHERITED or name.startswith("LC_")}

@@ -1,0 +1,27 @@
+"""Files and folders that only their owner may look into, whatever the umask is."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+UMASK: Final = 0o077
+"""For processes that write into such folders."""
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder of mode 0700, with what is missing above it; return it. One that is there gets the mode."""
+    for each in reversed([folder, *folder.parents]):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file of mode 0600 in one step, so that a reader never sees half of it."""
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as stream:
+        stream.write(text)
+    os.replace(stream.name, file)

@@ -1,0 +1,137 @@
+"""What a cluster holds of the platform: nodes, queues, teams, workloads. Reads, and changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import kubernetes
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
+
+GPU: Final = "nvidia.com/gpu"
+TEAM_LABEL: Final = "mlbatch-team-namespace=true"
+KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
+_OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
+
+Client = kubernetes.dynamic.DynamicClient
+
+
+def connect(kubeconfig: Path | None, context: str | None = None) -> Client:
+    """Return a client of the cluster that a kubeconfig's context names; None for what kubectl would take.
+
+    Raises kubernetes.config.ConfigException where the file or the context cannot be used, and the exceptions of the
+    Kubernetes client where the cluster does not answer.
+    """
+    file = str(kubeconfig) if kubeconfig is not None else None
+    return Client(kubernetes.config.new_client_from_config(file, context=context))
+
+
+def platform_report(client: Client) -> str:
+    """Describe the platform on a cluster.
+
+    Raises the Kubernetes client's exceptions when the cluster does not answer.
+    """
+    return "\n\n".join(
+        [
+            table("Nodes", ["INSTANCE TYPE", "NODES", "READY", "GPUS"], _nodes(client)),
+            table(
+                "Queues", ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"], _queues(client)
+            ),
+            table("Teams", ["NAMESPACE", "QUEUE", "USERS"], _teams(client)),
+            table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
+        ]
+    )
+
+
+def await_settled(client: Client, seconds: float = 15.0) -> None:
+    """Wait until the queues' own figures, which follow the pods with a delay, have caught up; at most these seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and _reserved_gpus(client) < _running_gpus(client):
+        time.sleep(0.5)
+
+
+def objects(client: Client, version: str, kind: str, **options: Any) -> list[dict[str, Any]]:
+    """Return the objects of a kind, none where the cluster does not know the kind."""
+    try:
+        resource = client.resources.get(api_version=version, kind=kind)
+    except ResourceNotFoundError:
+        return []
+    return list(client.get(resource, **options).to_dict()["items"])
+
+
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a titled table in columns."""
+    cells = [[str(cell) for cell in row] for row in [header, *rows]]
+    if len(cells) == 1:
+        return f"{title}\n  none"
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def _reserved_gpus(client: Client) -> int:
+    return sum(int(row[3]) for row in _queues(client))
+
+
+def _running_gpus(client: Client) -> int:
+    pods = objects(client, "v1", "Pod", label_selector=_OF_APPWRAPPER)
+    running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
+    containers = [container for pod in running for container in pod["spec"]["containers"]]
+    return sum(int(((item.get("resources") or {}).get("limits") or {}).get(GPU, 0)) for item in containers)
+
+
+def _nodes(client: Client) -> Iterable[Sequence[Any]]:
+    count: Counter[str] = Counter()
+    ready: Counter[str] = Counter()
+    gpus: Counter[str] = Counter()
+    for node in objects(client, "v1", "Node"):
+        kind = (node["metadata"].get("labels") or {}).get("node.kubernetes.io/instance-type", "-")
+        conditions = {item["type"]: item["status"] for item in node["status"].get("conditions") or ()}
+        count[kind] += 1
+        ready[kind] += conditions.get("Ready") == "True"
+        gpus[kind] += int((node["status"].get("allocatable") or {}).get(GPU, 0))
+    return [(kind, count[kind], ready[kind], gpus[kind]) for kind in sorted(count)]
+
+
+def _queues(client: Client) -> Iterable[Sequence[Any]]:
+    for queue in objects(client, KUEUE, "ClusterQueue"):
+        status = queue.get("status") or {}
+        quota = _gpu(
+            [r for g in queue["spec"].get("resourceGroups") or () for f in g["flavors"] for r in f["resources"]]
+        )
+        used = _gpu([r for flavor in status.get("flavorsReservation") or () for r in flavor["resources"]])
+        yield (
+            queue["metadata"]["name"],
+            quota.get("nominalQuota", "-"),
+            quota.get("lendingLimit", "all"),
+            used.get("total", "0"),
+            used.get("borrowed", "0"),
+            status.get("pendingWorkloads", 0),
+        )
+
+
+def _teams(client: Client) -> Iterable[Sequence[Any]]:
+    for namespace in objects(client, "v1", "Namespace", label_selector=TEAM_LABEL):
+        name = namespace["metadata"]["name"]
+        queues = [item["spec"]["clusterQueue"] for item in objects(client, KUEUE, "LocalQueue", namespace=name)]
+        bindings = objects(client, "rbac.authorization.k8s.io/v1", "RoleBinding", namespace=name)
+        users = sorted({s["name"] for b in bindings for s in b.get("subjects") or () if s["kind"] in ("User", "Group")})
+        yield name, ", ".join(queues) or "-", ", ".join(users) or "-"
+
+
+def _workloads(client: Client) -> Iterable[Sequence[Any]]:
+    for wrapper in objects(client, APPWRAPPER, "AppWrapper"):
+        metadata = wrapper["metadata"]
+        selector = f"{_OF_APPWRAPPER}={metadata['name']}"
+        pods = objects(client, "v1", "Pod", namespace=metadata["namespace"], label_selector=selector)
+        phases = Counter(pod["status"]["phase"] for pod in pods)
+        shown = ", ".join(f"{number} {phase}" for phase, number in sorted(phases.items())) or "none"
+        yield metadata["namespace"], metadata["name"], (wrapper.get("status") or {}).get("phase", "new"), shown
+
+
+def _gpu(resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next((resource for resource in resources if resource["name"] == GPU), {})

@@ -1,0 +1,201 @@
+"""The command line: whose folders it touches, whom it lets in, what it asks of the local environment."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from emulator import __main__ as command
+from emulator import cluster
+from emulator.cluster import ClusterStatus, ProcessStatus
+from emulator.environment import EMULATED, environment, official_plugin
+from emulator.paths import Paths
+from runner.engine import EngineError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
+    """The folders of a checkout, which the command line takes for its own."""
+    found = Paths.of(root=tmp_path / "checkout", cache=tmp_path / "cache")
+    found.root.mkdir()
+    monkeypatch.setattr(Paths, "of", lambda: found)
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
+    # The command line changes both for good, and the umask.
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "")
+    former = os.umask(0)
+    yield found
+    os.umask(former)
+
+
+def serving(monkeypatch: pytest.MonkeyPatch, **ports: int) -> None:
+    """Let the local cluster run with providers on these ports."""
+    running = ProcessStatus("etcd", 1, "running", 0, Path("etcd.log"))
+    status = ClusterStatus(
+        1, (running,), True, True, "https://127.0.0.1:1", ports.get("kubernetes"), {}, ports.get("azure")
+    )
+    monkeypatch.setattr(cluster, "status", lambda paths: status)
+
+
+def test_all_local_providers_have_to_be_there(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    serving(monkeypatch, kubernetes=1, azure=2)
+    found = environment(paths.of_stack("dev"))
+    assert found.providers.keys() == EMULATED
+    assert (found.kubeconfig, found.mirror) == (paths.state / "dev" / "kubeconfig", paths.state / "dev" / "mirror")
+    assert found.plugins == ()
+    assert [folder.name for folder in found.programs] == ["bin", "bin"]
+    assert found.programs[0].parent.name == "azure", "what signs in to the emulated cluster comes first"
+
+
+@pytest.mark.parametrize(
+    ("ports", "missing"),
+    [
+        ({}, "azure-native, kubernetes, random"),
+        ({"azure": 2}, "kubernetes"),
+        ({"kubernetes": 1}, "azure-native, random"),
+    ],
+)
+def test_a_missing_provider_is_named(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, ports: dict[str, int], missing: str
+) -> None:
+    serving(monkeypatch, **ports)
+    with pytest.raises(EngineError, match=f"serves no provider for {missing};"):
+        environment(paths)
+
+
+def test_an_installed_official_plugin_takes_the_place_of_the_emulated_one(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    serving(monkeypatch, kubernetes=1, azure=2)
+    plugins = tmp_path / "pulumi" / "plugins"
+    (plugins / "resource-kubernetes-v1.2.3").mkdir(parents=True)
+    assert official_plugin() is None, "the engine takes no other version than the SDK's"
+    wanted = plugins / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
+    wanted.mkdir()
+    found = environment(paths)
+    assert found.plugins == (wanted,)
+    assert found.providers.keys() == EMULATED - {"kubernetes"}
+
+
+def environment_of(folder: Path) -> Path:
+    """Make what a local environment leaves."""
+    for name in ("run", "pulumi-state", "pulumi-home", "config", "logs", "bin", "mirror"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "file").touch()
+    return folder
+
+
+def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Path) -> None:
+    local = environment_of(paths.state / "dev")
+    lent = environment_of(paths.state / "aks" / "lent" / "some")
+    real = environment_of(tmp_path / "real")
+    (paths.state / "linked").symlink_to(real)
+    (paths.state / "stack").mkdir()
+    (paths.state / "stack" / "run").symlink_to(real / "run")
+    (local / "logs" / "theirs").symlink_to(real / "logs")
+    in_checkout = paths.root / "pulumi-state"
+    in_checkout.mkdir()
+    assert command.main(["down", "--purge"]) == 0
+    assert sorted(each.name for each in local.iterdir()) == ["bin", "mirror", "run"]
+    assert not lent.exists()
+    assert len(list(real.rglob("file"))) == 7
+    assert in_checkout.is_dir()
+
+
+def test_down_keeps_the_stacks(paths: Paths) -> None:
+    local = environment_of(paths.state / "dev")
+    assert command.main(["down"]) == 0
+    assert (local / "pulumi-state" / "file").exists()
+
+
+def test_nobody_else_can_look_into_the_state(paths: Paths) -> None:
+    local = environment_of(paths.state / "dev")
+    local.chmod(0o755)
+    assert command.main(["status", "--stack", "dev"]) == 1
+    for each in (paths.state, local, *local.iterdir()):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o700, each
+
+
+def test_no_proxy_stands_between_the_command_and_this_machine(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    command.main(["down"])
+    assert os.environ["NO_PROXY"] == "example.org,127.0.0.1,localhost"
+    assert os.environ["no_proxy"] == "127.0.0.1,localhost"
+
+
+@pytest.mark.parametrize("name", ["preview", "refresh", "destroy", "env"])
+def test_without_a_running_cluster_a_command_says_how_to_start_it(
+    paths: Paths, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
+    assert command.main([name, "--stack", "aks"]) == 1
+    assert "`make up STACK=aks` starts it" in capsys.readouterr().err
+    assert command.main([name, "--stack", "absent"]) == 1
+    assert "Stacks of this checkout: aks." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["up", "preview", "destroy", "down", "clean", "env", "status", "review"])
+def test_make_takes_no_kubeconfig(target: str) -> None:
+    done = subprocess.run(["make", "--dry-run", target, "KUBECONFIG=x"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "make acts on the local environment alone" in done.stderr
+    assert "pulumi up --stack <name>" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_kubeconfig_that_cannot_be_used_is_told_without_a_trace(tmp_path: Path) -> None:
+    command_line = [sys.executable, "-m", "runner", "status", "--kubeconfig", str(tmp_path / "absent")]
+    done = subprocess.run(command_line, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the kubeconfig cannot be used")
+
+
+def test_make_does_not_mind_a_kubeconfig_in_the_environment() -> None:
+    ambient = {**os.environ, "KUBECONFIG": "x"}
+    done = subprocess.run(["make", "--dry-run", "help"], cwd=ROOT, env=ambient, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+class FakeEngine:
+    """An engine whose last update was killed."""
+
+    killed = datetime.now(UTC)
+
+    def __init__(self, *arguments: object) -> None: ...
+
+    def prepare(self) -> tuple[str, ...]:
+        return ("mlbatch:token",)
+
+    def exports(self) -> str:
+        return ""
+
+    def run(self, name: str, arguments: list[str]) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("name", "takes_over"), [("preview", False), ("refresh", False), ("env", False), ("destroy", True)]
+)
+def test_only_an_update_takes_over_what_a_killed_one_left(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, takes_over: bool
+) -> None:
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    recovered: list[object] = []
+    monkeypatch.setattr(command, "recover", lambda engine, orphans: recovered.append(engine))
+    monkeypatch.setattr(command, "Engine", FakeEngine)
+    assert command.main([name]) == 0
+    assert bool(recovered) is takes_over
+    said = capsys.readouterr().err
+    assert ("the last `make up` was killed" in said) is (name in ("preview", "refresh"))
+    assert "mlbatch:token is encrypted for another backend" in said

@@ -1,0 +1,223 @@
+"""The engine's environment, its copy of the settings and its files, with a script in place of the Pulumi command."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.engine import Engine, EngineError
+from runner.environment import Environment
+
+SALT = "v1:local"
+PULUMI = f"""#!/bin/sh
+umask > "$RECORDS/umask"
+env > "$RECORDS/env"
+echo "$@" >> "$RECORDS/calls"
+case "$1 $2" in
+  "stack ls") if [ -e "$RECORDS/created" ]; then echo '[{{"name": "dev"}}]'; else echo '[]'; fi ;;
+  "stack init") touch "$RECORDS/created"; echo 'encryptionsalt: {SALT}' > Pulumi.dev.yaml ;;
+  "stack export") echo '{{"deployment": {{"resources": []}}}}' ;;
+  "up --stack") if [ -e "$RECORDS/die" ]; then kill -9 $$; fi ;;
+esac
+"""
+
+
+@pytest.fixture
+def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the script tells of its runs, and reads."""
+    folder = tmp_path / "records"
+    folder.mkdir()
+    monkeypatch.setattr("runner.environment.INHERITED", frozenset({"HOME", "RECORDS"}))
+    monkeypatch.setenv("RECORDS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def engine(tmp_path: Path, records: Path) -> Engine:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "pulumi").write_text(PULUMI)
+    (programs / "pulumi").chmod(0o755)
+    root = tmp_path / "checkout"
+    root.mkdir()
+    (root / "Pulumi.yaml").write_text("name: mlbatch\nruntime: python\n")
+    environment = Environment(
+        kubeconfig=tmp_path / "kubeconfig",
+        mirror=tmp_path / "mirror",
+        providers={"kubernetes": 4711, "random": 4712},
+        programs=(programs,),
+    )
+    write(root, {"mlbatch:target": "simulated"})
+    return Engine(root, tmp_path / "state", "dev", environment)
+
+
+def write(root: Path, config: Mapping[str, Any], **more: Any) -> None:
+    (root / "Pulumi.dev.yaml").write_text(yaml.safe_dump({"config": dict(config), **more}))
+
+
+def calls(records: Path) -> list[str]:
+    return (records / "calls").read_text().splitlines()
+
+
+def told(records: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in (records / "env").read_text().splitlines() if "=" in line)
+
+
+def test_the_engine_finds_the_local_environment_and_nothing_else(
+    engine: Engine, tmp_path: Path, records: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_HOME", "PULUMI_DEBUG_PROVIDERS", "PULUMI_ACCESS_TOKEN"):
+        monkeypatch.setenv(name, "elsewhere")
+    monkeypatch.setenv("HTTPS_PROXY", "elsewhere")
+    engine.prepare()
+    engine.capture("preview")
+    found = told(records)
+    assert "elsewhere" not in found.values()
+    assert found["KUBECONFIG"] == str(tmp_path / "kubeconfig")
+    assert found["PULUMI_BACKEND_URL"] == f"file://{tmp_path}/state/pulumi-state"
+    assert found["PULUMI_HOME"] == f"{tmp_path}/state/pulumi-home"
+    assert found["PULUMI_DEBUG_PROVIDERS"] == "kubernetes:4711,random:4712"
+    assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert found["PULUMI_IGNORE_AMBIENT_PLUGINS"] == "true"
+    assert found["PATH"].startswith(f"{tmp_path}/checkout/.venv/bin:{tmp_path}/bin:")
+
+
+def test_plugins_are_never_downloaded_even_without_local_providers(engine: Engine, tmp_path: Path) -> None:
+    bare = Engine(tmp_path / "checkout", tmp_path / "state", "dev", replace(engine.environment, providers={}))
+    assert bare.variables()["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert bare.variables()["PULUMI_IGNORE_AMBIENT_PLUGINS"] == "true"
+    assert "PULUMI_DEBUG_PROVIDERS" not in bare.variables()
+
+
+def test_only_the_plugins_of_the_environment_are_found(engine: Engine, tmp_path: Path) -> None:
+    users = tmp_path / "users" / "plugins"
+    for name in ("resource-kubernetes-v1", "resource-openstack-v1"):
+        (users / name).mkdir(parents=True)
+    home = tmp_path / "state" / "pulumi-home"
+    home.mkdir(parents=True)
+    (home / "plugins").symlink_to(users)
+    mine = replace(engine.environment, plugins=(users / "resource-kubernetes-v1",))
+    for environment, found in ((mine, ["resource-kubernetes-v1"]), (engine.environment, [])):
+        Engine(tmp_path / "checkout", tmp_path / "state", "dev", environment).prepare()
+        assert [link.name for link in (home / "plugins").iterdir()] == found
+    assert len(list(users.iterdir())) == 2
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_nobody_else_can_look_into_the_state(engine: Engine, tmp_path: Path, records: Path, mask: int) -> None:
+    former = os.umask(mask)
+    try:
+        engine.prepare()
+        engine.run("up")
+    finally:
+        os.umask(former)
+    assert (records / "umask").read_text().strip().lstrip("0") == "77"
+    state = tmp_path / "state"
+    for each in [state, *state.rglob("*")]:
+        wanted = 0o700 if each.is_dir() else 0o600
+        if each.name != "dev.updating":
+            assert stat.S_IMODE(each.stat().st_mode) == wanted, each
+
+
+def test_the_copy_has_the_local_salt_and_the_checkout_is_left_alone(engine: Engine, tmp_path: Path) -> None:
+    engine.prepare()
+    engine.prepare()
+    copy = yaml.safe_load(engine.configuration.read_text())
+    assert copy["encryptionsalt"] == SALT
+    assert copy["config"]["mlbatch:target"] == "simulated"
+    assert copy["config"]["mlbatch:mirror"]["verify"] is False
+    assert sorted(file.name for file in (tmp_path / "checkout").iterdir()) == ["Pulumi.dev.yaml", "Pulumi.yaml"]
+
+
+def test_settings_can_be_run_as_they_are_written(engine: Engine, tmp_path: Path) -> None:
+    write(tmp_path / "checkout", {"mlbatch:kubernetes": {"kubeconfig": "absent.yaml"}})
+    plain = replace(engine.environment, mirror=None)
+    found = Engine(tmp_path / "checkout", tmp_path / "state", "dev", plain)
+    found.prepare()
+    copy = yaml.safe_load(found.configuration.read_text())
+    assert copy == {"config": {"mlbatch:kubernetes": {"kubeconfig": "absent.yaml"}}, "encryptionsalt": SALT}
+
+
+def test_a_made_up_value_stands_in_for_a_secret_of_another_backend(
+    engine: Engine, tmp_path: Path, records: Path
+) -> None:
+    secret = {"secure": "AAABAMhtJ9Y="}
+    write(tmp_path / "checkout", {"mlbatch:token": secret}, secretsprovider="azurekeyvault://v", encryptedkey="k")
+    assert engine.prepare() == ("mlbatch:token",)
+    copy = yaml.safe_load(engine.configuration.read_text())
+    assert "secretsprovider" not in copy
+    assert "mlbatch:token" not in copy["config"]
+    (call,) = [line for line in calls(records) if line.startswith("config set-all")]
+    assert f"--config-file {engine.configuration} --secret=mlbatch:token=" in call
+    assert "AAABAMhtJ9Y=" not in call
+
+
+def test_a_local_secret_stays(engine: Engine, tmp_path: Path, records: Path) -> None:
+    write(tmp_path / "checkout", {"mlbatch:token": {"secure": "v1:a:b"}})
+    assert engine.prepare() == ()
+    assert yaml.safe_load(engine.configuration.read_text())["config"]["mlbatch:token"] == {"secure": "v1:a:b"}
+    assert not [line for line in calls(records) if line.startswith("config")]
+
+
+def test_a_killed_update_is_remembered_until_it_is_settled(engine: Engine, records: Path) -> None:
+    engine.prepare()
+    assert engine.run("up") == 0
+    assert engine.killed is None
+    (records / "die").touch()
+    assert engine.run("up") == -signal.SIGKILL
+    began = engine.killed
+    assert began is not None
+    for command in ("preview", "refresh", "destroy"):
+        engine.run(command)
+        assert engine.killed == began, command
+    engine.settle()
+    assert engine.killed is None
+
+
+def lock(tmp_path: Path, pid: int, host: str) -> Path:
+    file = tmp_path / "state" / "pulumi-state" / ".pulumi" / "locks" / "organization" / "mlbatch" / "dev" / "1.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"pid": pid, "hostname": host, "username": "me", "timestamp": "now"}))
+    return file
+
+
+def test_a_dead_engines_lock_is_removed_before_an_update_and_not_before_a_look(engine: Engine, tmp_path: Path) -> None:
+    engine.prepare()
+    file = lock(tmp_path, 2**22 + 1, socket.gethostname())
+    engine.run("preview")
+    assert file.exists()
+    engine.run("up")
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(("pid", "host"), [(os.getpid(), socket.gethostname()), (1, "another-host")])
+def test_a_live_engines_lock_is_an_error(engine: Engine, tmp_path: Path, pid: int, host: str) -> None:
+    engine.prepare()
+    lock(tmp_path, pid, host)
+    with pytest.raises(EngineError, match=f"is being changed by process {pid} of me on {host}"):
+        engine.run("up")
+
+
+def test_an_absent_stack_is_named_with_those_that_exist(engine: Engine, tmp_path: Path) -> None:
+    absent = Engine(tmp_path / "checkout", tmp_path / "state", "prod", engine.environment)
+    with pytest.raises(EngineError, match=r"no stack 'prod'.* Stacks of this checkout: dev\."):
+        absent.prepare()
+
+
+def test_the_exports_make_a_plain_pulumi_do_the_same(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "theirs")
+    lines = engine.exports().splitlines()
+    assert "unset PULUMI_CONFIG_PASSPHRASE" in lines
+    assert f"export PULUMI_OPTION_CONFIG_FILE={engine.configuration}" in lines
+    for name, value in engine.variables().items():
+        assert f"export {name}={value}" in lines

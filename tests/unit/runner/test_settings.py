@@ -1,0 +1,114 @@
+"""The copy of a stack's settings that the local environment runs leads nowhere else, and is else the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.settings import ARTIFACTS, foreign_secrets, localise
+from runner.stack_file import StackFile
+
+MIRROR = Path("/local/mirror")
+
+
+def localised(document: dict[str, Any], project: dict[str, Any] | None = None) -> dict[str, Any]:
+    file = StackFile(yaml.safe_dump(document))
+    localise(file, project or {}, MIRROR)
+    return file.values
+
+
+CONTENTS: tuple[Callable[[], dict[str, Any]], ...] = (
+    lambda: {"config": {"mlbatch:kubernetes": {"kubeconfig": "x", "context": "y"}}},
+    lambda: {"config": {"mlbatch:kubernetes": '{"kubeconfig": "x", "context": "y"}'}},
+    lambda: {"config": {"mlbatch:kubernetes": {"secure": "v1:abc"}}},
+    lambda: {"config": {"mlbatch:kubernetes": {}}},
+    lambda: {"config": {}},
+    dict,
+)
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_real_cluster_is_taken_out_of_the_copied_settings(content: Callable[[], Any]) -> None:
+    document = localised({**content(), "more": "kept"})
+    assert not document["config"].get("mlbatch:kubernetes")
+    assert document["more"] == "kept"
+
+
+@pytest.mark.parametrize("declared", [{"default": {"kubeconfig": "x"}}, {"value": {"kubeconfig": "x"}}])
+@pytest.mark.parametrize("key", ["kubernetes", "mlbatch:kubernetes"])
+def test_a_real_cluster_of_the_projects_defaults_is_overridden(declared: dict[str, Any], key: str) -> None:
+    assert localised({"config": {}}, {"config": {key: declared}})["config"]["mlbatch:kubernetes"] == {}
+
+
+def test_other_keys_of_the_cluster_stay() -> None:
+    config = {"mlbatch:kubernetes": {"kubeconfig": "x", "context": "y", "pool": "z"}, "kubernetes:context": "real"}
+    found = localised({"config": config})["config"]
+    assert found["mlbatch:kubernetes"] == {"pool": "z"}
+    assert "kubernetes:context" not in found
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (None, {}),
+        ({}, {}),
+        ({"images": "registry.example.org/m"}, {"images": "registry.example.org/m"}),
+        ({ARTIFACTS: "https://mirror.example.org", "verify": True}, {}),
+        ('{"images": "registry.example.org/m"}', {"images": "registry.example.org/m"}),
+    ],
+)
+def test_the_files_of_upstream_come_from_the_local_mirror(given: Any, wanted: dict[str, Any]) -> None:
+    config = {} if given is None else {"mlbatch:mirror": given}
+    local = {ARTIFACTS: str(MIRROR), "verify": False}
+    assert localised({"config": config})["config"]["mlbatch:mirror"] == {**wanted, **local}
+
+
+def test_a_mistake_in_the_settings_is_left_for_the_program_to_name() -> None:
+    config = {"mlbatch:mirror": "nonsense", "mlbatch:kubernetes": ["nonsense"], "mlbatch:teams": 3}
+    assert localised({"config": config})["config"] == config
+
+
+def test_no_vault_of_a_cloud_is_asked_for_a_key() -> None:
+    document = {"secretsprovider": "hashivault://k", "encryptedkey": "abc", "encryptionsalt": "v1:x", "config": {}}
+    assert localised(document).keys() == {"config"}
+
+
+SECURE = {"config": {"mlbatch:token": {"secure": "v1:abc:def"}, "mlbatch:target": "aks"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "foreign"),
+    [
+        ({}, []),
+        ({"encryptionsalt": "v1:mine"}, []),
+        ({"encryptionsalt": "v1:theirs"}, ["mlbatch:token"]),
+        ({"secretsprovider": "passphrase", "encryptionsalt": "v1:mine"}, []),
+        ({"secretsprovider": "awskms://alias/k", "encryptedkey": "x"}, ["mlbatch:token"]),
+        ({"config": {"mlbatch:token": {"secure": "AAABAMhtJ9Y="}}}, ["mlbatch:token"]),
+    ],
+)
+def test_secrets_of_another_backend_are_told_from_the_local_ones(more: dict[str, Any], foreign: list[str]) -> None:
+    assert list(foreign_secrets(StackFile(yaml.safe_dump({**SECURE, **more})), "v1:mine")) == foreign
+
+
+def test_what_is_not_changed_keeps_its_spelling() -> None:
+    text = "config:\n  a: no\n  b: 1:30\n  c: 'no'\n  d: 0755\n  e: \"x\"\n"
+    file = StackFile(text)
+    file.put_config("f", "no")
+    file.put("encryptionsalt", "v1:x")
+    assert file.text() == f"{text}  f: 'no'\nencryptionsalt: v1:x\n"
+    file.drop_config("f")
+    file.drop("encryptionsalt")
+    assert file.text() == text
+
+
+@pytest.mark.parametrize("text", ["", "config:\n", "config: {}\n", "# nothing\n"])
+def test_an_empty_file_takes_settings(text: str) -> None:
+    file = StackFile(text)
+    assert file.config == {}
+    file.put_config("mlbatch:a", {"b": [1]})
+    assert file.values == {"config": {"mlbatch:a": {"b": [1]}}}
