@@ -14,10 +14,10 @@ What it follows:
   (`arm`) and can be told to fail (`faults`).
 - The one managed cluster is the local cluster: the nodes of its pools come and go there (`nodes`, `local_cluster`).
 
-What it does not emulate is an error that names it, never a silent success: other resource types and functions, other
-API versions than the SDK's defaults, other resources of pulumi-random than RandomPassword. Nothing is emulated of what
-happens inside the resources: no image can be pushed to a registry, no blob be written to a container; a pool with
-autoscaling keeps its count. Who may do what is not checked.
+What it does not emulate is an error that names it, never a silent success: other resource types, inputs and functions
+than the platform uses, other API versions than the SDK's defaults, names that are made up, other resources of
+pulumi-random than RandomPassword. Nothing is emulated of what happens inside the resources: no image can be pushed to a
+registry, no blob be written to a container; a pool with autoscaling keeps its count. Who may do what is not checked.
 
 Known differences, by design:
 

@@ -24,7 +24,8 @@ from typing import Any
 from emulator.azure import faults, overview
 from emulator.azure.local_cluster import LocalCluster, subscription
 from emulator.azure.services import KINDS
-from emulator.azure.services.containerservice import POOL, settle_instances
+from emulator.azure.services.agent_pools import settle_instances
+from emulator.azure.services.base import POOL
 from emulator.azure.store import Record, State
 from emulator.paths import Paths
 from emulator.plugin.errors import ProviderError

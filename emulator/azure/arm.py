@@ -9,16 +9,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from emulator.azure import faults, nodes
 from emulator.azure.cluster_link import ClusterLink
-from emulator.azure.errors import ArmError, OperationFailedError, not_found
+from emulator.azure.errors import ArmError, OperationFailedError
 from emulator.azure.facts import AzureFacts
 from emulator.azure.services import KINDS
-from emulator.azure.services.base import GROUP, Kind, Request, check_common
-from emulator.azure.services.containerservice import CLUSTER, POOL
-from emulator.azure.services.resources import REGISTRATION
+from emulator.azure.services.base import CLUSTER, GROUP, POOL, Kind, Request, check_common
+from emulator.azure.services.resources import FEATURE, REGISTRATION
 from emulator.azure.store import Operation, Properties, Record, State, Store
 
 _LONGEST_PAUSE = 0.2
@@ -40,20 +38,27 @@ class Arm:
         """Return the same store under another subscription id."""
         return Arm(self._store, self.facts.of_subscription(subscription), self.link, self._clock)
 
+    def state(self) -> State:
+        """Return everything, operations that are over carried out."""
+        state = self._store.read()
+        if not self._due(state):
+            return state
+        with self._settled() as state:
+            return state
+
+    def record(self, resource_id: str) -> Record | None:
+        """Return a resource with what Azure keeps to itself."""
+        return self.state().get(resource_id)
+
     def get(self, resource_id: str) -> Properties | None:
         """Return what a GET answers, None when there is no such resource."""
-        with self._read() as state:
-            record = state.get(resource_id)
-            return None if record is None else KINDS[record.token].to_response(self.facts, state, record)
+        state = self.state()
+        record = state.get(resource_id)
+        return KINDS[record.token].to_response(self.facts, state, record) if record else None
 
     def look(self, kind: Kind, names: Mapping[str, str]) -> Properties | None:
         """Return what a GET answers, which for some types is something where there is no resource yet."""
         return self.get(kind.id(self.facts, names)) or kind.absent(self.facts, names)
-
-    def record(self, resource_id: str) -> Record | None:
-        """Return a resource with what Azure keeps to itself."""
-        with self._read() as state:
-            return state.get(resource_id)
 
     def acknowledge(self, resource_id: str) -> None:
         """Forget for which resource of a program this one was created: an engine has it in its state."""
@@ -63,11 +68,6 @@ class Arm:
                 record = state.get(resource_id)
                 if record is not None:
                     record.creator, record.inputs = "", {}
-
-    def state(self) -> State:
-        """Return everything, operations that are over carried out."""
-        with self._read() as state:
-            return state
 
     def put(
         self,
@@ -88,30 +88,22 @@ class Arm:
         with self._settled() as state:
             before = state.get(resource_id)
             request = Request(self.facts, state, resource_id, names, body, before)
-            if before is not None:
-                _check_busy(kind, state, before)
-            elif kind.type == POOL:
-                _check_parent_busy(state, resource_id)
+            # A new pool waits for its cluster too.
+            _check_free(kind, state, before or Record(resource_id, kind.token, kind.type, {}))
             check_common(kind, request)
             kind.check(request)
             if kind.type == CLUSTER and request.creates:
                 self.link.require_free()
-            operation = "register" if kind.type == REGISTRATION else "create" if request.creates else "update"
             record = Record(resource_id, kind.token, kind.type, kind.complete(request))
             record.creator, record.inputs = creator, dict(inputs or {})
             if before is not None:
                 record.id, record.hidden = before.id, before.hidden
                 if not before.creator:
                     record.creator, record.inputs = "", {}
-            record.operation = self._operation(kind, operation, fault)
-            state.results.pop(resource_id.lower(), None)
-            if "provisioningState" in record.properties:
-                record.properties["provisioningState"] = _VERBS[operation]
+            self._start(state, record, "create" if request.creates else "update", fault)
             state.put(record)
             kind.on_started(request, record)
-            for begun in record.hidden.pop("begun", []):
-                # Registrations that a template asks for go on by themselves.
-                state.resources[begun.lower()].operation = self._registration(state, begun)
+            self._start_registrations(state)
             self._settle(state)
         return resource_id
 
@@ -125,14 +117,11 @@ class Arm:
             if record is None:
                 return
             # A registration that goes on for ever is no reason to keep it.
-            if record.operation is None or record.operation.kind != "register":
-                _check_busy(kind, state, record)
+            if record.type != REGISTRATION:
+                _check_free(kind, state, record)
             names = kind.parse(resource_id) or {}
             kind.check_delete(Request(self.facts, state, resource_id, names, {}, record))
-            record.operation = self._operation(kind, "delete", fault)
-            state.results.pop(resource_id.lower(), None)
-            if "provisioningState" in record.properties:
-                record.properties["provisioningState"] = _VERBS["delete"]
+            self._start(state, record, "delete", fault)
             self._settle(state)
 
     def wait(
@@ -153,8 +142,7 @@ class Arm:
                 failure = state.results.pop(resource_id.lower(), None) if current is None else None
             if current is None:
                 if failure is not None:
-                    code, message = failure
-                    raise OperationFailedError(code, message, status=200)
+                    raise OperationFailedError(*failure, status=200)
                 return
             report(f"{_VERBS[current.kind]} ({self._clock() - began:.0f} s)")
             left = _LONGEST_PAUSE if current.ends is None else current.ends - self._clock()
@@ -168,14 +156,6 @@ class Arm:
             self._follow(state)
 
     @contextlib.contextmanager
-    def _read(self) -> Iterator[State]:
-        state = self._store.read()
-        if self._due(state):
-            with self._settled() as state:
-                pass
-        yield state
-
-    @contextlib.contextmanager
     def _settled(self) -> Iterator[State]:
         with self._store.edit() as state:
             self._settle(state)
@@ -183,21 +163,14 @@ class Arm:
 
     def _due(self, state: State) -> list[Record]:
         moment = self._clock()
-        running = [each for each in state.resources.values() if each.operation is not None]
-        return [
-            each
-            for each in running
-            if each.operation and each.operation.ends is not None and each.operation.ends <= moment
-        ]
+        return [each for each in state.resources.values() if each.operation and each.operation.over(moment)]
 
     def _settle(self, state: State) -> None:
         """Carry out the operations that are over by now."""
         due = self._due(state)
-        nodes_change = False
         for record in due:
-            nodes_change |= record.type in (CLUSTER, POOL, GROUP)
             self._finish(state, record)
-        if nodes_change:
+        if any(record.type in (CLUSTER, POOL, GROUP) for record in due):
             self._follow(state)
 
     def _finish(self, state: State, record: Record) -> None:
@@ -206,14 +179,12 @@ class Arm:
         kind = KINDS[record.token]
         if operation.error is not None:
             state.results[record.id.lower()] = operation.error
-            if "provisioningState" in record.properties:
-                record.properties["provisioningState"] = "Failed"
+            _show(record, "Failed")
             kind.on_failed(state, record)
         elif operation.kind == "delete":
             self._remove(state, record)
         else:
-            if "provisioningState" in record.properties:
-                record.properties["provisioningState"] = "Succeeded"
+            _show(record, "Succeeded")
             kind.on_finished(self.facts, state, record)
 
     def _remove(self, state: State, record: Record) -> None:
@@ -222,30 +193,25 @@ class Arm:
             KINDS[each.token].on_deleted(self.facts, state, each)
             if each.type == CLUSTER:
                 self.link.empty()
-        # What is assigned on a scope goes with it.
-        for each in list(state.resources.values()):
-            scope = str(each.properties.get("scope", ""))
-            if each.token.endswith(":RoleAssignment") and scope.lower() == record.id.lower():
-                state.remove(each.id)
 
     def _follow(self, state: State) -> None:
         if state.of_type(CLUSTER):
             self.link.follow(nodes.desired(self.facts, state))
 
-    def _operation(self, kind: Kind, what: str, fault: str | None) -> Operation:
-        seconds = self.facts.duration(kind.duration, what)
-        ends = None if fault == faults.STUCK and what == "register" else self._clock() + seconds
-        error = None
+    def _start(self, state: State, record: Record, what: str, fault: str | None) -> None:
+        ends = self._clock() + self.facts.duration(KINDS[record.token].duration, what)
+        record.operation = Operation(what, None if fault == faults.STUCK and what == "register" else ends)
         if fault == faults.FAILED:
-            error = (
-                "InternalOperationError",
-                f"The {what} operation of a {kind.type} has failed, as a planned fault. Run the command again.",
-            )
-        return Operation(what, ends, error)
+            text = f"The {what} operation of a {record.type} has failed, as a planned fault. Run the command again."
+            record.operation.error = ("InternalOperationError", text)
+        state.results.pop(record.id.lower(), None)
+        _show(record, _VERBS[what])
 
-    def _registration(self, state: State, registration_id: str) -> Operation:
-        kind = KINDS[state.resources[registration_id.lower()].token]
-        return self._operation(kind, "register", faults.take(state, _names(kind, registration_id)))
+    def _start_registrations(self, state: State) -> None:
+        """Let the registrations that a template has just asked for go on by themselves."""
+        for record in state.of_type(REGISTRATION):
+            if record.operation is None and record.properties["properties"]["state"] == "Registering":
+                self._start(state, record, "register", faults.take(state, _names(FEATURE, record.id)))
 
     def _fail(self, fault: str | None, resource_id: str) -> None:
         if fault == faults.THROTTLE:
@@ -259,20 +225,19 @@ class Arm:
             raise _in_progress(resource_id, "PutOperation")
 
 
+def _show(record: Record, provisioning_state: str) -> None:
+    if "provisioningState" in record.properties:
+        record.properties["provisioningState"] = provisioning_state
+
+
 def _names(kind: Kind, resource_id: str) -> list[str]:
     return [resource_id, kind.type, kind.token, kind.token.rpartition(":")[2], resource_id.rpartition("/")[2]]
 
 
-def _check_busy(kind: Kind, state: State, record: Record) -> None:
+def _check_free(kind: Kind, state: State, record: Record) -> None:
     running = kind.operation(state, record)
     if running is not None:
         raise _in_progress(record.id, running.kind)
-
-
-def _check_parent_busy(state: State, pool_id: str) -> None:
-    cluster = state.get(pool_id.rpartition("/agentPools/")[0])
-    if cluster is not None and cluster.operation is not None:
-        raise _in_progress(cluster.id, cluster.operation.kind)
 
 
 def _in_progress(resource_id: str, what: str) -> ArmError:
@@ -283,11 +248,3 @@ def _in_progress(resource_id: str, what: str) -> ArmError:
         status=409,
         hint="Run the command again in a while.",
     )
-
-
-def require(arm: Arm, resource_id: str) -> Any:
-    """Return what a GET answers. Raises ArmError where there is nothing."""
-    found = arm.get(resource_id)
-    if found is None:
-        raise not_found(resource_id)
-    return found

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from emulator.azure.errors import ArmError
 from emulator.azure.nodes import Node
+from emulator.cluster.credentials import Account
 
 
 class ClusterLink(Protocol):
@@ -21,35 +22,8 @@ class ClusterLink(Protocol):
     def empty(self) -> None:
         """Remove everything that users have put into the cluster."""
 
-    def credentials(self) -> tuple[str, str, str]:
-        """Return the API server's address, its authority as PEM, and an administrator's token."""
-
-
-class NoCluster:
-    """A link to nothing, for a model that is looked at by itself. Remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.emptied = 0
-        self.taken = ""
-
-    def require_free(self) -> None:
-        """Raise ArmError as told by `taken`."""
-        if self.taken:
-            raise taken(self.taken)
-
-    def follow(self, nodes: Sequence[Node]) -> None:
-        """Remember the nodes."""
-        self.nodes = list(nodes)
-
-    def empty(self) -> None:
-        """Count, and forget the nodes."""
-        self.emptied += 1
-        self.nodes = []
-
-    def credentials(self) -> tuple[str, str, str]:
-        """Return made-up credentials."""
-        return "https://127.0.0.1:6443", "-----BEGIN CERTIFICATE-----\n", "administrator-token"
+    def credentials(self) -> Account:
+        """Return the administrator's account."""
 
 
 def taken(what: str) -> ArmError:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from emulator.azure.errors import ArmError
 from emulator.azure.facts import AzureFacts
-from emulator.azure.services.base import at
 from emulator.azure.store import Properties, Record
+from emulator.cluster.credentials import Account
 
 SERVER_ID = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The AKS server application of Microsoft Entra (https://azure.github.io/kubelogin/concepts/aks.html)."""
@@ -20,40 +21,31 @@ CLIENT_ID = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 """The public client application of kubectl there."""
 
 
-def user(facts: AzureFacts, cluster: Record, credentials: tuple[str, str, str], form: str) -> Properties:
+def user(facts: AzureFacts, cluster: Record, account: Account) -> Properties:
     """Return the user's credentials: without Microsoft Entra integration, those of the local administrator account."""
-    name = f"clusterUser_{_group(cluster)}_{cluster.name}"
     if not cluster.properties.get("aadProfile"):
-        return _answer("clusterUser", _kubeconfig(cluster, credentials, name, cluster.name, {"token": credentials[2]}))
-    if form == "azure":
-        raise ArmError(
-            "BadRequest",
-            "The format 'azure' needs an authentication plugin that kubectl no longer has.",
-            hint="Ask for the format 'exec'.",
-        )
+        return _kubeconfig("clusterUser", cluster, account, cluster.name, {"token": account.token})
     arguments = ["get-token", "--environment", "AzurePublicCloud", "--server-id", SERVER_ID, "--client-id", CLIENT_ID]
     plugin = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "args": [*arguments, "--tenant-id", facts.tenant, "--login", "devicecode"],
+        "args": [*arguments, "--tenant-id", facts.subscription.tenant_id, "--login", "devicecode"],
         "command": "kubelogin",
         "env": None,
         "installHint": "kubelogin is not installed: https://aka.ms/aks/kubelogin",
         "provideClusterInfo": False,
     }
-    return _answer("clusterUser", _kubeconfig(cluster, credentials, name, cluster.name, {"exec": plugin}))
+    return _kubeconfig("clusterUser", cluster, account, cluster.name, {"exec": plugin})
 
 
-def administrator(cluster: Record, credentials: tuple[str, str, str]) -> Properties:
+def administrator(cluster: Record, account: Account) -> Properties:
     """Return the local administrator's credentials. Raises ArmError where local accounts are disabled."""
-    if cluster.properties.get("disableLocalAccounts"):
+    if cluster.properties["disableLocalAccounts"]:
         raise ArmError(
             "BadRequest",
             "Getting static credential is not allowed because this cluster is set to disable local accounts.",
             hint="Ask for the user's credentials instead, or set disableLocalAccounts to false.",
         )
-    name = f"clusterAdmin_{_group(cluster)}_{cluster.name}"
-    document = _kubeconfig(cluster, credentials, name, f"{cluster.name}-admin", {"token": credentials[2]})
-    return _answer("clusterAdmin", document)
+    return _kubeconfig("clusterAdmin", cluster, account, f"{cluster.name}-admin", {"token": account.token})
 
 
 def exec_credential(token: str) -> str:
@@ -84,27 +76,19 @@ exit 1
 """
 
 
-def _group(cluster: Record) -> str:
-    return cluster.id.split("/")[4]
-
-
-def _kubeconfig(
-    cluster: Record, credentials: tuple[str, str, str], user_name: str, context: str, login: dict[str, Any]
-) -> dict[str, Any]:
-    server, authority, _ = credentials
-    if at(cluster.properties, "provisioningState") == "Creating":
+def _kubeconfig(role: str, cluster: Record, account: Account, context: str, login: Mapping[str, Any]) -> Properties:
+    if cluster.properties["provisioningState"] == "Creating":
         raise ArmError("BadRequest", f"The managed cluster {cluster.name} is still being created.", status=409)
-    data = base64.b64encode(authority.encode()).decode()
-    return {
+    data = base64.b64encode(account.authority.encode()).decode()
+    group = cluster.id.split("/")[4]
+    user_name = f"{role}_{group}_{cluster.name}"
+    document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": cluster.name, "cluster": {"server": server, "certificate-authority-data": data}}],
+        "clusters": [{"name": cluster.name, "cluster": {"server": account.server, "certificate-authority-data": data}}],
         "contexts": [{"name": context, "context": {"cluster": cluster.name, "user": user_name}}],
         "current-context": context,
-        "users": [{"name": user_name, "user": login}],
+        "users": [{"name": user_name, "user": dict(login)}],
     }
-
-
-def _answer(name: str, document: dict[str, Any]) -> Properties:
     text = yaml.safe_dump(document, sort_keys=False)
-    return {"kubeconfigs": [{"name": name, "value": base64.b64encode(text.encode()).decode()}]}
+    return {"kubeconfigs": [{"name": role, "value": base64.b64encode(text.encode()).decode()}]}

@@ -33,6 +33,11 @@ class NotEmulatedError(ProviderError):
         super().__init__(f"the emulated Azure does not emulate {token}. It emulates {known}")
 
 
+def invalid(message: str, hint: str = "") -> ArmError:
+    """Return the error that AKS and Compute have for most bad requests."""
+    return ArmError("InvalidParameter", message, hint=hint)
+
+
 def not_found(resource_id: str) -> ArmError:
     """Return the error for a resource that is not there."""
     kind, _, name = resource_id.rpartition("/")
@@ -41,3 +46,8 @@ def not_found(resource_id: str) -> ArmError:
         f"The resource '{kind.rpartition('/providers/')[2]}/{name}' was not found: {resource_id}",
         status=404,
     )
+
+
+def parent_not_found(parent_id: str) -> ArmError:
+    """Return the error for a resource below one that is not there."""
+    return ArmError("ParentResourceNotFound", f"The parent resource '{parent_id}' could not be found.", status=404)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import re
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,7 +10,6 @@ from typing import Any, TypeVar
 from emulator.azure import projection, schema
 from emulator.azure.arm import Arm
 from emulator.azure.errors import ArmError, NotEmulatedError, OperationFailedError
-from emulator.azure.projection import CREATE_FIRST
 from emulator.azure.schema import UnknownTokenError
 from emulator.azure.services import KINDS, kind_of
 from emulator.azure.services.base import Kind
@@ -33,15 +29,6 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
-    """How a name is made up that is not given. seed: of the engine; proposed: by its configuration, may be empty."""
-
-    resource_name: str
-    seed: bytes
-    proposed: str
-
-
-@dataclass(frozen=True, slots=True)
 class Read:
     """What a refresh found; an empty id says that the resource is gone."""
 
@@ -57,7 +44,7 @@ class Lifecycle:
         self.arm = arm
 
     def check(
-        self, token: str, given: Properties, before: Properties, naming: Naming, location: str
+        self, token: str, given: Properties, before: Properties, location: str
     ) -> tuple[Properties, list[Problem]]:
         """Return the inputs with the provider's own defaults, and what is wrong with them.
 
@@ -66,12 +53,8 @@ class Lifecycle:
         kind, known = kind_of(token), _known(token)
         inputs = _without_nulls(given)
         version = inputs.pop(VERSION_KEY, known.api_version)
-        found = problems(inputs, known.inputs)
-        name = inputs.get(kind.own_name)
-        if name is None:
-            inputs |= _made_up(kind, before, naming)
-        elif name is not UNKNOWN and kind.rule is not None and isinstance(name, str):
-            found += _bad_name(kind, name)
+        found = problems(inputs, known.inputs) or kind.not_emulated(inputs)
+        found += kind.bad_name(inputs)
         if inputs.get("location") is None and "location" in known.inputs:
             default = before.get("location") or location or self._location_of_group(inputs)
             if default is not None:
@@ -118,13 +101,7 @@ class Lifecycle:
         """Update a resource and wait for it. Raises PartialError when its operation failed."""
         kind = kind_of(token)
         self.arm.acknowledge(resource_id)
-        names, body = _split(kind, inputs)
-        current = self.arm.get(resource_id) or {}
-        for name, field in _known(token).inputs.items():
-            # What is also a resource of its own, and not given inline, stays as it is.
-            if field.standalone and name not in body and name in current:
-                body[name] = projection.projected(current, {name: field})[name]
-        self._write(kind, names, body, inputs, operation)
+        self._write(kind, *_split(kind, inputs), inputs, operation)
         return self._ended(kind, resource_id, inputs, operation)
 
     def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Read:
@@ -233,29 +210,8 @@ def _split(kind: Kind, inputs: Properties) -> tuple[dict[str, str], Properties]:
     """Return the names that make the id, and the body."""
     names = {name: str(inputs[name]) for name in kind.parameters}
     # The scope of a role assignment is part of both.
-    path_only = {name for name in names if name != "scope"} | {VERSION_KEY, CREATE_FIRST}
+    path_only = {name for name in names if name != "scope"} | {VERSION_KEY}
     return names, {key: value for key, value in _without_nulls(inputs).items() if key not in path_only}
-
-
-def _made_up(kind: Kind, before: Properties, naming: Naming) -> Properties:
-    """Return the name of a resource that is not given one (pulumi-azure-native, `getDefaultName`)."""
-    key = kind.own_name
-    if before.get(key) is not None:
-        flag = {CREATE_FIRST: before[CREATE_FIRST]} if CREATE_FIRST in before else {}
-        return {key: before[key], **flag}
-    if kind.autoname == "copy":
-        return {key: naming.proposed or naming.resource_name}
-    random = hashlib.sha256(naming.seed + naming.resource_name.encode()).hexdigest()
-    if kind.autoname == "uuid":
-        return {key: str(uuid.UUID(random[:32])), CREATE_FIRST: True}
-    return {key: naming.proposed or f"{naming.resource_name}{random[:8]}", CREATE_FIRST: True}
-
-
-def _bad_name(kind: Kind, name: str) -> list[Problem]:
-    rule = kind.rule
-    if rule is None or re.fullmatch(rule.pattern, name):
-        return []
-    return [(kind.own_name, f"'{kind.own_name}' is '{name}'; a {kind.type} is named with {rule.allowed}")]
 
 
 def _without_nulls(values: Any) -> Any:

@@ -15,7 +15,7 @@ from emulator.azure.facts import AzureFacts
 from emulator.azure.nodes import Node
 from emulator.azure.store import Store
 from emulator.cluster.api import MERGE_PATCH, Api, ApiError
-from emulator.cluster.credentials import read_kubeconfig
+from emulator.cluster.credentials import Account, read_kubeconfig
 from emulator.cluster.layout import NODE_NAME, Layout, write_private
 from emulator.paths import Paths
 from emulator.plugin.errors import ProviderError
@@ -74,10 +74,9 @@ class LocalCluster:
         except cluster.ClusterError as error:
             raise ProviderError(str(error)) from None
 
-    def credentials(self) -> tuple[str, str, str]:
-        """Return the API server's address, its authority as PEM, and the administrator's token."""
-        account = read_kubeconfig(self._paths.kubeconfig.read_text())
-        return account.server, account.authority, account.token
+    def credentials(self) -> Account:
+        """Return the administrator's account."""
+        return read_kubeconfig(self._paths.kubeconfig.read_text())
 
     def install_kubelogin(self) -> Path:
         """Put the emulated kubelogin where the emulated Kubernetes provider finds it; return its path."""
@@ -85,7 +84,7 @@ class LocalCluster:
         secret = layout.azure / "secrets" / "exec-credential.json"
         for folder in (secret.parent, layout.azure_bin):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(secret, credentials.exec_credential(self.credentials()[2]))
+        write_private(secret, credentials.exec_credential(self.credentials().token))
         program = layout.azure_bin / "kubelogin"
         write_private(program, credentials.kubelogin(str(secret)))
         program.chmod(0o700)

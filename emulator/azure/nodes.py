@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.azure.facts import AzureFacts, Size
-from emulator.azure.services.base import at
-from emulator.azure.services.containerservice import CLUSTER, NODE_IMAGE, POOL, node_suffix
+from emulator.azure.services.agent_pools import NODE_IMAGE
+from emulator.azure.services.base import CLUSTER, POOL, at, node_suffix
 from emulator.azure.store import Record, State
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -67,7 +67,7 @@ def node(
         taints=tuple(_taint(each) for each in properties.get("nodeTaints") or []),
         annotations=_devices(pool, size),
         provider_id=(
-            f"azure:///subscriptions/{facts.subscription}/resourceGroups/"
+            f"azure:///subscriptions/{facts.subscription.id}/resourceGroups/"
             f"{cluster.properties['nodeResourceGroup'].lower()}/providers/Microsoft.Compute/virtualMachineScaleSets/"
             f"{scale_set}/virtualMachines/{instance}"
         ),
@@ -85,7 +85,7 @@ def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instan
     labels = {
         "agentpool": pool.name,
         "beta.kubernetes.io/arch": "amd64",
-        "beta.kubernetes.io/instance-type": size.name,
+        "beta.kubernetes.io/instance-type": properties["vmSize"],
         "beta.kubernetes.io/os": "linux",
         "failure-domain.beta.kubernetes.io/region": location,
         "failure-domain.beta.kubernetes.io/zone": zone,
@@ -102,7 +102,7 @@ def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instan
         "kubernetes.azure.com/role": "agent",
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
-        "node.kubernetes.io/instance-type": size.name,
+        "node.kubernetes.io/instance-type": properties["vmSize"],
         "topology.kubernetes.io/region": location,
         "topology.kubernetes.io/zone": zone,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from emulator.azure.services.containerservice import POOL
+from emulator.azure.services.base import POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.azure.store import Record, State, Store
 from emulator.cluster.layout import Layout

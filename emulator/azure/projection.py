@@ -18,9 +18,6 @@ from emulator.plugin import paths
 from emulator.plugin.paths import Path
 from emulator.plugin.wire import UNKNOWN
 
-CREATE_FIRST = "__createBeforeDelete"
-"""Input that the provider adds where it has made the name up: the replacement can be created first."""
-
 _MISSING = object()
 
 

@@ -21,7 +21,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from emulator.azure import VERSIONS, functions, random_password, schema
-from emulator.azure.lifecycle import Lifecycle, Naming
+from emulator.azure.lifecycle import Lifecycle
 from emulator.azure.projection import Change
 from emulator.azure.validation import problems
 from emulator.plugin import wire
@@ -170,10 +170,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             found = problems(news, schema.resource(token).inputs)
             inputs = news
         else:
-            proposed = request.autonaming.proposed_name if request.HasField("autonaming") else ""
-            naming = Naming(request.urn.split("::", 3)[3], request.randomSeed, proposed)
-            location = self._of(context).location
-            inputs, found = self._on(context).check(token, news, olds, naming, location)
+            inputs, found = self._on(context).check(token, news, olds, self._of(context).location)
         failures = [provider_pb2.CheckFailure(property=path, reason=reason) for path, reason in found]
         return provider_pb2.CheckResponse(inputs=wire.encode(inputs), failures=failures)
 
@@ -187,7 +184,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             changes = {key: Change("UPDATE", replaces=True) for key in keys if key not in request.ignoreChanges}
             return _diff_response(changes, delete_first=False)
         changes = self._on(context).diff(token, before, after, list(request.ignoreChanges), request.id)
-        return _diff_response(changes, delete_first=not before.get("__createBeforeDelete"))
+        return _diff_response(changes, delete_first=True)
 
     @_answering
     def Create(  # noqa: N802

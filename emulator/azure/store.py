@@ -1,20 +1,21 @@
 """The emulated subscription on disk: its resources, operations and faults, in one file.
 
 Every change happens under a lock on the file system, so that any number of engines and commands can work on it at
-once. Resources hold properties in the form of the SDK's outputs; what Azure keeps to itself (account keys, the
-instance ids of a pool, a running operation) is `hidden`.
+once. Resources hold properties in the form of the SDK's outputs; what Azure keeps to itself (the instance ids of a
+pool, a running operation) is `hidden`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from emulator.cluster.layout import write_private
 
@@ -94,14 +95,16 @@ class State:
     def of_type(self, kind: str, under: str = "") -> list[Record]:
         """Return the resources of a type, of all or only below an id, in the order of their ids."""
         below = f"{under.lower()}/" if under else ""
-        found = (record for key, record in self.resources.items() if key.startswith(below))
-        return sorted((each for each in found if each.type.lower() == kind.lower()), key=lambda each: each.id.lower())
+        return [found for key, found in sorted(self.resources.items()) if key.startswith(below) and found.type == kind]
 
     def below(self, resource_id: str) -> list[Record]:
         """Return the resources below an id, the deepest first."""
         prefix = f"{resource_id.lower()}/"
         found = [record for key, record in self.resources.items() if key.startswith(prefix)]
         return sorted(found, key=lambda each: (-each.id.count("/"), each.id.lower()))
+
+
+_STATE = TypeAdapter(State)
 
 
 class Store:
@@ -112,18 +115,12 @@ class Store:
         self._file = folder / "subscription.json"
         self._threads = threading.RLock()
 
-    @property
-    def exists(self) -> bool:
-        """Whether anything was ever stored."""
-        return self._file.exists()
-
     def read(self) -> State:
         """Return the state as it is now; changes to it are not kept."""
         try:
-            found = json.loads(self._file.read_text())
+            return _STATE.validate_json(self._file.read_bytes())
         except FileNotFoundError:
             return State()
-        return _decoded(found)
 
     @contextlib.contextmanager
     def edit(self) -> Iterator[State]:
@@ -133,19 +130,6 @@ class Store:
             fcntl.flock(lock, fcntl.LOCK_EX)
             state = self.read()
             yield state
-            # It holds the keys of storage accounts.
-            write_private(self._file, json.dumps(asdict(state), indent=1, sort_keys=True) + "\n")
-
-
-def _decoded(found: dict[str, Any]) -> State:
-    state = State(results={key: (code, text) for key, (code, text) in found["results"].items()})
-    state.faults = [Fault(**each) for each in found["faults"]]
-    for key, each in found["resources"].items():
-        operation = each.pop("operation")
-        state.resources[key] = Record(**each, operation=_operation(operation) if operation else None)
-    return state
-
-
-def _operation(found: dict[str, Any]) -> Operation:
-    error = found.pop("error")
-    return Operation(**found, error=(error[0], error[1]) if error else None)
+            state.resources = dict(sorted(state.resources.items()))
+            # The inputs of a program may hold secrets.
+            write_private(self._file, _STATE.dump_json(state, indent=1))

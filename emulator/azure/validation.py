@@ -44,11 +44,6 @@ def _object(value: Mapping[str, Any], fields: Mapping[str, Field], path: str) ->
 def _value(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
     if value is UNKNOWN or shape.kind == "any":
         return
-    if shape.kind == "union":
-        found = [list(_value(value, each, path)) for each in shape.choices]
-        if all(found):
-            yield from min(found, key=len)
-        return
     if not isinstance(value, _TYPES[shape.kind]) or (isinstance(value, bool) and shape.kind != "boolean"):
         yield path, f"'{path}' should be {shape} but is {_shown(value)}"
     elif shape.kind == "enum" and value.lower() not in (each.lower() for each in shape.values):

@@ -18,7 +18,7 @@ from emulator import azure
 from emulator import cluster as local_cluster
 from emulator.azure.__main__ import main
 from emulator.azure.local_cluster import subscription
-from emulator.azure.services.containerservice import CLUSTER, POOL
+from emulator.azure.services.base import CLUSTER, POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
@@ -35,7 +35,7 @@ PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n--
 FACTS = """
 durations:
   # The program looks at a registration every 15 s; one that takes no time is not waited for.
-  registration: 0.0
+  registration: { register: 0.0 }
   # Long enough to be interrupted.
   managedCluster: { create: 3.0 }
 """

@@ -28,7 +28,7 @@ from components.azure.provider import subscribe
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
-from emulator.azure.services.containerservice import AgentPool
+from emulator.azure.services.agent_pools import AgentPool
 from tests.unit.harness import Record, Registered, build, strings
 
 SUBSCRIPTION = "/subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590"

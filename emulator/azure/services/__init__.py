@@ -6,39 +6,35 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from emulator.azure.errors import NotEmulatedError
+from emulator.azure.services.agent_pools import AgentPool
 from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import Kind
+from emulator.azure.services.clusters import ManagedCluster
 from emulator.azure.services.compute import ProximityPlacementGroup
-from emulator.azure.services.containerservice import AgentPool, ManagedCluster
-from emulator.azure.services.identity import FederatedIdentityCredential, UserAssignedIdentity
+from emulator.azure.services.identity import UserAssignedIdentity
 from emulator.azure.services.network import NetworkSecurityGroup, Subnet, VirtualNetwork
 from emulator.azure.services.registry import Registry
-from emulator.azure.services.resources import Deployment, FeatureRegistration, ResourceGroup
-from emulator.azure.services.storage import BlobContainer, ManagementPolicy, StorageAccount
+from emulator.azure.services.resources import FEATURE, Deployment, ResourceGroup
+from emulator.azure.services.storage import BlobContainer, StorageAccount
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {
-        kind.token: kind
-        for kind in (
-            FeatureRegistration(),
-            Deployment(),
-            ResourceGroup(),
-            VirtualNetwork(),
-            Subnet(),
-            NetworkSecurityGroup(),
-            UserAssignedIdentity(),
-            FederatedIdentityCredential(),
-            RoleAssignment(),
-            Registry(),
-            ProximityPlacementGroup(),
-            ManagedCluster(),
-            AgentPool(),
-            StorageAccount(),
-            BlobContainer(),
-            ManagementPolicy(),
-        )
-    }
+_KINDS: tuple[Kind, ...] = (
+    FEATURE,
+    Deployment(),
+    ResourceGroup(),
+    VirtualNetwork(),
+    Subnet(),
+    NetworkSecurityGroup(),
+    UserAssignedIdentity(),
+    RoleAssignment(),
+    Registry(),
+    ProximityPlacementGroup(),
+    ManagedCluster(),
+    AgentPool(),
+    StorageAccount(),
+    BlobContainer(),
 )
+
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.token: kind for kind in _KINDS})
 """By the SDK's token."""
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from emulator.azure.errors import ArmError, not_found
 from emulator.azure.facts import AzureFacts
 from emulator.azure.store import Operation, Properties, Record, State
+from emulator.plugin.wire import UNKNOWN
+
+GROUP = "Microsoft.Resources/resourceGroups"
+CLUSTER = "Microsoft.ContainerService/managedClusters"
+POOL = "Microsoft.ContainerService/managedClusters/agentPools"
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-GROUP = "Microsoft.Resources/resourceGroups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +50,13 @@ class Request:
 
     @property
     def location(self) -> str:
-        """The region of the request, else of the resource group."""
-        given = self.body.get("location") or (self.before.properties.get("location") if self.before else None)
-        if given is None:
-            group = self.group
-            given = group.properties["location"] if group else self.facts.regions[0]
+        """The region of the request."""
+        given = self.body["location"]
         return str(self.facts.region(given) or given)
 
-    @property
-    def group(self) -> Record | None:
-        """The resource group of the path."""
-        name = self.names.get("resourceGroupName")
-        return self.state.get(group_id(self.facts, name)) if name else None
-
-    def kept(self, key: str, default: Any = None) -> Any:
-        """What the body says, else what the resource had before, else the default."""
-        if self.body.get(key) is not None:
-            return self.body[key]
-        if self.before is not None and self.before.properties.get(key) is not None:
-            return self.before.properties[key]
-        return default
+    def others(self, kind: str, under: str = "") -> list[Record]:
+        """Return the resources of a type, of all or only below an id, without the one that the request is for."""
+        return [each for each in self.state.of_type(kind, under) if each.id.lower() != self.id.lower()]
 
 
 class Kind:
@@ -75,8 +65,9 @@ class Kind:
     token: the SDK's type. type: Azure Resource Manager's. path: of its id, with the SDK's input names in braces.
     rule: of its own name. replaces: the inputs, beside the names of the path, whose change the provider answers with a
     replacement; `a.b` is a property inside, `a[].b` one of the items. duration: the key of the facts' durations.
-    autoname: how the provider makes up a name that is not given: random, copy or uuid. tracked: it has a location.
-    immutable: properties whose change the service refuses.
+    tracked: it has a location; `no_location` is the code of its refusal. immutable: properties whose change the service
+    refuses. emulated: the inputs that are emulated, beside the names of the path, those of items like `a.b`, each with
+    the one value that is, None for any. defaults: what is filled in.
     """
 
     token: ClassVar[str]
@@ -84,10 +75,12 @@ class Kind:
     path: ClassVar[str]
     rule: ClassVar[NameRule | None] = None
     replaces: ClassVar[frozenset[str]] = frozenset()
-    duration: ClassVar[str] = "other"
-    autoname: ClassVar[str] = "random"
+    duration: ClassVar[str] = ""
     tracked: ClassVar[bool] = False
+    no_location: ClassVar[str] = "LocationNotAvailableForResourceType"
     immutable: ClassVar[Sequence[str]] = ()
+    emulated: ClassVar[Mapping[str, object]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
 
     @property
     def parameters(self) -> Sequence[str]:
@@ -101,8 +94,8 @@ class Kind:
 
     def id(self, facts: AzureFacts, names: Mapping[str, str]) -> str:
         """Return the id that the names make."""
-        values = {"subscriptionId": facts.subscription, **{key: str(value).strip("/") for key, value in names.items()}}
-        return self.path.format_map(values)
+        parts = {key: str(value).strip("/") for key, value in names.items()}
+        return self.path.format_map({"subscriptionId": facts.subscription.id, **parts})
 
     def parse(self, resource_id: str) -> dict[str, str] | None:
         """Return the names in an id, None when it is not of this type."""
@@ -113,12 +106,33 @@ class Kind:
         found = re.fullmatch(pattern, resource_id, re.IGNORECASE)
         return {key: value for key, value in found.groupdict().items() if key != "subscriptionId"} if found else None
 
+    def not_emulated(self, inputs: Properties) -> list[tuple[str, str]]:
+        """Return the paths of inputs that are not emulated, with what is wrong."""
+        found = list(_not_emulated(inputs, {**dict.fromkeys(self.parameters), **self.emulated}))
+        if inputs.get(self.own_name) is None:
+            found.append((self.own_name, f"'{self.own_name}' is missing; that a name is made up is not emulated"))
+        return found
+
+    def bad_name(self, inputs: Properties) -> list[tuple[str, str]]:
+        """Return what is wrong with the resource's own name."""
+        name = inputs.get(self.own_name)
+        if self.rule is None or not isinstance(name, str) or re.fullmatch(self.rule.pattern, name):
+            return []
+        return [(self.own_name, f"'{self.own_name}' is '{name}'; a {self.type} is named with {self.rule.allowed}")]
+
     def check(self, request: Request) -> None:
         """Raise ArmError when Azure would refuse the request."""
 
     def complete(self, request: Request) -> Properties:
         """Return the properties as they read back once the operation has ended."""
-        raise NotImplementedError
+        own: Properties = {"name": request.names[self.own_name], "type": self.type}
+        if self.tracked:
+            own["location"] = request.location
+        return merged(self.defaults, {**request.body, **own, **self.computed(request)})
+
+    def computed(self, request: Request) -> Properties:
+        """Return the properties that the service makes up."""
+        return {}
 
     def on_started(self, request: Request, record: Record) -> None:
         """Change other resources along with this one; `record` is stored already."""
@@ -134,52 +148,58 @@ class Kind:
         return record.properties
 
     def operation(self, state: State, record: Record) -> Operation | None:
-        """Return the operation that keeps others away from the resource."""
+        """Return the running operation that keeps this resource from being changed."""
         return record.operation
 
     def check_delete(self, request: Request) -> None:
-        """Raise ArmError when Azure would refuse the deletion."""
+        """Raise ArmError when Azure would refuse to delete the resource."""
 
     def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
-        """Return what a GET answers where there is no such resource, None for 404."""
+        """Return what a GET answers where there is no such resource."""
         return None
 
     def on_deleted(self, facts: AzureFacts, state: State, record: Record) -> None:
-        """Remove what goes with the resource, which is removed already."""
+        """Take along what goes with a resource."""
+
+
+def _not_emulated(values: Properties, emulated: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        path = f"{above}.{key}" if above else key
+        if path in emulated:
+            only = emulated[path]
+            if only is not None and value is not UNKNOWN and not same(value, only):
+                yield path, f"'{path}' is '{value}'; only {only} is emulated"
+        elif inside := {name: each for name, each in emulated.items() if name.startswith(f"{path}.")}:
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, dict):
+                    yield from _not_emulated(item, inside, path)
+        else:
+            yield path, f"'{path}' is not emulated"
 
 
 def check_common(kind: Kind, request: Request) -> None:
-    """Raise ArmError for what every resource type refuses: names, group, location, changed fixed properties."""
-    name = request.names[kind.own_name]
-    if kind.rule is not None and not re.fullmatch(kind.rule.pattern, name):
-        raise ArmError(
-            "InvalidResourceName",
-            f"Resource name '{name}' is invalid for a {kind.type}: it may have {kind.rule.allowed}.",
-            hint=f"Change {kind.own_name}.",
-        )
+    """Raise ArmError for what every resource type refuses: group, location, changed fixed properties."""
     group = request.names.get("resourceGroupName")
-    if group is not None and kind.type != GROUP and request.group is None:
+    if group is not None and kind.type != GROUP and request.state.get(group_id(request.facts, group)) is None:
         raise ArmError("ResourceGroupNotFound", f"Resource group '{group}' could not be found.", status=404)
     if kind.tracked:
         _check_location(kind, request)
     if request.before is not None:
-        _check_immutable(kind, request, request.before)
+        check_immutable(kind, request, request.before)
 
 
 def _check_location(kind: Kind, request: Request) -> None:
     location = request.body.get("location")
     if location is None:
-        if request.creates:
-            raise ArmError("LocationRequired", "The location property is required for this definition.")
-        return
+        raise ArmError("LocationRequired", "The location property is required for this definition.")
     if request.facts.region(location) is None:
         raise ArmError(
-            "LocationNotAvailableForResourceType",
+            kind.no_location,
             f"The provided location '{location}' is not available for resource type '{kind.type}'. "
-            f"List of available regions for the resource type is '{','.join(request.facts.regions)}'.",
+            f"List of available regions for the resource type is '{','.join(request.facts.locations)}'.",
         )
-    before = request.before.properties.get("location") if request.before else None
-    if before is not None and request.facts.region(before) != request.facts.region(location):
+    before = request.before.properties["location"] if request.before else location
+    if request.facts.region(before) != request.facts.region(location):
         raise ArmError(
             "InvalidResourceLocation",
             f"The resource '{request.id.rpartition('/')[2]}' already exists in location '{before}'. A resource with "
@@ -188,20 +208,16 @@ def _check_location(kind: Kind, request: Request) -> None:
         )
 
 
-def _check_immutable(kind: Kind, request: Request, before: Record) -> None:
+def check_immutable(kind: Kind, request: Request, before: Record) -> None:
+    """Raise ArmError when a property that cannot change is given another value."""
     for path in kind.immutable:
         had, wanted = at(before.properties, path), at(request.body, path)
         if wanted is not None and had is not None and not same(had, wanted):
-            raise changed(path)
-
-
-def changed(path: str) -> ArmError:
-    """Return the error for a property that cannot be changed."""
-    return ArmError(
-        "PropertyChangeNotAllowed",
-        f"Changing property 'properties.{path}' is not allowed.",
-        hint=f"Have the resource replaced instead (the resource option replace_on_changes names '{path}').",
-    )
+            raise ArmError(
+                "PropertyChangeNotAllowed",
+                f"Changing property 'properties.{path}' is not allowed.",
+                hint=f"Have the resource replaced instead (the resource option replace_on_changes names '{path}').",
+            )
 
 
 def at(values: Mapping[str, Any], path: str) -> Any:
@@ -235,7 +251,7 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Properties:
 
 def group_id(facts: AzureFacts, name: str) -> str:
     """Return the id of a resource group."""
-    return f"/subscriptions/{facts.subscription}/resourceGroups/{name}"
+    return f"/subscriptions/{facts.subscription.id}/resourceGroups/{name}"
 
 
 def stable_uuid(*parts: str) -> str:
@@ -243,61 +259,20 @@ def stable_uuid(*parts: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(parts).lower()))
 
 
-def stable_digits(text: str, length: int) -> str:
-    """Return digits that the same text always makes."""
-    number = int.from_bytes(hashlib.sha256(text.lower().encode()).digest()[:8], "big")
-    return str(number % 10**length).zfill(length)
-
-
-def etag() -> str:
-    """Return a fresh version mark."""
-    return str(uuid.uuid4())
-
-
-def now() -> str:
-    """Return the time as Azure writes it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def node_suffix(cluster_id: str) -> str:
+    """Return the eight digits that AKS puts into the names of a cluster's scale sets."""
+    number = int.from_bytes(hashlib.sha256(cluster_id.lower().encode()).digest()[:8], "big")
+    return str(number % 10**8).zfill(8)
 
 
 def require(state: State, resource_id: str, what: str) -> Record:
     """Return a resource that another one refers to. Raises ArmError when it is not there."""
     found = state.get(resource_id)
     if found is None:
-        error = not_found(resource_id)
         raise ArmError(
-            "InvalidResourceReference" if "/subnets/" in resource_id else error.code,
+            "InvalidResourceReference" if "/subnets/" in resource_id else not_found(resource_id).code,
             f"Resource {resource_id} referenced by {what} was not found. Please make sure that the referenced "
             "resource exists, and that both resources are in the same region.",
             status=404,
         )
     return found
-
-
-def user_identities(request: Request) -> Properties | None:
-    """Return the `identity` as it reads back: principals of what is assigned. Raises ArmError for unknown ones."""
-    given = request.kept("identity")
-    if not given:
-        return None
-    kind = str(given.get("type", "None"))
-    result: Properties = {"type": kind}
-    if "SystemAssigned" in kind:
-        result["principalId"] = stable_uuid(request.id, "principal")
-        result["tenantId"] = request.facts.tenant
-    assigned = list(given.get("userAssignedIdentities") or [])
-    if "UserAssigned" in kind:
-        if not assigned:
-            raise ArmError(
-                "InvalidIdentityValues",
-                "Invalid value for the identities. The 'UserAssigned' identity type requires at least one identity id.",
-            )
-        found = {each: require(request.state, each, f"the identity of {request.id}").properties for each in assigned}
-        result["userAssignedIdentities"] = {
-            key: {"clientId": each["clientId"], "principalId": each["principalId"]} for key, each in found.items()
-        }
-    elif assigned:
-        raise ArmError(
-            "InvalidIdentityValues",
-            f"The identity type is '{kind}', but user assigned identities are given.",
-            hint="Set identity.type to UserAssigned.",
-        )
-    return result

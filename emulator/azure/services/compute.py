@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from emulator.azure.errors import ArmError
-from emulator.azure.services.base import Kind, NameRule, Request, merged
-from emulator.azure.store import Properties
+from typing import ClassVar
+
+from emulator.azure.errors import ArmError, invalid
+from emulator.azure.services.base import POOL, Kind, NameRule, Request
 
 
 class ProximityPlacementGroup(Kind):
@@ -22,34 +23,21 @@ class ProximityPlacementGroup(Kind):
     )
     replaces = frozenset({"location"})
     tracked = True
-    immutable = ("zones", "intent.vmSizes", "proximityPlacementGroupType")
+    immutable = ("zones", "intent.vmSizes")
+    emulated: ClassVar = {
+        **dict.fromkeys(("intent.vmSizes", "location", "tags", "zones")),
+        "proximityPlacementGroupType": "Standard",
+    }
+    defaults: ClassVar = {"proximityPlacementGroupType": "Standard"}
 
     def check(self, request: Request) -> None:
-        zones = request.body.get("zones") or []
-        if len(zones) > 1:
-            raise ArmError("InvalidParameter", f"A proximity placement group has at most one zone; given are {zones}.")
-        if zones and not (request.body.get("intent") or {}).get("vmSizes"):
-            raise ArmError("InvalidParameter", "zones can be specified only if intent.vmSizes is.")
         offered = request.facts.region_zones(request.location)
-        for zone in zones:
+        for zone in request.body.get("zones") or []:
             if zone not in offered:
-                raise ArmError(
-                    "InvalidParameter", f"{request.location} has no zone {zone}; it has {', '.join(offered)}."
-                )
-
-    def complete(self, request: Request) -> Properties:
-        return merged(
-            {"proximityPlacementGroupType": "Standard"},
-            {
-                **request.body,
-                "location": request.location,
-                "name": request.names["proximityPlacementGroupName"],
-                "type": self.type,
-            },
-        )
+                raise invalid(f"{request.location} has no zone {zone}; it has {', '.join(offered) or 'none'}.")
 
     def check_delete(self, request: Request) -> None:
-        for pool in request.state.of_type("Microsoft.ContainerService/managedClusters/agentPools"):
+        for pool in request.state.of_type(POOL):
             if str(pool.properties.get("proximityPlacementGroupID", "")).lower() == request.id.lower():
                 raise ArmError(
                     "OperationNotAllowed", f"Proximity Placement Group {request.id} is in use by {pool.id}.", status=409

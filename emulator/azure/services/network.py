@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
-from typing import Any
+from ipaddress import IPv4Network
+from typing import Any, ClassVar
 
-from emulator.azure.errors import ArmError
+from emulator.azure.errors import ArmError, parent_not_found
 from emulator.azure.facts import AzureFacts
-from emulator.azure.services.base import Kind, NameRule, Request, etag, merged, require, stable_uuid
+from emulator.azure.services.base import POOL, Kind, NameRule, Request, require
 from emulator.azure.store import Properties, Record, State
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAME = r"[A-Za-z0-9](?:[\w.-]{0,%d}\w)?"
 _WORDS = "letters, digits, underscores, periods and hyphens; it starts with a letter or digit and ends with one or _"
-_VIRTUAL_NETWORK = (
-    "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.Network/virtualNetworks"
-    "/{virtualNetworkName}"
-)
+_NETWORK = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.Network"
+_SUCCEEDED = {"provisioningState": "Succeeded"}
 
 
-def network(text: Any, what: str) -> Network:
+def network(text: Any, what: str) -> IPv4Network:
     """Read a range of addresses. Raises ArmError for anything else."""
     try:
-        return ipaddress.ip_network(str(text))
+        return IPv4Network(str(text))
     except ValueError as error:
         raise ArmError(
             "InvalidAddressPrefixFormat",
@@ -34,70 +30,25 @@ def network(text: Any, what: str) -> Network:
 
 
 class VirtualNetwork(Kind):
-    """A virtual network; subnets are given inline or as resources of their own."""
+    """A virtual network. Its subnets are resources of their own, which an update by the provider carries over."""
 
     token = "azure-native:network:VirtualNetwork"
     type = "Microsoft.Network/virtualNetworks"
-    path = _VIRTUAL_NETWORK
+    path = f"{_NETWORK}/virtualNetworks/{{virtualNetworkName}}"
     rule = NameRule(_NAME % 62, f"2-64 {_WORDS}")
     replaces = frozenset({"location"})
     tracked = True
+    emulated: ClassVar = {
+        **dict.fromkeys(("addressSpace.addressPrefixes", "location", "tags")),
+        "enableDdosProtection": False,
+        "enableVmProtection": False,
+    }
+    defaults = _SUCCEEDED
 
     def check(self, request: Request) -> None:
-        prefixes = self._prefixes(request)
-        if not prefixes:
-            raise ArmError(
-                "InvalidRequestFormat",
-                f"Virtual network {request.id} has no address space.",
-                hint="Set addressSpace.addressPrefixes.",
-            )
-        inline = request.body.get("subnets")
-        if inline is None:
-            return
-        names = {str(each.get("name", "")).lower() for each in inline}
-        for existing in request.state.of_type(Subnet.type, request.id):
-            if existing.name.lower() not in names:
-                check_unused(request.state, existing)
-        for index, each in enumerate(inline):
-            if not each.get("name"):
-                raise ArmError("InvalidRequestFormat", f"The subnet {index} of {request.id} has no name.")
-            check_subnet(prefixes, str(each["name"]), each, [dict(other) for other in inline[:index]])
-
-    def complete(self, request: Request) -> Properties:
-        defaults = {
-            "enableDdosProtection": False,
-            "privateEndpointVNetPolicies": "Disabled",
-            "virtualNetworkPeerings": [],
-        }
-        body = {key: value for key, value in request.body.items() if key != "subnets"}
-        return merged(
-            defaults,
-            {
-                **body,
-                "etag": f'W/"{etag()}"',
-                "location": request.location,
-                "name": request.names["virtualNetworkName"],
-                "provisioningState": "Succeeded",
-                "resourceGuid": stable_uuid(request.id),
-                "type": self.type,
-            },
-        )
-
-    def on_started(self, request: Request, record: Record) -> None:
-        inline = request.body.get("subnets")
-        if inline is None:
-            return
-        kind, wanted = Subnet(), set()
-        for each in inline:
-            names = {**request.names, "subnetName": str(each["name"])}
-            subnet_id = kind.id(request.facts, names)
-            wanted.add(subnet_id.lower())
-            before = request.state.get(subnet_id)
-            inner = Request(request.facts, request.state, subnet_id, names, dict(each), before)
-            request.state.put(Record(subnet_id, kind.token, kind.type, kind.complete(inner)))
-        for existing in request.state.of_type(Subnet.type, record.id):
-            if existing.id.lower() not in wanted:
-                request.state.remove(existing.id)
+        space = _space(request.body, request.id)
+        for subnet in request.state.of_type(Subnet.type, request.id):
+            check_subnet(space, subnet.name, subnet.properties, ())
 
     def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
         subnets = [{**each.properties, "id": each.id} for each in state.of_type(Subnet.type, record.id)]
@@ -107,54 +58,31 @@ class VirtualNetwork(Kind):
         for subnet in request.state.of_type(Subnet.type, request.id):
             check_unused(request.state, subnet)
 
-    def _prefixes(self, request: Request) -> list[Network]:
-        space = request.kept("addressSpace") or {}
-        return [network(each, request.id) for each in space.get("addressPrefixes") or []]
-
 
 class Subnet(Kind):
     """A subnet of a virtual network."""
 
     token = "azure-native:network:Subnet"
     type = "Microsoft.Network/virtualNetworks/subnets"
-    path = f"{_VIRTUAL_NETWORK}/subnets/{{subnetName}}"
+    path = f"{VirtualNetwork.path}/subnets/{{subnetName}}"
     rule = NameRule(_NAME % 78, f"1-80 {_WORDS}")
-    autoname = "copy"
+    emulated: ClassVar = {
+        **dict.fromkeys(("addressPrefix", "networkSecurityGroup.id", "serviceEndpoints")),
+        "privateEndpointNetworkPolicies": "Disabled",
+        "privateLinkServiceNetworkPolicies": "Enabled",
+    }
+    defaults = _SUCCEEDED
 
     def check(self, request: Request) -> None:
         parent_id = request.id.rpartition("/subnets/")[0]
         parent = request.state.get(parent_id)
         if parent is None:
-            raise ArmError(
-                "ParentResourceNotFound",
-                "Failed to perform 'write' on resource(s) of type 'virtualNetworks/subnets', because the parent "
-                f"resource '{parent_id}' could not be found.",
-                status=404,
-            )
-        others = [each for each in request.state.of_type(self.type, parent_id) if each.id.lower() != request.id.lower()]
-        space = [network(each, parent_id) for each in parent.properties["addressSpace"]["addressPrefixes"]]
-        name = request.names["subnetName"]
-        check_subnet(space, name, request.body, [{**each.properties, "name": each.name} for each in others])
+            raise parent_not_found(parent_id)
+        space = _space(parent.properties, parent_id)
+        check_subnet(space, request.names["subnetName"], request.body, request.others(self.type, parent_id))
         group = (request.body.get("networkSecurityGroup") or {}).get("id")
         if group:
             require(request.state, group, request.id)
-
-    def complete(self, request: Request) -> Properties:
-        body = {key: value for key, value in request.body.items() if key not in ("id", "type")}
-        return merged(
-            {
-                "delegations": [],
-                "privateEndpointNetworkPolicies": "Disabled",
-                "privateLinkServiceNetworkPolicies": "Enabled",
-            },
-            {
-                **body,
-                "etag": f'W/"{etag()}"',
-                "name": request.names["subnetName"],
-                "provisioningState": "Succeeded",
-                "type": self.type,
-            },
-        )
 
     def check_delete(self, request: Request) -> None:
         if request.before is not None:
@@ -162,46 +90,15 @@ class Subnet(Kind):
 
 
 class NetworkSecurityGroup(Kind):
-    """A network security group, its rules inline."""
+    """A network security group with Azure's default rules."""
 
     token = "azure-native:network:NetworkSecurityGroup"
     type = "Microsoft.Network/networkSecurityGroups"
-    path = (
-        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.Network"
-        "/networkSecurityGroups/{networkSecurityGroupName}"
-    )
+    path = f"{_NETWORK}/networkSecurityGroups/{{networkSecurityGroupName}}"
     rule = NameRule(_NAME % 78, f"1-80 {_WORDS}")
     tracked = True
-
-    def check(self, request: Request) -> None:
-        seen: dict[tuple[str, int], str] = {}
-        for rule in request.body.get("securityRules") or []:
-            key = (str(rule.get("direction")), int(rule.get("priority") or 0))
-            if not 100 <= key[1] <= 4096:
-                raise ArmError(
-                    "SecurityRuleInvalidPriority",
-                    f"Security rule has invalid Priority. Value provided: {key[1]} Allowed range 100-4096.",
-                )
-            if key in seen:
-                raise ArmError(
-                    "SecurityRuleConflict",
-                    f"Security rule {rule.get('name')} conflicts with rule {seen[key]}. Rules cannot have the same "
-                    "Priority and Direction.",
-                )
-            seen[key] = str(rule.get("name"))
-
-    def complete(self, request: Request) -> Properties:
-        rules = [{**each, "provisioningState": "Succeeded"} for each in request.body.get("securityRules") or []]
-        return {
-            **request.body,
-            "etag": f'W/"{etag()}"',
-            "location": request.location,
-            "name": request.names["networkSecurityGroupName"],
-            "provisioningState": "Succeeded",
-            "resourceGuid": stable_uuid(request.id),
-            "securityRules": rules,
-            "type": self.type,
-        }
+    emulated = dict.fromkeys(("location", "tags"))
+    defaults = _SUCCEEDED
 
     def check_delete(self, request: Request) -> None:
         for subnet in request.state.of_type(Subnet.type):
@@ -214,41 +111,31 @@ class NetworkSecurityGroup(Kind):
                 )
 
 
-def prefixes_of(subnet: Properties) -> list[Any]:
-    """Return the address ranges of a subnet, as they are written."""
-    found = subnet.get("addressPrefixes") or []
-    return [*([subnet["addressPrefix"]] if subnet.get("addressPrefix") else []), *found]
+def _space(properties: Properties, what: str) -> list[IPv4Network]:
+    return [network(each, what) for each in (properties.get("addressSpace") or {}).get("addressPrefixes") or []]
 
 
-def check_subnet(space: Sequence[Network], name: str, body: Properties, others: Sequence[Properties]) -> None:
+def check_subnet(space: Sequence[IPv4Network], name: str, body: Properties, others: Sequence[Record]) -> None:
     """Raise ArmError when a subnet does not fit into its virtual network's address space or beside the others."""
-    ranges = [network(each, f"subnet {name}") for each in prefixes_of(body)]
-    if not ranges:
+    own = network(body.get("addressPrefix"), f"subnet {name}")
+    if not any(own.subnet_of(whole) for whole in space):
         raise ArmError(
-            "InvalidRequestFormat",
-            f"Subnet '{name}' has no address range.",
-            hint="Set addressPrefix, e.g. 10.0.1.0/24.",
+            "NetcfgInvalidSubnet",
+            f"Subnet '{name}' is not valid because its IP address range {own} is outside the address space "
+            f"{', '.join(map(str, space))} of the virtual network.",
         )
-    for each in ranges:
-        if not any(each.version == whole.version and each.subnet_of(whole) for whole in space):  # type: ignore[arg-type]
+    for other in others:
+        if own.overlaps(network(other.properties["addressPrefix"], other.id)):
             raise ArmError(
-                "NetcfgInvalidSubnet",
-                f"Subnet '{name}' is not valid because its IP address range {each} is outside the address space "
-                f"{', '.join(map(str, space))} of the virtual network.",
+                "NetcfgSubnetRangesOverlap",
+                f"Subnet '{name}' is not valid because its IP address range overlaps with that of an existing subnet "
+                f"in the virtual network ('{other.name}').",
             )
-        for other in others:
-            taken = [network(prefix, "subnet") for prefix in prefixes_of(other)]
-            if any(each.version == one.version and each.overlaps(one) for one in taken):
-                raise ArmError(
-                    "NetcfgSubnetRangesOverlap",
-                    f"Subnet '{name}' is not valid because its IP address range overlaps with that of an existing "
-                    f"subnet in the virtual network ('{other.get('name')}').",
-                )
 
 
 def check_unused(state: State, subnet: Record) -> None:
     """Raise ArmError when nodes live in a subnet."""
-    for pool in state.of_type("Microsoft.ContainerService/managedClusters/agentPools"):
+    for pool in state.of_type(POOL):
         if str(pool.properties.get("vnetSubnetID", "")).lower() == subnet.id.lower():
             raise ArmError(
                 "InUseSubnetCannotBeDeleted",

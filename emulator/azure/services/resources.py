@@ -1,13 +1,14 @@
-"""Microsoft.Resources and Microsoft.Features: resource groups, registrations of preview features."""
+"""Microsoft.Resources and Microsoft.Features: resource groups, registrations of preview features by a template."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from emulator.azure.errors import ArmError
 from emulator.azure.facts import AzureFacts
-from emulator.azure.services.base import GROUP, Kind, NameRule, Request, now, stable_uuid
+from emulator.azure.services.base import GROUP, Kind, NameRule, Request
 from emulator.azure.store import Properties, Record, State
 
 REGISTRATION = "Microsoft.Features/featureProviders/subscriptionFeatureRegistrations"
@@ -24,35 +25,10 @@ class ResourceGroup(Kind):
         "1-90 letters, digits, underscores, parentheses, hyphens and periods, no period at the end",
     )
     replaces = frozenset({"location"})
-
-    def check(self, request: Request) -> None:
-        location = request.body.get("location")
-        if location is None and request.creates:
-            raise ArmError("LocationRequired", "The location property is required for this definition.")
-        if location is not None and request.facts.region(location) is None:
-            raise ArmError(
-                "LocationNotAvailableForResourceGroup",
-                f"The provided location '{location}' is not available for resource group. "
-                f"List of available regions is '{','.join(request.facts.regions)}'.",
-            )
-        if request.before is not None and location is not None:
-            before = request.before.properties["location"]
-            if request.facts.region(before) != request.facts.region(location):
-                raise ArmError(
-                    "InvalidResourceGroupLocation",
-                    f"Invalid resource group location '{location}'. The Resource group already exists in location "
-                    f"'{before}'.",
-                    status=409,
-                )
-
-    def complete(self, request: Request) -> Properties:
-        return {
-            **request.body,
-            "location": request.location,
-            "name": request.names["resourceGroupName"],
-            "properties": {"provisioningState": "Succeeded"},
-            "type": self.type,
-        }
+    tracked = True
+    no_location = "LocationNotAvailableForResourceGroup"
+    emulated = dict.fromkeys(("location", "tags"))
+    defaults: ClassVar = {"properties": {"provisioningState": "Succeeded"}}
 
     def check_delete(self, request: Request) -> None:
         if request.before is not None and request.before.properties.get("managedBy"):
@@ -65,7 +41,10 @@ class ResourceGroup(Kind):
 
 
 class FeatureRegistration(Kind):
-    """The registration of a preview feature: answered at once as Registering, and Registered some time later."""
+    """The registration of a preview feature: Registering at once, and Registered some time later.
+
+    The official provider creates none (see `emulator.azure.lifecycle`), so that only templates make them.
+    """
 
     token = "azure-native:features:SubscriptionFeatureRegistration"
     type = REGISTRATION
@@ -73,14 +52,12 @@ class FeatureRegistration(Kind):
         "/subscriptions/{subscriptionId}/providers/Microsoft.Features/featureProviders/{providerNamespace}"
         "/subscriptionFeatureRegistrations/{featureName}"
     )
-    autoname = "copy"
     duration = "registration"
 
     def check(self, request: Request) -> None:
         namespace, name = request.names["providerNamespace"], request.names["featureName"]
-        known = request.facts.features(namespace)
-        if name.lower() not in (each.lower() for each in known):
-            nearest = difflib.get_close_matches(name, known, n=1)
+        if not request.facts.feature(namespace, name):
+            nearest = difflib.get_close_matches(name, request.facts.features.get(namespace, ()), n=1)
             raise ArmError(
                 "FeatureNotFound",
                 f"The feature '{name}' could not be found in namespace '{namespace}'.",
@@ -89,48 +66,28 @@ class FeatureRegistration(Kind):
             )
 
     def complete(self, request: Request) -> Properties:
-        given = dict(request.body.get("properties") or {})
-        facts = request.facts
-        before = request.before.properties["properties"] if request.before else {}
-        return {
-            "name": request.names["featureName"],
-            "properties": {
-                "approvalType": "AutoApproval",
-                "authorizationProfile": {},
-                "shouldFeatureDisplayInPortal": False,
-                **given,
-                "displayName": request.names["featureName"],
-                "featureName": request.names["featureName"],
-                "providerNamespace": request.names["providerNamespace"],
-                "registrationDate": before.get("registrationDate", now()),
-                "state": "Registered" if before.get("state") == "Registered" else "Registering",
-                "subscriptionId": facts.subscription,
-                "tenantId": facts.tenant,
-            },
-            "type": self.type,
-        }
+        return self._answer(request.facts, request.names, "Registering")
 
     def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
-        known = {each.lower() for each in facts.features(names["providerNamespace"])}
-        if not facts.features_always_there or names["featureName"].lower() not in known:
-            return None
-        return {
-            "name": names["featureName"],
-            "properties": {
-                "featureName": names["featureName"],
-                "providerNamespace": names["providerNamespace"],
-                "state": "NotRegistered",
-                "subscriptionId": facts.subscription,
-                "tenantId": facts.tenant,
-            },
-            "type": self.type,
-        }
+        # Every feature answers before anybody registers it (https://github.com/pulumi/pulumi-azure-native/issues/1722).
+        known = facts.feature(names["providerNamespace"], names["featureName"])
+        return self._answer(facts, names, "NotRegistered") if known else None
 
     def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "Registered"
 
     def on_failed(self, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "NotRegistered"
+
+    def _answer(self, facts: AzureFacts, names: Mapping[str, str], state: str) -> Properties:
+        properties = {
+            "featureName": names["featureName"],
+            "providerNamespace": names["providerNamespace"],
+            "state": state,
+            "subscriptionId": facts.subscription.id,
+            "tenantId": facts.subscription.tenant_id,
+        }
+        return {"name": names["featureName"], "properties": properties, "type": self.type}
 
 
 class Deployment(Kind):
@@ -142,47 +99,29 @@ class Deployment(Kind):
     rule = NameRule(r"[\w().-]{1,64}", "1-64 letters, digits, underscores, parentheses, hyphens and periods")
     replaces = frozenset({"location"})
     tracked = True
+    emulated = dict.fromkeys(("location", "properties.mode", "properties.template", "tags"))
 
     def check(self, request: Request) -> None:
-        for kind, names in _registrations(request):
-            inner_id = kind.id(request.facts, names)
-            before = request.state.get(inner_id)
-            kind.check(Request(request.facts, request.state, inner_id, names, {}, before))
+        for inner in _registrations(request):
+            FEATURE.check(inner)
 
-    def complete(self, request: Request) -> Properties:
-        found = [kind.id(request.facts, names) for kind, names in _registrations(request)]
-        return {
-            "location": request.location,
-            "name": request.names["deploymentName"],
-            "properties": {
-                "correlationId": stable_uuid(request.id),
-                "duration": "PT1S",
-                "mode": request.body["properties"]["mode"],
-                "outputResources": [{"id": each} for each in found],
-                "provisioningState": "Succeeded",
-                "timestamp": now(),
-            },
-            "type": self.type,
-            **({"tags": request.body["tags"]} if request.body.get("tags") else {}),
-        }
+    def computed(self, request: Request) -> Properties:
+        found = [{"id": inner.id} for inner in _registrations(request)]
+        mode = request.body["properties"]["mode"]
+        return {"properties": {"mode": mode, "outputResources": found, "provisioningState": "Succeeded"}}
 
     def on_started(self, request: Request, record: Record) -> None:
-        for kind, names in _registrations(request):
-            inner_id = kind.id(request.facts, names)
-            before = request.state.get(inner_id)
-            if before is not None:
-                continue
-            inner = Request(request.facts, request.state, inner_id, names, {}, before)
-            record.hidden.setdefault("begun", []).append(inner_id)
-            request.state.put(Record(inner_id, kind.token, kind.type, kind.complete(inner)))
+        for inner in _registrations(request):
+            if inner.before is None or inner.before.properties["properties"]["state"] == "NotRegistered":
+                request.state.put(Record(inner.id, FEATURE.token, FEATURE.type, FEATURE.complete(inner)))
 
 
-def _registrations(request: Request) -> list[tuple[FeatureRegistration, dict[str, str]]]:
-    """Return the features that a template registers. Raises ArmError for anything else in it."""
-    template = (request.body.get("properties") or {}).get("template") or {}
-    resources = template.get("resources") or []
-    found = []
-    for each in resources.values() if isinstance(resources, dict) else resources:
+FEATURE = FeatureRegistration()
+
+
+def _registrations(request: Request) -> Iterator[Request]:
+    """Yield the requests for the features that a template registers. Raises ArmError for anything else in it."""
+    for each in request.body["properties"]["template"]["resources"]:
         kind, name = str(each.get("type")), str(each.get("name"))
         if kind.lower() != REGISTRATION.lower() or name.count("/") != 1:
             raise ArmError(
@@ -191,12 +130,12 @@ def _registrations(request: Request) -> list[tuple[FeatureRegistration, dict[str
                 "name of the form '<provider namespace>/<feature>'.",
             )
         namespace, _, feature = name.partition("/")
-        found.append((FeatureRegistration(), {"providerNamespace": namespace, "featureName": feature}))
-    return found
+        names = {"providerNamespace": namespace, "featureName": feature}
+        inner_id = FEATURE.id(request.facts, names)
+        yield Request(request.facts, request.state, inner_id, names, {}, request.state.get(inner_id))
 
 
 def registered(facts: AzureFacts, state: State, namespace: str, name: str) -> bool:
     """Tell whether a preview feature is registered by now."""
-    kind = FeatureRegistration()
-    found = state.get(kind.id(facts, {"providerNamespace": namespace, "featureName": name}))
+    found = state.get(FEATURE.id(facts, {"providerNamespace": namespace, "featureName": name}))
     return found is not None and found.properties["properties"]["state"] == "Registered"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
 from emulator.azure.arm import Arm
-from emulator.azure.cluster_link import NoCluster
+from emulator.azure.cluster_link import taken
 from emulator.azure.facts import AzureFacts
-from emulator.azure.lifecycle import Lifecycle, Naming
+from emulator.azure.lifecycle import Lifecycle
 from emulator.azure.nodes import Node
 from emulator.azure.services import KINDS
 from emulator.azure.store import Store
+from emulator.cluster.credentials import Account
 from emulator.plugin.operation import Operation
 
 GROUP = "azure-native:resources:ResourceGroup"
@@ -25,7 +29,6 @@ SUBNET = "azure-native:network:Subnet"
 ACCOUNT = "azure-native:storage:StorageAccount"
 CONTAINER = "azure-native:storage:BlobContainer"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
-CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 FEATURE = "azure-native:features:SubscriptionFeatureRegistration"
 DEPLOYMENT = "azure-native:resources:DeploymentAtSubscriptionScope"
@@ -33,8 +36,30 @@ PROXIMITY = "azure-native:compute:ProximityPlacementGroup"
 SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
 
 H100 = "Standard_ND96isr_H100_v5"
-_TYPE = b"ssh-ed25519"
-KEY = "ssh-ed25519 " + base64.b64encode(len(_TYPE).to_bytes(4, "big") + _TYPE + b"\0" * 36).decode()
+KEY = rsa.generate_private_key(65537, 2048).public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+
+class NoCluster:
+    """A link to nothing, which remembers what it was told. taken: what somebody else has put there."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.emptied = 0
+        self.taken = ""
+
+    def require_free(self) -> None:
+        if self.taken:
+            raise taken(self.taken)
+
+    def follow(self, nodes: Sequence[Node]) -> None:
+        self.nodes = list(nodes)
+
+    def empty(self) -> None:
+        self.emptied += 1
+        self.nodes = []
+
+    def credentials(self) -> Account:
+        return Account("https://127.0.0.1:6443", "-----BEGIN CERTIFICATE-----\n", "administrator-token")
 
 
 class Clock:
@@ -105,19 +130,18 @@ class Subscription:
         self, token: str, before: dict[str, Any] | None = None, **inputs: Any
     ) -> tuple[dict[str, Any], list[str]]:
         """Return the checked inputs and the reasons of the failures."""
-        naming = Naming("thing", b"seed", "")
-        checked, problems = self.lifecycle.check(token, inputs, before or {}, naming, "")
+        checked, problems = self.lifecycle.check(token, inputs, before or {}, "")
         return checked, [reason for _, reason in problems]
 
     def create(self, token: str, **inputs: Any) -> tuple[str, dict[str, Any]]:
         """Check and create; return id and outputs."""
         checked, problems = self.check(token, **inputs)
-        assert problems == []
+        assert problems == [], problems
         return self.lifecycle.create(token, checked, self.operation)
 
     def update(self, token: str, resource_id: str, **inputs: Any) -> dict[str, Any]:
         checked, problems = self.check(token, **inputs)
-        assert problems == []
+        assert problems == [], problems
         return self.lifecycle.update(token, resource_id, checked, self.operation)
 
     def delete(self, token: str, resource_id: str) -> None:

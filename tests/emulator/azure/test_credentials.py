@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
-import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,10 @@ from emulator.azure import credentials, random_password
 from emulator.azure.errors import ArmError, NotEmulatedError
 from emulator.azure.functions import answer
 from emulator.plugin.errors import ProviderError
-from tests.emulator.azure.subscription import ACCOUNT, REGISTRY, Subscription
+from tests.emulator.azure.subscription import Subscription
 
+CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 WHERE = {"resourceGroupName": "rg", "resourceName": "aks"}
-SAS = {
-    "resourceGroupName": "rg",
-    "accountName": "datasets1",
-    "canonicalizedResource": "/blob/datasets1/data",
-    "resource": "c",
-    "permissions": "rl",
-    "protocols": "https",
-    "sharedAccessExpiryTime": "2027-01-01",
-}
 
 
 def kubeconfig(azure: Subscription, function: str) -> dict[str, Any]:
@@ -55,7 +46,7 @@ def test_with_entra_the_user_signs_in_with_kubelogin_and_no_secret_is_in_the_fil
     assert plugin["args"][0] == "get-token"
     pairs = dict(zip(plugin["args"][1::2], plugin["args"][2::2], strict=True))
     assert pairs["--server-id"] == "6dae42f8-4368-4678-94ff-3960e28e3630"
-    assert pairs["--tenant-id"] == azure.facts.tenant
+    assert pairs["--tenant-id"] == azure.facts.subscription.tenant_id
     assert pairs["--login"] == "devicecode"
     assert "administrator-token" not in str(document)
 
@@ -95,37 +86,6 @@ def test_the_emulated_kubelogin_knows_one_cluster_only(tmp_path: Path, arguments
     assert done.stdout == ""
 
 
-def test_a_service_sas_is_signed_with_the_accounts_key_and_stays_the_same(azure: Subscription) -> None:
-    azure.group()
-    azure.create(
-        ACCOUNT,
-        resourceGroupName="rg",
-        accountName="datasets1",
-        location="eastus",
-        kind="StorageV2",
-        sku={"name": "Standard_LRS"},
-    )
-    ask = lambda **changes: answer(azure.arm, "azure-native:storage:listStorageAccountServiceSAS", {**SAS, **changes})  # noqa: E731
-    token = ask()["serviceSasToken"]
-    fields = dict(urllib.parse.parse_qsl(token))
-    assert (fields["sp"], fields["sr"], fields["se"], fields["spr"]) == ("rl", "c", "2027-01-01", "https")
-    assert ask()["serviceSasToken"] == token
-    assert ask(permissions="r")["serviceSasToken"] != token
-    with pytest.raises(ArmError, match="begins with /blob/datasets1/"):
-        ask(canonicalizedResource="/blob/other/data")
-    keys = answer(azure.arm, "azure-native:storage:listStorageAccountKeys", {k: SAS[k] for k in list(SAS)[:2]})["keys"]
-    assert [key["keyName"] for key in keys] == ["key1", "key2"]
-    assert len(base64.b64decode(keys[0]["value"])) == 64
-
-
-def test_a_registry_without_admin_user_has_no_password(azure: Subscription) -> None:
-    azure.group()
-    azure.create(REGISTRY, resourceGroupName="rg", registryName="images1", location="eastus", sku={"name": "Basic"})
-    ask = {"resourceGroupName": "rg", "registryName": "images1"}
-    with pytest.raises(ArmError, match="admin user is disabled"):
-        answer(azure.arm, "azure-native:containerregistry:listRegistryCredentials", ask)
-
-
 def test_a_get_function_answers_what_a_resource_reads_back(aks: Subscription) -> None:
     found = answer(aks.arm, "azure-native:containerservice:getManagedCluster", dict(WHERE))
     assert found["fqdn"].endswith(".hcp.eastus.azmk8s.io")
@@ -143,8 +103,9 @@ def test_a_get_function_answers_what_a_resource_reads_back(aks: Subscription) ->
             NotEmulatedError,
             "does not emulate azure-native:compute:getVirtual",
         ),
-        ("azure-native:storage:listStorageAccountKeys", {"account": "x"}, ProviderError, "no argument account"),
-        ("azure-native:storage:listStorageAccountKeys", {"accountName": "x"}, ProviderError, "needs resourceGroupName"),
+        (CREDENTIALS, {"name": "x"}, ProviderError, "no argument name"),
+        (CREDENTIALS, {"resourceName": "x"}, ProviderError, "needs resourceGroupName"),
+        (CREDENTIALS, {**WHERE, "format": "azure"}, ProviderError, "no argument format"),
     ],
 )
 def test_functions_that_are_not_emulated_or_asked_wrongly(

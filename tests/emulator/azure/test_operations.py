@@ -228,7 +228,7 @@ def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: S
 
 def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
     registry(aks)
-    group = f"/subscriptions/{aks.facts.subscription}/resourceGroups/rg"
+    group = f"/subscriptions/{aks.facts.subscription.id}/resourceGroups/rg"
     aks.delete(GROUP, group)
     assert [each.name for each in aks.arm.state().resources.values()] == ["AKSInfinibandSupport", "feature"]
     assert aks.cluster.emptied == 1

@@ -13,7 +13,6 @@ from tests.emulator.azure.subscription import (
     ASSIGNMENT,
     CLUSTER,
     CONTAINER,
-    CREDENTIAL,
     GROUP,
     H100,
     IDENTITY,
@@ -244,9 +243,10 @@ def test_the_last_system_pool_stays(aks: Subscription) -> None:
 
 def assignment(azure: Subscription, **changes: Any) -> tuple[str, dict[str, Any]]:
     definition = (
-        f"/subscriptions/{azure.facts.subscription}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
+        f"/subscriptions/{azure.facts.subscription.id}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
     )
-    inputs = {"principalType": "ServicePrincipal", "roleDefinitionId": definition, **changes}
+    named = {"roleAssignmentName": "99999999-0000-4000-8000-000000000001"}
+    inputs = {**named, "principalType": "ServicePrincipal", "roleDefinitionId": definition, **changes}
     return azure.create(ASSIGNMENT, **{key: value for key, value in inputs.items() if value is not None})
 
 
@@ -285,7 +285,7 @@ def test_a_kubelet_identity_of_ones_own_needs_the_control_planes_right_to_assign
         )
 
     assert code_of(call) == "CustomKubeletIdentityMissingPermissionError"
-    definition = f"/subscriptions/{azure.facts.subscription}/providers/Microsoft.Authorization/roleDefinitions"
+    definition = f"/subscriptions/{azure.facts.subscription.id}/providers/Microsoft.Authorization/roleDefinitions"
     assignment(
         azure,
         scope=nodes[0],
@@ -319,22 +319,6 @@ def test_network_rules_need_a_service_endpoint_and_public_containers_the_account
     assert code_of(lambda: azure.create(CONTAINER, **container, publicAccess="Blob")) == "PublicAccessNotPermitted"
 
 
-def test_a_federated_credential_needs_its_identity_and_an_https_issuer(azure: Subscription) -> None:
-    azure.group()
-    inputs = {
-        "resourceGroupName": "rg",
-        "resourceName": "reader",
-        "federatedIdentityCredentialResourceName": "blobs",
-        "audiences": ["api://AzureADTokenExchange"],
-        "subject": "system:serviceaccount:default:reader",
-    }
-    call = lambda issuer: azure.create(CREDENTIAL, **inputs, issuer=issuer)  # noqa: E731
-    assert code_of(lambda: call("https://issuer")) == "ParentResourceNotFound"
-    azure.create(IDENTITY, resourceGroupName="rg", resourceName="reader", location="eastus")
-    assert code_of(lambda: call("http://issuer")) == "BadRequest"
-    assert call("https://issuer")[1]["issuer"] == "https://issuer"
-
-
 def test_a_group_of_a_cluster_belongs_to_the_cluster(aks: Subscription) -> None:
-    group = f"/subscriptions/{aks.facts.subscription}/resourceGroups/rg-nodes"
+    group = f"/subscriptions/{aks.facts.subscription.id}/resourceGroups/rg-nodes"
     assert code_of(lambda: aks.delete(GROUP, group)) == "ResourceGroupManaged"

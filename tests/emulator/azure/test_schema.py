@@ -109,9 +109,40 @@ def test_a_resource_takes_the_api_version_and_the_location_of_its_group(azure: S
     assert checked["azureApiVersion"] == "2023-01-01-preview"
 
 
-def test_a_name_that_is_not_given_is_made_up_once(azure: Subscription) -> None:
-    first, _ = azure.check(REGISTRY, resourceGroupName="rg", sku={"name": "Basic"})
-    assert first["registryName"].startswith("thing")
-    assert first["__createBeforeDelete"] is True
-    again, _ = azure.check(REGISTRY, first, resourceGroupName="rg", sku={"name": "Basic"})
-    assert again["registryName"] == first["registryName"]
+def test_a_name_that_is_not_given_is_not_made_up(azure: Subscription) -> None:
+    _, failures = azure.check(REGISTRY, resourceGroupName="rg", sku={"name": "Basic"})
+    assert failures == ["'registryName' is missing; that a name is made up is not emulated"]
+
+
+@pytest.mark.parametrize("token", KNOWN)
+def test_every_emulated_input_is_one_of_the_sdk(token: str) -> None:
+    from emulator.azure.services import KINDS
+
+    for path in KINDS[token].emulated:
+        shape = schema.Shape("object")
+        fields = schema.resource(token).inputs
+        for name in path.split("."):
+            assert shape.kind == "map" or name in fields, path
+            shape = fields[name].shape if name in fields else schema.Shape("any")
+            fields = (shape.of or shape).fields
+
+
+@pytest.mark.parametrize(
+    ("changes", "failure"),
+    [
+        ({"kubeletDiskType": "OS"}, "'kubeletDiskType' is not emulated"),
+        ({"osType": "Windows"}, "'osType' is 'Windows'; only Linux is emulated"),
+        ({"networkProfile": {"nodePublicIPTags": []}}, "'networkProfile' is not emulated"),
+    ],
+)
+def test_an_input_that_is_not_emulated_is_named(azure: Subscription, changes: dict[str, object], failure: str) -> None:
+    assert azure.check(POOL, **pool_inputs(**changes))[1] == [failure]
+
+
+def test_an_input_that_is_not_emulated_is_named_in_an_inline_pool_too(azure: Subscription) -> None:
+    inputs = cluster_inputs(agentPoolProfiles=[system_pool(enableFIPS=True)], networkProfile={"podCidrs": []})
+    _, failures = azure.check(CLUSTER, **inputs)
+    assert sorted(failures) == [
+        "'agentPoolProfiles.enableFIPS' is not emulated",
+        "'networkProfile.podCidrs' is not emulated",
+    ]

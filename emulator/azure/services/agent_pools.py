@@ -1,0 +1,160 @@
+"""Microsoft.ContainerService: agent pools, resources of their own or inline in their cluster."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from emulator.azure.errors import ArmError, parent_not_found
+from emulator.azure.facts import AzureFacts
+from emulator.azure.services.base import POOL, Kind, NameRule, Request, at, check_immutable
+from emulator.azure.services.kubernetes_versions import pool_version
+from emulator.azure.services.pool_rules import check_pool, size_of
+from emulator.azure.services.resources import registered
+from emulator.azure.store import Operation, Properties, Record, State
+
+NODE_IMAGE = "AKSUbuntu-2204gen2containerd-202610.27.0"
+"""Form and age of a node image's name (https://github.com/Azure/AKS/releases)."""
+
+
+class AgentPool(Kind):
+    """A pool of like nodes of a cluster."""
+
+    token = "azure-native:containerservice:AgentPool"
+    type = POOL
+    path = (
+        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
+        "/managedClusters/{resourceName}/agentPools/{agentPoolName}"
+    )
+    rule: ClassVar[NameRule] = NameRule(
+        r"[a-z][a-z0-9]{0,11}", "1-12 lower-case letters and digits, a letter at the start"
+    )
+    # pulumi-azure-native, provider/pkg/gen/replacement.go.
+    replaces = frozenset({"gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"})
+    duration = "agentPool"
+    # Updates that the service refuses although the provider would not plan a replacement for them.
+    immutable = (
+        "vmSize",
+        "availabilityZones",
+        "gpuProfile.driver",
+        "maxPods",
+        "osDiskSizeGB",
+        "proximityPlacementGroupID",
+        "vnetSubnetID",
+    )
+    emulated: ClassVar = {
+        **dict.fromkeys(
+            (
+                "availabilityZones",
+                "count",
+                "enableAutoScaling",
+                "gpuProfile.driver",
+                "maxCount",
+                "maxPods",
+                "minCount",
+                "mode",
+                "nodeLabels",
+                "nodeTaints",
+                "orchestratorVersion",
+                "osDiskSizeGB",
+                "osSKU",
+                "powerState.code",
+                "proximityPlacementGroupID",
+                "tags",
+                "upgradeSettings",
+                "vmSize",
+                "vnetSubnetID",
+            )
+        ),
+        "osType": "Linux",
+        "type": "VirtualMachineScaleSets",
+    }
+    defaults: ClassVar = {
+        "count": 1,
+        "enableAutoScaling": False,
+        "maxPods": 250,
+        "mode": "User",
+        "nodeImageVersion": NODE_IMAGE,
+        "osDiskSizeGB": 128,
+        "osSKU": "Ubuntu",
+        "osType": "Linux",
+        "powerState": {"code": "Running"},
+        "provisioningState": "Succeeded",
+        "upgradeSettings": {"maxSurge": "10%", "maxUnavailable": "0"},
+    }
+
+    def check(self, request: Request) -> None:
+        self.check_in(request, _cluster_of(request).properties)
+
+    def check_in(self, request: Request, cluster: Properties) -> None:
+        """Raise ArmError when AKS would refuse the pool in a cluster with these properties."""
+        if request.before is not None:
+            check_immutable(self, request, request.before)
+        check_pool(request, cluster)
+        pool_version(request, cluster)
+
+    def complete(self, request: Request) -> Properties:
+        return self.complete_in(request, _cluster_of(request).properties)
+
+    def complete_in(self, request: Request, cluster: Properties) -> Properties:
+        """Return the pool's properties as they read back in a cluster with these properties."""
+        version = pool_version(request, cluster)
+        own = {"type": "VirtualMachineScaleSets", "currentOrchestratorVersion": version}
+        found = {**super().complete(request), **own}
+        found.setdefault("orchestratorVersion", version)
+        if size_of(request, cluster["location"]).gpus:
+            found.setdefault("gpuProfile", {"driver": "Install"})
+        before = request.before.properties if request.before else {}
+        # A PUT that leaves out what cannot change does not change it.
+        kept = [key for key in self.immutable if key in before and key not in request.body]
+        return {**found, **{key: before[key] for key in kept}}
+
+    def on_started(self, request: Request, record: Record) -> None:
+        """Remember, at a pool's creation, what holds for all of its life: its place and whether it has InfiniBand."""
+        state, hidden = request.state, record.hidden
+        if "order" not in hidden:
+            siblings = state.of_type(POOL, _cluster_id(record.id))
+            hidden["order"] = max(each.hidden.get("order", 0) for each in siblings) + 1
+            hidden["infiniband"] = registered(
+                request.facts, state, "Microsoft.ContainerService", "AKSInfinibandSupport"
+            )
+
+    def operation(self, state: State, record: Record) -> Operation | None:
+        cluster = state.get(_cluster_id(record.id))
+        return record.operation or (cluster.operation if cluster else None)
+
+    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
+        settle_instances(record)
+
+    def check_delete(self, request: Request) -> None:
+        if not any(each.properties["mode"] == "System" for each in request.others(POOL, _cluster_id(request.id))):
+            raise ArmError(
+                "OperationNotAllowed",
+                "The last system pool cannot be deleted: there has to be at least one pool of mode System.",
+                hint="Delete the cluster, or add another system pool first.",
+            )
+
+
+AGENT_POOL = AgentPool()
+
+
+def settle_instances(pool: Record) -> None:
+    """Bring the instances of a pool's scale set to its count: new ones get the next ids, the highest ids go first."""
+    stopped = at(pool.properties, "powerState.code") == "Stopped"
+    count = 0 if stopped else int(pool.properties["count"])
+    instances = sorted(pool.hidden.get("instances", []))[:count]
+    following = int(pool.hidden.get("next", 0))
+    while len(instances) < count:
+        instances.append(following)
+        following += 1
+    pool.hidden |= {"instances": instances, "next": following}
+
+
+def _cluster_id(pool_id: str) -> str:
+    return pool_id.rpartition("/agentPools/")[0]
+
+
+def _cluster_of(request: Request) -> Record:
+    found = request.state.get(_cluster_id(request.id))
+    if found is None:
+        raise parent_not_found(_cluster_id(request.id))
+    return found

@@ -1,0 +1,63 @@
+"""The identity as which the nodes of a managed cluster pull images and mount storage."""
+
+from __future__ import annotations
+
+from emulator.azure.errors import ArmError, invalid
+from emulator.azure.services.authorization import RoleAssignment
+from emulator.azure.services.base import Request, at, group_id, require, stable_uuid
+from emulator.azure.services.identity import identity_of
+from emulator.azure.store import Properties
+
+_GIVEN = "identityProfile.kubeletidentity"
+_MANAGED_IDENTITY_OPERATOR = "f1a07417-d97a-45cb-824c-7a7467783830"
+
+
+def kubelet_identity(request: Request, node_group: str) -> Properties:
+    """Return the kubelets' identity: the one that is given, else one in the nodes' resource group.
+
+    Raises ArmError when AKS would refuse the given one
+    (https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity).
+    """
+    given = at(request.body, _GIVEN)
+    if not given:
+        group = group_id(request.facts, node_group)
+        kind = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+        resource_id = f"{group}/{kind}/{request.names['resourceName']}-agentpool"
+        return {
+            "clientId": stable_uuid(resource_id, "client"),
+            "objectId": stable_uuid(resource_id, "principal"),
+            "resourceId": resource_id,
+        }
+    resource_id = str(given.get("resourceId", ""))
+    kubelet = require(request.state, resource_id, f"the kubelet identity of {request.id}").properties
+    found = {"clientId": kubelet["clientId"], "objectId": kubelet["principalId"], "resourceId": resource_id}
+    for key, known in found.items():
+        if given.get(key) not in (None, known):
+            raise invalid(
+                f"{key} {given[key]} of the kubelet identity is not the one of {resource_id}, {known}.",
+                f"Leave {_GIVEN}.{key} out.",
+            )
+    _check_permission(request, resource_id)
+    return found
+
+
+def _check_permission(request: Request, resource_id: str) -> None:
+    control_plane = identity_of(request).get("userAssignedIdentities")
+    if not control_plane:
+        raise ArmError(
+            "CustomKubeletIdentityOnlySupportedOnUserAssignedMSICluster",
+            "A kubelet identity of one's own needs a control plane with a user assigned identity.",
+            hint="Set identity.type to UserAssigned.",
+        )
+    principals = {each["principalId"] for each in control_plane.values()}
+    for role in request.state.of_type(RoleAssignment.type):
+        is_above = resource_id.lower().startswith(role.properties["scope"].lower())
+        is_operator = role.properties["roleDefinitionId"].endswith(_MANAGED_IDENTITY_OPERATOR)
+        if is_above and is_operator and role.properties["principalId"] in principals:
+            return
+    raise ArmError(
+        "CustomKubeletIdentityMissingPermissionError",
+        f"The cluster user assigned identity must be given permission to assign kubelet identity {resource_id}. Check "
+        "access result not allowed for action Microsoft.ManagedIdentity/userAssignedIdentities/assign/action.",
+        hint="Give the control plane's identity the role Managed Identity Operator on it.",
+    )

@@ -1,0 +1,78 @@
+"""The Kubernetes versions of managed clusters and their pools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.azure.errors import ArmError
+from emulator.azure.facts import AzureFacts
+from emulator.azure.services.base import Request
+from emulator.azure.store import Properties
+
+LONG_TERM = "AKSLongTermSupport"
+_OLDEST_SKEW = 3
+"""Minor versions that a pool may be behind (https://learn.microsoft.com/azure/aks/supported-kubernetes-versions)."""
+
+
+def cluster_version(request: Request) -> str:
+    """Return the full version of the control plane. Raises ArmError for one that is not offered, or not in reach."""
+    before = request.before.properties if request.before else {}
+    wanted = request.body.get("kubernetesVersion") or before.get("kubernetesVersion")
+    wanted = str(wanted or request.facts.kubernetes.default)
+    if before and wanted in (before["kubernetesVersion"], before["currentKubernetesVersion"]):
+        return str(before["currentKubernetesVersion"])
+    full = request.facts.patch(wanted, long_term=request.body.get("supportPlan") == LONG_TERM)
+    if full is None:
+        what = f"Managed cluster {request.names['resourceName']} is on version {wanted}, which"
+        raise _not_offered("K8sVersionNotSupported", what, request.facts)
+    if before:
+        _check_upgrade(before["currentKubernetesVersion"], full)
+    return full
+
+
+def pool_version(request: Request, cluster: Properties) -> str:
+    """Return the full version of a pool's nodes. Raises ArmError for one that does not go with the control plane."""
+    before = request.before.properties if request.before else {}
+    control_plane = str(cluster["currentKubernetesVersion"])
+    wanted: Any = request.body.get("orchestratorVersion") or before.get("orchestratorVersion")
+    if wanted in (None, before.get("currentOrchestratorVersion")):
+        return str(wanted or control_plane)
+    full = request.facts.patch(str(wanted), long_term=cluster.get("supportPlan") == LONG_TERM)
+    if full is None:
+        raise _not_offered("AgentPoolK8sVersionNotSupported", f"Version {wanted}", request.facts)
+    if _numbers(full) > _numbers(control_plane) or _minor(full) < _minor(control_plane) - _OLDEST_SKEW:
+        raise ArmError(
+            "NodePoolMcVersionIncompatible",
+            f"Node pool version {full} and control plane version {control_plane} are incompatible "
+            f"({request.names['agentPoolName']}). The version of a node pool cannot be newer than the control plane's, "
+            f"nor more than {_OLDEST_SKEW} minor versions older.",
+            hint="Upgrade the cluster first.",
+        )
+    return full
+
+
+def _check_upgrade(before: str, wanted: str) -> None:
+    if _numbers(wanted) < _numbers(before) or _minor(wanted) > _minor(before) + 1:
+        raise ArmError(
+            "OperationNotAllowed",
+            f"Upgrading Kubernetes version {before} to {wanted} is not allowed: a control plane goes up by one minor "
+            "version at a time, never down.",
+            hint="Upgrade step by step.",
+        )
+
+
+def _not_offered(code: str, what: str, facts: AzureFacts) -> ArmError:
+    return ArmError(
+        code,
+        f"{what} is not supported in this region. Please use [az aks get-versions] command to get the supported "
+        "version list in this region. For more information, please check https://aka.ms/supported-version-list",
+        hint=f"Offered are {', '.join(facts.kubernetes.supported)}; older ones with long-term support.",
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _minor(version: str) -> int:
+    return _numbers(version)[1]

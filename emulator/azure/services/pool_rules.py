@@ -1,0 +1,137 @@
+"""What AKS refuses of agent pools: sizes, counts, zones, labels, places, quotas."""
+
+from __future__ import annotations
+
+import re
+
+from emulator.azure.errors import ArmError, invalid
+from emulator.azure.facts import Size
+from emulator.azure.services.base import POOL, Request, require
+from emulator.azure.services.network import Subnet
+from emulator.azure.store import Properties
+
+_MOST_NODES = 1000
+_RETIRED_TAG = "skipgpudriverinstall"
+_RESERVED_LABELS = ("kubernetes.azure.com/", "kubernetes.io/")
+_TAINT = re.compile(r"[A-Za-z0-9./_-]+(?:=[A-Za-z0-9._-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)")
+
+
+def check_pool(request: Request, cluster: Properties) -> None:
+    """Raise ArmError when AKS would refuse a pool of a cluster, whatever the pool was before."""
+    body, name, location = request.body, request.names["agentPoolName"], str(cluster["location"])
+    size = size_of(request, location)
+    _check_count(body, name)
+    _check_zones(request, size, location)
+    _check_labels(body)
+    subnet_id = body.get("vnetSubnetID")
+    if subnet_id and require(request.state, subnet_id, f"the pool {name} (vnetSubnetID)").type != Subnet.type:
+        raise invalid(f"vnetSubnetID of the pool {name} is no subnet: {subnet_id}")
+    _check_proximity(request, location)
+    tags = {str(key).lower(): str(value).lower() for key, value in (body.get("tags") or {}).items()}
+    if request.creates and size.gpus and tags.get(_RETIRED_TAG) == "true":
+        # https://github.com/Azure/AKS/issues/4925; that creation is refused: https://github.com/Azure/azure-cli/pull/32531.
+        raise ArmError(
+            "SkipGPUDriverInstallNotSupported",
+            f"The tag SkipGPUDriverInstall of the agent pool {name} is retired: no pool is created with it any more.",
+            hint="Remove the tag and set gpuProfile.driver to None.",
+        )
+    _check_quota(request, size, location)
+
+
+def size_of(request: Request, location: str) -> Size:
+    """Return the pool's size. Raises ArmError for one that does not exist, or not in the region."""
+    name = str(request.body.get("vmSize"))
+    size = request.facts.size(name)
+    if size is None:
+        nearest = request.facts.nearest_size(name)
+        raise invalid(f"The VM size of {name} does not exist.", f"Did you mean {nearest}?" if nearest else "")
+    if request.facts.zones(size, location) is None:
+        raise ArmError(
+            "SkuNotAvailable",
+            f"The requested VM size '{name}' is currently not available in location '{location}'. Please try another "
+            "size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for "
+            "details.",
+            status=409,
+            hint=f"Offered in {', '.join(sorted(size.regions or ()))}.",
+        )
+    return size
+
+
+def _check_count(body: Properties, name: str) -> None:
+    is_system, count = body.get("mode") == "System", body.get("count", 1)
+    least = 1 if is_system else 0
+    if not least <= count <= _MOST_NODES:
+        raise invalid(
+            f"The value of parameter agentPoolProfile.count is invalid: {count}. A {'system' if is_system else 'user'} "
+            f"pool ({name}) has {least} to {_MOST_NODES} nodes."
+        )
+    lowest, highest = body.get("minCount"), body.get("maxCount")
+    if not body.get("enableAutoScaling"):
+        if lowest is not None or highest is not None:
+            raise invalid(
+                f"minCount and maxCount of the agent pool {name} are given, but enableAutoScaling is not true.",
+                "Set enableAutoScaling, or leave minCount and maxCount out.",
+            )
+    elif lowest is None or highest is None:
+        raise invalid(f"The agent pool {name} has enableAutoScaling, but minCount or maxCount is missing.", "Set both.")
+    elif not least <= lowest <= count <= highest <= _MOST_NODES:
+        raise invalid(
+            f"minCount {lowest}, count {count} and maxCount {highest} of the agent pool {name} are invalid: {least} <= "
+            f"minCount <= count <= maxCount <= {_MOST_NODES}."
+        )
+
+
+def _check_zones(request: Request, size: Size, location: str) -> None:
+    offered = request.facts.zones(size, location) or ()
+    wrong = [zone for zone in request.body.get("availabilityZones") or [] if zone not in offered]
+    if wrong:
+        raise ArmError(
+            "AvailabilityZoneNotSupported",
+            f"The zone(s) '{', '.join(wrong)}' for resource '{request.names['agentPoolName']}' is not supported for "
+            f"the size {request.body['vmSize']}. The supported zones for location '{location}' are "
+            f"'{', '.join(offered) or 'none'}'.",
+        )
+
+
+def _check_labels(body: Properties) -> None:
+    for key in body.get("nodeLabels") or {}:
+        if key.startswith(_RESERVED_LABELS):
+            raise invalid(f"The node label {key} is invalid: {' and '.join(_RESERVED_LABELS)} are reserved.")
+    for taint in body.get("nodeTaints") or []:
+        if not _TAINT.fullmatch(taint):
+            raise invalid(f"The node taint '{taint}' is invalid: key=value:NoSchedule is expected.")
+
+
+def _check_proximity(request: Request, location: str) -> None:
+    group, name = request.body.get("proximityPlacementGroupID"), request.names["agentPoolName"]
+    if not group:
+        return
+    found = require(request.state, str(group), f"the pool {name} (proximityPlacementGroupID)")
+    if found.properties["location"] != location:
+        raise invalid(f"The proximity placement group {found.name} is not in {location}, unlike the cluster.")
+    if len(request.body.get("availabilityZones") or []) > 1:
+        raise invalid(
+            f"The pool {name} has a proximity placement group and several zones: with one it has one zone at most."
+        )
+
+
+def _check_quota(request: Request, size: Size, location: str) -> None:
+    """Raise ArmError when the vCPUs of all pools, which are in one region, exceed a quota with this one as asked."""
+    wanted = int(request.body.get("count", 1)) * size.vcpus
+    used = [
+        (other, int(pool.properties["count"]) * other.vcpus)
+        for pool in request.others(POOL)
+        if (other := request.facts.size(str(pool.properties["vmSize"])))
+    ]
+    family = sum(cores for other, cores in used if other.family == size.family)
+    for what, limit, taken in (
+        (f"family {size.family} ", request.facts.family_quota(size), family),
+        ("", request.facts.quota.total, sum(cores for _, cores in used)),
+    ):
+        if wanted + taken > limit:
+            raise ArmError(
+                "ErrCode_InsufficientVCPUQuota",
+                f"Insufficient vcpu quota requested {wanted}, remaining {max(limit - taken, 0)} for {what}in region "
+                f"{location}.",
+                hint="Ask for more in the portal (Quotas), choose another region or a smaller count.",
+            )
