@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
 
 _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
@@ -25,6 +25,8 @@ _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
     r"(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
+_SPELLING: Final = r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
+"""The grammar in a form that JSON Schema has too: without groups by name, and without amounts below zero."""
 _NANO: Final = 10**9
 _MAXIMUM: Final = 2**63 - 1
 _LARGEST_EXPONENT: Final = 18
@@ -153,6 +155,13 @@ class Quantity:
                 raise PydanticCustomError("quantity", "{reason}", {"reason": str(error)}) from error
 
         return core_schema.no_info_plain_validator_function(validate)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Say as much of the grammar as JSON Schema can: an editor lets pass what is too large or too fine."""
+        return {"type": ["string", "number"], "minimum": 0, "pattern": f"^(?:{_SPELLING})$"}
 
 
 ZERO: Final = Quantity(0)

@@ -23,9 +23,13 @@ class TolerationSettings(SettingsModel):
     """A taint that pods tolerate, as a pod has it."""
 
     key: str
+    """Key of the taint."""
     operator: Literal["Exists", "Equal"] = "Exists"
+    """Exists for any value of the taint, Equal for the one that is given."""
     value: str | None = None
+    """Value of the taint, with operator Equal."""
     effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
+    """Effect of the taint; default any."""
 
     def toleration(self) -> Mapping[str, str]:
         """Return it as a pod has it."""
@@ -49,33 +53,35 @@ GPU_TOLERATION = TolerationSettings(key=names.GPU, effect="NoSchedule")
 
 
 class RdmaSettings(SettingsModel):
-    """The network between the nodes, as their device plugin offers it.
-
-    resource: that pods ask for. per_node: how many of it a pod that takes a whole node gets.
-    variables: for NCCL, the same in every job, such as NCCL_IB_HCA.
-    """
+    """The network between the nodes, as their device plugin offers it."""
 
     resource: str = names.RDMA
+    """Resource that pods ask for."""
     per_node: Annotated[int, Field(ge=1, le=64)]
+    """How many devices of it a pod that takes a whole node gets."""
     variables: Mapping[str, str] = Field(default_factory=dict)
+    """Environment for NCCL, the same in every job, such as NCCL_IB_HCA."""
 
 
 class PoolSettings(SettingsModel):
-    """The GPU nodes.
-
-    node_selector: labels of theirs, which no other node has. tolerations: of their taints.
-    count: how many; default as many as there are when the stack is updated: quotas then follow them.
-    instance_type, or gpus_per_node, cpu, memory: what one has for pods; default what the smallest of them has.
-    """
+    """The GPU nodes. What one of them has for pods is an instanceType, or all of gpusPerNode, cpu and memory."""
 
     node_selector: Mapping[str, str] = Field(default_factory=lambda: {"nvidia.com/gpu.present": "true"})
+    """Labels of the nodes, which no other node has."""
     tolerations: tuple[TolerationSettings, ...] = (GPU_TOLERATION,)
+    """Tolerations of the nodes' taints."""
     count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
+    """How many nodes; default as many as there are when the stack is updated: quotas then follow them."""
     instance_type: Annotated[str, choice("instance type", tuple(INSTANCE_TYPES))] | None = None
+    """Machine type; default what the smallest of the nodes has."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
+    """GPUs of one node; default what the smallest of the nodes has."""
     cpu: Quantity | None = None
+    """CPU cores that one node has for pods; default what the smallest of the nodes has."""
     memory: Quantity | None = None
+    """Bytes of memory that one node has for pods; default what the smallest of the nodes has."""
     rdma: RdmaSettings | None = None
+    """The network between the nodes; default none that pods ask for."""
 
     @property
     def has_shape(self) -> bool:
@@ -110,25 +116,29 @@ class SystemSettings(SettingsModel):
     """Where the platform's controllers run; default anywhere but on the GPU nodes' taint."""
 
     node_selector: Mapping[str, str] = Field(default_factory=dict)
+    """Labels of the nodes that they run on."""
     tolerations: tuple[TolerationSettings, ...] = ()
+    """Tolerations of the nodes' taints."""
 
 
 class StorageClassSettings(SettingsModel):
-    """Storage classes by purpose; default the cluster's default class.
-
-    block: of volumes that one node mounts. files: of shares that many nodes mount. logs: of shares for logs.
-    """
+    """Storage classes by purpose; default the cluster's default class."""
 
     block: str | None = None
+    """Class of volumes that one node mounts."""
     files: str | None = None
+    """Class of shares that many nodes mount."""
     logs: str | None = None
+    """Class of shares for logs."""
 
 
 class ClaimSettings(SettingsModel):
     """A volume claim that is there, or that somebody else makes, for workloads to mount."""
 
     name: str
+    """Name of the claim, by which workloads name it."""
     namespace: str
+    """Namespace of the claim."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the names to Kubernetes' rules."""
@@ -144,19 +154,17 @@ class ClaimSettings(SettingsModel):
 
 
 class ClusterSettings(SettingsModel):
-    """What the platform has to know of the cluster, and nobody can read off it.
-
-    registry: where the site's own images are pulled from, such as registry.example.org/ml.
-    volumes: claims with data. internal_load_balancer: annotations by which a Service of type LoadBalancer gets an
-        address in the site's network alone.
-    """
+    """What the platform has to know of the cluster, and nobody can read off it."""
 
     pool: PoolSettings = PoolSettings()
     system: SystemSettings = SystemSettings()
     storage_classes: StorageClassSettings = StorageClassSettings()
     registry: str | None = None
+    """Where the site's own images are pulled from, such as registry.example.org/ml."""
     volumes: tuple[ClaimSettings, ...] = ()
+    """Claims with data."""
     internal_load_balancer: Mapping[str, str] = Field(default_factory=dict)
+    """Annotations by which a Service of type LoadBalancer gets an address in the site's network alone."""
 
 
 class ExistingSettings(PlatformSettings):

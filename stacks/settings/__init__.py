@@ -23,6 +23,7 @@ class PlatformSettings(SettingsModel):
     """What the platform is on every target: the layers above the cluster. A target adds sections of its own."""
 
     target: str
+    """Where the platform lands."""
     gpu: GpuSettings = GpuSettings()
     scheduling: SchedulingSettings = SchedulingSettings()
     queueing: QueueingSettings = QueueingSettings()

@@ -5,69 +5,74 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from components import catalogue
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
-from stacks.settings.model import SettingsModel, choice, reject
+from stacks.settings.model import SettingsModel, choice, reject, spelt
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
 _NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
 _FEATURE_DISCOVERY: Final = catalogue.chart_versions("node-feature-discovery")
 _DRIVER: Final = re.compile(r"[1-9][0-9]{2}\.[0-9]{2,3}(\.[0-9]{2})?")
+_DRIVERS: Final = "three numbers with dots, or two, such as 580.126.20"
 
 
 def _driver(value: str) -> str:
     if not _DRIVER.fullmatch(value):
         reject(
             message="this is no version of NVIDIA's data center driver",
-            expected="three numbers with dots, or two, such as 580.126.20",
+            expected=_DRIVERS,
             hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
         )
     return value
 
 
 class FabricSettings(SettingsModel):
-    """InfiniBand between the nodes.
-
-    enabled: install NVIDIA's network operator, which brings the driver and offers the ports. operator_version: of it.
-    device_plugin: sriov gives a pod ports of its own, nvidia.com/mlnxnics, which quotas count. shared gives every pod
-        that asks all ports, rdma/rdma_shared_device_a, which no quota counts.
-    wait_minutes: at most, for the driver on the first nodes.
-    """
+    """InfiniBand between the nodes."""
 
     enabled: bool = True
+    """Install NVIDIA's network operator, which brings the driver and offers the ports."""
     operator_version: Annotated[str, choice("network operator version", _NETWORK_OPERATOR)] = _NETWORK_OPERATOR[0]
+    """Version of NVIDIA's network operator."""
     device_plugin: DevicePlugin = DevicePlugin.SRIOV
+    """`sriov` gives a pod ports of its own, nvidia.com/mlnxnics, which quotas count. `shared` gives every pod that asks
+    all ports, rdma/rdma_shared_device_a, which no quota counts.
+    """
     wait_minutes: Annotated[int, Field(ge=1, le=120)] = 30
+    """How many minutes to wait at most for the driver on the first nodes."""
 
 
 class ScratchSettings(SettingsModel):
     """A scratch file system on the local NVMe disks of each GPU node."""
 
     enabled: bool = False
+    """Make the file system."""
     filesystem: Filesystem = Filesystem.EXT4
+    """What the disks are formatted with."""
 
 
 class GpuSettings(SettingsModel):
-    """Drivers and device plugins of the GPU nodes.
-
-    feature_discovery, operator: install Node Feature Discovery and NVIDIA's GPU operator; off where the cluster has
-        them, or nodes that come with drivers and a device plugin.
-    operator_version: of NVIDIA's GPU operator. driver_version: of the driver, default the operator's own.
-    drain_for_drivers: let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps
-        its driver until an administrator deletes its driver pod.
-    """
+    """Drivers and device plugins of the GPU nodes."""
 
     feature_discovery: bool = True
+    """Install Node Feature Discovery; off where the cluster has it."""
     operator: bool = True
+    """Install NVIDIA's GPU operator; off where the cluster has it, or nodes that come with drivers and a device plugin.
+    """
     operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
-    driver_version: Annotated[str, AfterValidator(_driver)] | None = None
+    """Version of NVIDIA's GPU operator."""
+    driver_version: Annotated[str, spelt(_driver, _DRIVER.pattern, _DRIVERS)] | None = None
+    """Version of NVIDIA's data center driver; default the operator's own."""
     drain_for_drivers: bool = False
+    """Let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps its driver until
+    an administrator deletes its driver pod.
+    """
     feature_discovery_version: Annotated[str, choice("feature discovery version", _FEATURE_DISCOVERY)] = (
         _FEATURE_DISCOVERY[0]
     )
+    """Version of Node Feature Discovery."""
     fabric: FabricSettings = FabricSettings()
     nvme_scratch: ScratchSettings = ScratchSettings()
 

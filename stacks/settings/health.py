@@ -27,21 +27,22 @@ class Mode(StrEnum):
 
 
 class CheckSettings(SettingsModel):
-    """What all checks have in common.
-
-    trigger: any text; another one runs the check anew. nodes: how many to check; default all of the pool. A node that
-    is in use is waited for until the deadline.
-    mode: `check` prints the verdict; `gate` also labels the node with it, and taints it when it has failed. effect: of
-    that taint; NoExecute ends the pods that are there. report_to_queues: tell AppWrapper and the slack queue as well.
-    """
+    """What all checks have in common. A node that is in use is waited for until the deadline."""
 
     enabled: bool = False
+    """Have the check."""
     trigger: Annotated[str, Field(min_length=1, max_length=63)] = "1"
+    """Any text; another one runs the check anew."""
     nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = None
+    """How many nodes to check; default all of the pool."""
     mode: Mode = Mode.CHECK
+    """`check` prints the verdict; `gate` also labels the node with it, and taints it when it has failed."""
     effect: Literal["NoSchedule", "NoExecute"] = "NoSchedule"
+    """Effect of the taint on a node that has failed; NoExecute ends the pods that are there."""
     report_to_queues: bool = True
+    """Tell AppWrapper and the slack queue as well."""
     deadline_seconds: Annotated[int, Field(ge=300, le=24 * 3600)] = 3600
+    """How many seconds a check may take, the wait for a node included."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the taint's effect to checks that taint."""
@@ -56,16 +57,16 @@ class CheckSettings(SettingsModel):
 
 
 class NcclGateSettings(CheckSettings):
-    """NCCL's all-reduce against a threshold.
-
-    scope: `node` tests each node by itself; `fabric` all of them together. Both run the image of mlbatch:workloads.nccl
-        where the target has no other for a single node.
-    warn_gbs, fail_gbs: bus bandwidth in GB/s below which the state is warn or fail; default the machine type's own.
-    """
+    """NCCL's all-reduce against a threshold."""
 
     scope: Scope = Scope.NODE
+    """`node` tests each node by itself; `fabric` all of them together. Both run the image of mlbatch:workloads.nccl
+    where the target has no other for a single node.
+    """
     warn_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
+    """Bus bandwidth in GB/s below which the state is warn; default the machine type's own."""
     fail_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
+    """Bus bandwidth in GB/s below which the state is fail; default the machine type's own."""
 
     def threshold(self, pool: NodePool) -> Floor | None:
         """Return what an all-reduce has to reach, None where neither the settings nor the machine type say."""

@@ -6,11 +6,11 @@ from stacks.settings.model import SettingsModel
 
 
 class KubernetesSettings(SettingsModel):
-    """The cluster to install on.
-
-    kubeconfig: file, absolute, from the home folder (~) or from the project's folder; default $KUBECONFIG, else
-        ~/.kube/config. context: in that file; default its current one.
-    """
+    """The cluster to install on."""
 
     kubeconfig: str | None = None
+    """File: absolute, from the home folder (`~`) or from the project's folder. Default `$KUBECONFIG`, else
+    `~/.kube/config`.
+    """
     context: str | None = None
+    """Context in that file; default its current one."""

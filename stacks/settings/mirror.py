@@ -9,17 +9,16 @@ from stacks.settings.model import SettingsModel
 
 
 class MirrorSettings(SettingsModel):
-    """A site's own copies of upstream's files and images.
-
-    artifacts: folder (as for kubeconfig) or https address that holds them, charts among them. Default: upstream.
-    images: prefix that takes the place of the registry host of each image, such as registry.example.org/mirror; charts
-    are told of it too. Default: upstream. Images that a site builds itself are named whole, where they are used.
-    verify: whether files must have the catalogue's digests; off for files that were rendered rather than copied.
-    """
+    """A site's own copies of upstream's files and images."""
 
     artifacts: str | None = None
+    """Folder (as for kubeconfig) or https address that holds the files, charts among them; default upstream."""
     images: str | None = None
+    """Prefix that takes the place of the registry host of each image, such as registry.example.org/mirror; charts are
+    told of it too. Default upstream. Images that a site builds itself are named whole, where they are used.
+    """
     verify: bool = True
+    """Whether files must have the catalogue's digests; off for files that were rendered rather than copied."""
 
     def mirror(self, base: Path) -> Mirror:
         """Return the mirror as the layers see it. base: the folder that a relative folder counts from."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from annotated_types import GroupedMetadata
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -14,7 +16,10 @@ from stacks.errors import ConfigError, Path
 
 
 class SettingsModel(BaseModel):
-    """A section: each field is a key in camelCase, types are strict, keys that mean nothing are errors."""
+    """A section: each field is a key in camelCase, types are strict, keys that mean nothing are errors.
+
+    The docstring of a class and those under its fields are what users read: docs/settings.md is made of them.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel)
 
@@ -27,7 +32,32 @@ class SettingsModel(BaseModel):
         return iter(())
 
 
-def choice(what: str, known: tuple[str, ...]) -> BeforeValidator:
+@dataclass(frozen=True, eq=False)
+class Rule(GroupedMetadata):
+    """A validator of texts, with as much of it as JSON Schema can say: `keywords`, which editors go by."""
+
+    validator: AfterValidator | BeforeValidator
+    keywords: Mapping[str, Any]
+
+    def __iter__(self) -> Iterator[object]:
+        yield self.validator
+        yield WithJsonSchema({"type": "string", **self.keywords})
+
+
+def spelt(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
+    """Return a validator of texts, all of which match a pattern as a whole. allowed: the pattern in words.
+
+    patternErrorMessage is no keyword of the standard, but editors on VS Code's JSON language service show it.
+    """
+    return Rule(AfterValidator(check), {"pattern": f"^(?:{pattern})$", "patternErrorMessage": allowed})
+
+
+def one_of(check: Callable[[str], str], known: Sequence[str]) -> Rule:
+    """Return a validator that lets nothing but the known texts pass."""
+    return Rule(AfterValidator(check), {"enum": list(known)})
+
+
+def choice(what: str, known: tuple[str, ...]) -> Rule:
     """Return a validator that takes one of the known strings; its error names them."""
 
     def check(value: object) -> object:
@@ -35,7 +65,7 @@ def choice(what: str, known: tuple[str, ...]) -> BeforeValidator:
             return value
         raise PydanticCustomError("choice", "{what}", {"what": what, "known": known})
 
-    return BeforeValidator(check)
+    return Rule(BeforeValidator(check), {"enum": list(known)})
 
 
 def reject(*, message: str, expected: str, hint: str, secret: bool = False) -> NoReturn:

@@ -17,20 +17,22 @@ _LEAST: Final = Quantity.parse("10Gi")
 
 
 class MonitoringSettings(SettingsModel):
-    """Prometheus, Alertmanager and Grafana.
-
-    version: of kube-prometheus-stack. retention_days: how long metrics are kept, while they fit the volume.
-    storage, storage_class: of Prometheus's volume; default the cluster's class of block volumes.
-    dashboards, alerts: install the platform's own.
-    """
+    """Prometheus, Alertmanager and Grafana."""
 
     enabled: bool = True
+    """Install them."""
     version: Annotated[str, choice("kube-prometheus-stack version", _STACK)] = _STACK[0]
+    """Version of the chart kube-prometheus-stack."""
     retention_days: Annotated[int, Field(ge=1, le=365)] = 15
+    """How many days metrics are kept, while they fit the volume."""
     storage: Quantity = Quantity.parse("100Gi")
+    """Size of Prometheus's volume in bytes, at least 10Gi."""
     storage_class: str | None = None
+    """Class of Prometheus's volume; default the cluster's class of block volumes."""
     dashboards: bool = True
+    """Install the platform's own dashboards."""
     alerts: bool = True
+    """Install the platform's own alerts."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the volume to a size that is of use."""

@@ -16,23 +16,30 @@ from stacks.settings.names import label_error
 
 
 class GangSettings(SettingsModel):
-    """The sample job: pods that run together, submitted by a team.
-
-    user: on whose behalf, one of the team's; recorded on the job. Resources are per pod.
-    """
+    """The sample job: pods that run together, submitted by a team."""
 
     enabled: bool = True
+    """Submit the job."""
     name: str = "sample-gang"
+    """Name of the job."""
     team: str | None = None
+    """The team that submits it."""
     user: str | None = None
+    """On whose behalf, one of the team's users; recorded on the job."""
     pods: Annotated[int, Field(ge=1, le=1000)] = 2
+    """How many pods start together."""
     gpus_per_pod: Annotated[int, Field(ge=1, le=MOST_GPUS)] = 8
+    """GPUs that each pod asks for."""
     cpu_per_pod: Quantity = Quantity.parse(8)
+    """CPU cores that each pod asks for."""
     memory_per_pod: Quantity = Quantity.parse("64Gi")
+    """Bytes of memory that each pod asks for."""
     seconds: Annotated[int, Field(ge=1, le=7 * 24 * 3600)] = 3600
+    """How many seconds the job runs."""
     priority_class: Annotated[
         str, choice("priority class", (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY))
     ] = names.DEFAULT_PRIORITY
+    """Priority class of its pods."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the name to Kubernetes' rules."""
@@ -52,3 +59,4 @@ class SamplesSettings(SettingsModel):
     """Jobs that show the platform at work; none unless asked for."""
 
     gang: GangSettings | None = None
+    """A job whose pods start together or not at all; none unless the key is there."""

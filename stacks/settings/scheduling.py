@@ -6,6 +6,7 @@ from stacks.settings.model import SettingsModel
 
 
 class SchedulingSettings(SettingsModel):
-    """How pods are ranked. priority_classes: make the platform's three; off where the cluster has them already."""
+    """How pods are ranked."""
 
     priority_classes: bool = True
+    """Make the platform's three priority classes; off where the cluster has them already."""

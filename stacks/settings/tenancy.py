@@ -18,17 +18,20 @@ _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 
 
 class QuotaSettings(SettingsModel):
-    """Amounts of each resource. Every queue covers all of them, so a resource left out where it may be has 0 of it.
-
-    pods: MLBatch's 100.
-    """
+    """Amounts of each resource. Every queue covers all of them, so a resource left out where it may be has 0 of it."""
 
     cpu: Quantity = Field(alias=names.CPU)
+    """CPU cores."""
     memory: Quantity = Field(alias=names.MEMORY)
+    """Bytes of memory."""
     gpu: WholeQuantity = Field(alias=names.GPU)
+    """GPUs."""
     rdma: WholeQuantity = Field(alias=names.RDMA, default=ZERO)
+    """RoCE devices."""
     infiniband: WholeQuantity = Field(alias=names.INFINIBAND, default=ZERO)
+    """InfiniBand ports."""
     pods: WholeQuantity = Field(alias=names.PODS, default=Quantity.parse(100))
+    """How many pods; the default is MLBatch's."""
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the quota by resource name."""
@@ -40,11 +43,17 @@ class LimitSettings(SettingsModel):
     """Most of each resource; what is left out has no limit."""
 
     cpu: Quantity | None = Field(alias=names.CPU, default=None)
+    """Most CPU cores."""
     memory: Quantity | None = Field(alias=names.MEMORY, default=None)
+    """Most bytes of memory."""
     gpu: WholeQuantity | None = Field(alias=names.GPU, default=None)
+    """Most GPUs."""
     rdma: WholeQuantity | None = Field(alias=names.RDMA, default=None)
+    """Most RoCE devices."""
     infiniband: WholeQuantity | None = Field(alias=names.INFINIBAND, default=None)
+    """Most InfiniBand ports."""
     pods: WholeQuantity | None = Field(alias=names.PODS, default=None)
+    """Most pods."""
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the limits by resource name."""
@@ -54,17 +63,18 @@ class LimitSettings(SettingsModel):
 
 
 class QueueingSettings(SettingsModel):
-    """The queues that lend to each other, and the operators behind them.
-
-    enabled: without them there are no teams, and jobs are run by whoever comes first.
-    slack: quota of the slack queue; default one node's worth when there are several nodes, nothing otherwise.
-    """
+    """The queues that lend to each other, and the operators behind them."""
 
     enabled: bool = True
+    """Have queues. Without them there are no teams, and jobs are run by whoever comes first."""
     cohort: str = "default-cohort"
+    """Name of the cohort, the queues that lend to each other."""
     slack: QuotaSettings | None = None
+    """Quota of the slack queue; default one node's worth when there are several nodes, nothing otherwise."""
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
+    """Version of Kueue."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
+    """Version of AppWrapper."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the cohort's name to Kubernetes' rules."""
@@ -79,27 +89,29 @@ class QueueingSettings(SettingsModel):
 
 
 class TenancySettings(SettingsModel):
-    """The platform's own flavor, slack queue, role and teams on the queues.
-
-    enabled: off where somebody else manages the queues; there are no teams then.
-    """
+    """The platform's own flavor, slack queue, role and teams on the queues."""
 
     enabled: bool = True
+    """Have them; off where somebody else manages the queues: there are no teams then."""
 
 
 class TeamSettings(SettingsModel):
-    """A team: its name is that of its namespace, its users are names as the cluster knows them.
-
-    Either quota, its own amounts; or share, its partial of what the slack queue and the teams with quotas leave of the
-    GPU nodes, as against the shares of the other teams: such a team's quota follows the number of nodes.
-    """
+    """A team: a namespace, a queue and its users. It has either a quota or a share."""
 
     name: str
+    """Name of the team, which is its namespace's too."""
     users: tuple[str, ...]
+    """Names of its users as the cluster knows them; may be empty."""
     quota: QuotaSettings | None = None
+    """The team's own amounts."""
     share: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Its part of what the slack queue and the teams with quotas leave of the GPU nodes, as against the shares of the
+    other teams: such a team's quota follows the number of nodes.
+    """
     borrowing_limit: LimitSettings = LimitSettings()
+    """Most that the team may borrow from others beyond its quota."""
     lending_limit: LimitSettings = LimitSettings()
+    """Most of its quota that the team lends to others."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold name and users to Kubernetes' rules, and the team to one of quota and share."""

@@ -16,16 +16,18 @@ _VERSIONS = catalogue.chart_versions("volcano")
 
 
 class VolcanoSettings(SettingsModel):
-    """Whether to install Volcano, and how.
-
-    Its jobs run in mlbatch:workloads.namespace, past all queues: what they take, the teams' quotas have to leave out.
-    launcher_view: what the launcher of an MPI job may read in that namespace: pods, or all but Secrets and roles.
+    """Whether to install Volcano, and how. Its jobs run in mlbatch:workloads.namespace, past all queues: what they
+    take, the teams' quotas have to leave out.
     """
 
     enabled: bool = False
+    """Install Volcano."""
     version: Annotated[str, choice("Volcano version", _VERSIONS)] = _VERSIONS[0]
+    """Version of Volcano."""
     queue: str = volcano.QUEUE
+    """Name of Volcano's queue that the platform's jobs go to."""
     launcher_view: LauncherView = LauncherView.PODS
+    """What the launcher of an MPI job may read in that namespace: `pods`, or `all` but Secrets and roles."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the queue's name to Kubernetes' rules."""

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from components import names
 from components.kubernetes.fabric import Fabric
@@ -19,10 +20,13 @@ from components.workloads.interface import USER, Exposure
 from components.workloads.jobs import Gang
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, choice, reject
+from stacks.settings.model import SettingsModel, choice, one_of, reject, spelt
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_TAGS: Final = "at most 128 letters, digits, and . _ -, which do not begin with . or -"
+_REPOSITORIES: Final = "a registry and a path, such as registry.example.org/team/nccltest"
 _MESSAGE: Final = re.compile(r"[1-9][0-9]{0,3}[KMG]?")
+_MESSAGES: Final = "a whole number of bytes, or one with K, M or G"
 _WEIGHTS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([mbt])")
 _UNITS: Final = {"m": 1e6, "b": 1e9, "t": 1e12}
 _DEFAULT_SIZE: Final = "1.3b"
@@ -44,7 +48,7 @@ def _tag(value: str) -> str:
     if not _TAG.fullmatch(value):
         reject(
             message="this is no image tag",
-            expected="at most 128 letters, digits, and . _ -, which do not begin with . or -",
+            expected=_TAGS,
             hint="write the tag alone, without the image's name",
         )
     return value
@@ -55,7 +59,7 @@ def _repository(value: str) -> str:
     if ":" in last or "@" in last:
         reject(
             message="the image's name has a tag or a digest in it",
-            expected="a registry and a path, such as registry.example.org/team/nccltest",
+            expected=_REPOSITORIES,
             hint="put the tag into the key tag",
         )
     return value
@@ -65,7 +69,7 @@ def _message_size(value: str) -> str:
     if not _MESSAGE.fullmatch(value):
         reject(
             message="this is no message size of nccl-tests",
-            expected="a whole number of bytes, or one with K, M or G",
+            expected=_MESSAGES,
             hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
         )
     return value
@@ -113,37 +117,39 @@ def _no_token(value: object) -> object:
     )
 
 
-Tag: TypeAlias = Annotated[str, AfterValidator(_tag)]
-Repository: TypeAlias = Annotated[str, AfterValidator(_repository)]
-MessageSize: TypeAlias = Annotated[str, AfterValidator(_message_size)]
+Tag: TypeAlias = Annotated[str, spelt(_tag, rf"(?!latest$){_TAG.pattern}", f"{_TAGS}; not latest")]
+Repository: TypeAlias = Annotated[str, spelt(_repository, "(.*/)?[^/:@]*", _REPOSITORIES)]
+MessageSize: TypeAlias = Annotated[str, spelt(_message_size, _MESSAGE.pattern, _MESSAGES)]
 _PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 
 
 class SubmissionSettings(SettingsModel):
-    """How a job is submitted.
-
-    gang: `mlbatch` through the queue of a team, the only way in which a quota counts it; `volcano` as a Volcano job;
-        `none` as a plain Job, whose pods do not wait for each other.
-    team, user: for mlbatch, the team that submits it and on behalf of which of its users. priority_class: of the pods.
-    """
+    """How a job is submitted."""
 
     gang: Annotated[Gang, BeforeValidator(_one_gang)] = Gang.MLBATCH
+    """`mlbatch`: through the queue of a team, the only way in which a quota counts it. `volcano`: as a Volcano job.
+    `none`: as a plain Job, whose pods do not wait for each other.
+    """
     team: str | None = None
+    """For mlbatch, the team that submits it."""
     user: str | None = None
+    """For mlbatch, on behalf of which of the team's users."""
     priority_class: Annotated[str, choice("priority class", _PRIORITIES)] | None = None
+    """Priority class of its pods."""
 
 
 class NodeWorkloadSettings(SettingsModel):
-    """What all workloads have in common that take whole nodes. Resources are per node.
-
-    cpu, memory: default those of the section.
-    """
+    """What all workloads have in common that take whole nodes."""
 
     name: str
+    """Name of the workload and of its objects."""
     enabled: bool = False
+    """Run it."""
     submission: SubmissionSettings = SubmissionSettings()
     cpu: Quantity | None = None
+    """CPU cores per node; default that of mlbatch:workloads."""
     memory: Quantity | None = None
+    """Bytes of memory per node; default that of mlbatch:workloads."""
 
     what: ClassVar[str]
     """It in words."""
@@ -189,16 +195,16 @@ class NodeWorkloadSettings(SettingsModel):
 
 
 class JobSettings(NodeWorkloadSettings):
-    """What all batch jobs have in common.
-
-    image: default that of the stack's registry under the name in `repository`. tag: required.
-    deadline_seconds: after which the job is ended.
-    """
+    """What all batch jobs have in common."""
 
     nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] = 1
+    """How many nodes it takes."""
     image: Repository | None = None
+    """Image, without a tag; default that of the stack's registry."""
     tag: Tag | None = None
+    """Tag of the image; required for a job that runs."""
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 24 * 3600
+    """How many seconds the job may run before it is ended."""
 
     @property
     def pods(self) -> int:
@@ -213,16 +219,17 @@ class JobSettings(NodeWorkloadSettings):
 
 
 class NcclSettings(JobSettings):
-    """NCCL's all-reduce test; its image is built from docker/nccl of edwardsp/ai-on-aks.
-
-    sharp: reduce in the switches only, which fails where the fabric does not offer it.
-    """
+    """NCCL's all-reduce test; its image is built from docker/nccl of edwardsp/ai-on-aks."""
 
     name: str = "nccl-allreduce"
     smallest: MessageSize = nccl.SMALLEST
+    """Size of the smallest message in bytes, or with K, M or G."""
     largest: MessageSize = nccl.LARGEST
+    """Size of the largest message in bytes, or with K, M or G."""
     sharp: bool = False
+    """Reduce in the switches only, which fails where the fabric does not offer it."""
     debug: Literal["WARN", "INFO", "TRACE", "VERSION"] = "WARN"
+    """How much NCCL logs (NCCL_DEBUG)."""
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 3600
 
     what: ClassVar[str] = "the NCCL test"
@@ -242,33 +249,32 @@ class NcclSettings(JobSettings):
 
 
 class MetaseqSettings(JobSettings):
-    """Training of an OPT model on dummy data; its image is built from docker/metaseq of edwardsp/ai-on-aks.
-
-    size: of the model, which decides layers, batch, learning rate and parallelism. updates: steps of the optimizer.
-    use_aim, use_tensorboard: write logs to the volume of mlbatch:workloads.logs.
-    """
+    """Training of an OPT model on dummy data; its image is built from docker/metaseq of edwardsp/ai-on-aks."""
 
     name: str = "metaseq"
-    size: Annotated[str, AfterValidator(_model_size)] = _DEFAULT_SIZE
+    size: Annotated[str, one_of(_model_size, tuple(metaseq.SIZES))] = _DEFAULT_SIZE
+    """Size of the model in weights, which decides layers, batch, learning rate and parallelism."""
     updates: Annotated[int, Field(ge=1, le=10_000_000)] = metaseq.UPDATES
+    """Steps of the optimizer."""
     use_aim: bool = False
+    """Write logs for Aim to the volume of mlbatch:workloads.logs."""
     use_tensorboard: bool = False
+    """Write logs for TensorBoard to the volume of mlbatch:workloads.logs."""
 
     what: ClassVar[str] = "the Metaseq training"
     repository: ClassVar[str] = "metaseq"
 
 
 class OlmoSettings(JobSettings):
-    """Training of OLMo from blob storage; its image is built from docker/olmo of edwardsp/ai-on-aks.
-
-    training: the configuration's file in the image. stop_at: step at which to stop.
-    data: the volume of mlbatch:storage with the data.
-    """
+    """Training of OLMo from blob storage; its image is built from docker/olmo of edwardsp/ai-on-aks."""
 
     name: str = "olmo"
     training: str = olmo.TRAINING
+    """The configuration's file in the image."""
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Number of steps at which to stop; default the configuration's own."""
     data: str | None = None
+    """Name of the volume with the data; required for a job that runs."""
 
     what: ClassVar[str] = "the OLMo training"
     repository: ClassVar[str] = "olmo"
@@ -276,25 +282,27 @@ class OlmoSettings(JobSettings):
 
 
 class JupyterLabSettings(NodeWorkloadSettings):
-    """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up.
-
-    image: with a tag; default NVIDIA's of PyTorch.
-    fs_size: of the users' volume, in TiB. storage_class: of that volume, which many nodes can mount; default the
-        cluster's class of shared files.
-    exposure: `cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the
-    addresses of source_ranges. user: its number in the pod. scratch: mount the node's local disks.
-    """
+    """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up."""
 
     name: str = "jupyterlab"
     image: str | None = None
+    """Image, with its tag; default NVIDIA's of PyTorch."""
     fs_size: Annotated[int, Field(ge=1, le=100)] = 1
+    """Size of the users' volume, in TiB."""
     storage_class: str | None = None
+    """Class of the users' volume, which many nodes can mount; default the cluster's class of shared files."""
     exposure: Exposure = Exposure.CLUSTER
+    """`cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the addresses
+    of sourceRanges.
+    """
     source_ranges: tuple[str, ...] = ()
+    """CIDR blocks from which the load balancer is reached."""
     user: Annotated[int, Field(ge=1, le=65535)] = USER
+    """The user's number (uid) in the pod."""
     scratch: bool = True
-    token: Annotated[None, BeforeValidator(_no_token)] = None
-    password: Annotated[None, BeforeValidator(_no_token)] = None
+    """Mount the node's local disks."""
+    token: Annotated[None, BeforeValidator(_no_token), SkipJsonSchema()] = None
+    password: Annotated[None, BeforeValidator(_no_token), SkipJsonSchema()] = None
 
     what: ClassVar[str] = "JupyterLab"
     no_volcano: ClassVar[str] = "it is a server and no job"
@@ -327,12 +335,16 @@ class JupyterLabSettings(NodeWorkloadSettings):
 
 
 class ViewerSettings(SettingsModel):
-    """A viewer of the logs of mlbatch:workloads.metaseq, in its namespace. image, tag: default its own."""
+    """A viewer of the logs of mlbatch:workloads.metaseq, in its namespace."""
 
     name: str
+    """Name of the viewer and of its objects."""
     enabled: bool = False
+    """Run it."""
     image: Repository | None = None
+    """Image, without a tag; default that of mlbatch:workloads.metaseq."""
     tag: Tag | None = None
+    """Tag of the image; default that of mlbatch:workloads.metaseq."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the name to Kubernetes' rules, and an image of its own to a tag."""
@@ -344,26 +356,26 @@ class ViewerSettings(SettingsModel):
 
 
 class AimSettings(ViewerSettings):
-    """Aim, on port 43800."""
+    """A viewer of the training's logs: Aim, on port 43800."""
 
     name: str = "aim"
 
 
 class TensorBoardSettings(ViewerSettings):
-    """TensorBoard, on port 6018."""
+    """A viewer of the training's logs: TensorBoard, on port 6018."""
 
     name: str = "tensorboard"
 
 
 class LogsSettings(SettingsModel):
-    """The volume of the logs, which training writes and viewers read.
-
-    storage_class: one whose volumes many nodes can mount; default the cluster's class for logs.
-    """
+    """The volume of the logs, which training writes and viewers read."""
 
     name: str = "training-logs"
+    """Name of the claim."""
     storage_class: str | None = None
+    """Class, one whose volumes many nodes can mount; default the cluster's class for logs."""
     size: Quantity = Quantity.parse("100Gi")
+    """Size of the volume in bytes."""
 
 
 class WorkloadsSettings(SettingsModel):
@@ -374,8 +386,11 @@ class WorkloadsSettings(SettingsModel):
     """
 
     namespace: str = NAMESPACE
+    """Namespace of those that no team submits."""
     cpu: Quantity = Quantity.parse(64)
+    """CPU cores of a pod that takes a whole node: what the machine type has less what its system needs."""
     memory: Quantity = Quantity.parse("1000Gi")
+    """Bytes of memory of a pod that takes a whole node: what the machine type has less what its system needs."""
     nccl: NcclSettings = NcclSettings()
     metaseq: MetaseqSettings = MetaseqSettings()
     olmo: OlmoSettings = OlmoSettings()

@@ -18,17 +18,20 @@ from stacks.settings.monitoring import MonitoringSettings
 
 
 class NodesSettings(SettingsModel):
-    """The GPU nodes.
-
-    gpus_per_node, cpu, memory: in place of the instance type's own. roce_per_node: `nvidia.com/roce_gdr` devices.
-    """
+    """The GPU nodes."""
 
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] = 3
+    """How many nodes."""
     instance_type: Annotated[str, choice("instance type", tuple(INSTANCE_TYPES))] = next(iter(INSTANCE_TYPES))
+    """Machine type that they show."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
+    """GPUs of one node, in place of the instance type's own."""
     cpu: Quantity | None = None
+    """CPU cores of one node, in place of the instance type's own."""
     memory: Quantity | None = None
+    """Bytes of memory of one node, in place of the instance type's own."""
     roce_per_node: Annotated[int, Field(ge=0, le=64)] = 0
+    """`nvidia.com/roce_gdr` devices of one node."""
 
     def pool(self) -> NodePool:
         """Return the nodes as the layers see them."""

@@ -10,12 +10,10 @@ from stacks.settings.gpu import GpuSettings, ScratchSettings
 
 
 class AksGpuSettings(GpuSettings):
-    """Drivers and device plugins of the GPU nodes, and what says where they are.
-
-    node_labels: label nodes with their physical host.
-    """
+    """Drivers and device plugins of the GPU nodes, and what says where they are."""
 
     node_labels: bool = True
+    """Label nodes with their physical host."""
     nvme_scratch: ScratchSettings = ScratchSettings(enabled=True)
 
 

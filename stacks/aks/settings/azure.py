@@ -25,7 +25,7 @@ from stacks.aks.settings.values import (
 )
 from stacks.errors import ConfigError, Path
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, choice
+from stacks.settings.model import SettingsModel, choice, one_of, spelt
 
 SUPPORT_PLANS: Final = {"official": "KubernetesOfficial", values.LONG_TERM: "AKSLongTermSupport"}
 TIERS: Final = ("Free", "Standard", "Premium")
@@ -39,120 +39,130 @@ NODE_OS_CHANNELS: Final = ("NodeImage", "SecurityPatch", "Unmanaged", "None")
 
 
 class RegistrySettings(SettingsModel):
-    """The container registry.
-
-    name: its first part of <name>.azurecr.io. sku: Basic holds 10 GiB, Standard 100 GiB, Premium 500 GiB.
-    admin_user: one password, shared by all, that may push and pull. Gives up that pushes can be traced to somebody and
-        that a leaver's access ends; nodes pull with their own identity and never need it.
-    """
+    """The container registry."""
 
     name: RegistryName
+    """The first part of `<name>.azurecr.io`."""
     sku: Annotated[str, choice("registry SKU", REGISTRY_SKUS)] = "Standard"
+    """Size and speed: Basic holds 10 GiB, Standard 100 GiB, Premium 500 GiB."""
     admin_user: bool = False
+    """One password, shared by all, that may push and pull. Gives up that pushes can be traced to somebody and that a
+    leaver's access ends; nodes pull with their own identity and never need it.
+    """
 
 
 class NetworkSettings(SettingsModel):
-    """The addresses.
-
-    vnet_cidr, node_cidr: of the virtual network, and of the nodes' subnet in it (as in edwardsp/ai-on-aks, deploy).
-    pod_cidr: of the overlay, from which each node takes a /24. service_cidr: of the Services. Both are AKS' defaults.
-    policy: what enforces NetworkPolicies. none: nothing does, and any pod reaches any other.
-    """
+    """The addresses."""
 
     vnet_cidr: Cidr = "10.128.0.0/20"
+    """Addresses of the virtual network (as in edwardsp/ai-on-aks, deploy)."""
     node_cidr: Cidr = "10.128.4.0/22"
+    """Addresses of the nodes' subnet in the virtual network (as in edwardsp/ai-on-aks, deploy)."""
     pod_cidr: Cidr = "10.244.0.0/16"
+    """Addresses of the overlay, from which each node takes a /24. AKS' default."""
     service_cidr: Cidr = "10.0.0.0/16"
+    """Addresses of the Services. AKS' default."""
     policy: Annotated[str, choice("network policy", NETWORK_POLICIES)] = "cilium"
+    """What enforces NetworkPolicies. none: nothing does, and any pod reaches any other."""
 
 
 class ApiServerSettings(SettingsModel):
-    """Who reaches the API server: exactly one of the first three says so.
-
-    authorized_ranges: public networks, yours and those from which the stack is deployed; AKS adds the nodes'.
-    private: an address in the virtual network alone; the stack has to be deployed from there.
-    public: everybody. Gives up that a stolen credential is of no use elsewhere, and exposes the API server's own flaws.
-    run_command: `az aks command invoke` works. Gives up that the network alone decides: Azure's API then leads past it.
-    """
+    """Who reaches the API server: exactly one of authorizedRanges, private and public says so."""
 
     authorized_ranges: Annotated[tuple[Cidr, ...], AfterValidator(values.ranges)] = ()
+    """Public networks, yours and those from which the stack is deployed; AKS adds the nodes'."""
     private: bool = False
+    """It has an address in the virtual network alone; the stack has to be deployed from there."""
     public: bool = False
+    """Everybody reaches it. Gives up that a stolen credential is of no use elsewhere, and exposes the API server's own
+    flaws.
+    """
     run_command: bool = False
+    """`az aks command invoke` works. Gives up that the network alone decides: Azure's API then leads past it."""
 
 
 class AccessSettings(SettingsModel):
-    """Who administers the cluster.
-
-    admin_groups: object ids of Entra groups. Whoever deploys the stack has to be in one of them.
-    login: how the deployment signs in: kubelogin's azurecli, workloadidentity, spn or msi, or local for the cluster's
-        own certificate.
-    local_accounts: that certificate exists. Gives up sign-in: it is cluster-admin to whoever holds it, names nobody in
-        the audit log, and ends only when the cluster's certificates are rotated.
-    """
+    """Who administers the cluster."""
 
     admin_groups: tuple[Guid, ...] = ()
+    """Object ids of Entra groups. Whoever deploys the stack has to be in one of them."""
     login: Annotated[str, choice("login", LOGINS)] = "azurecli"
+    """How the deployment signs in: kubelogin's azurecli, workloadidentity, spn or msi, or local for the cluster's own
+    certificate.
+    """
     local_accounts: bool = False
+    """The cluster's own certificate exists. Gives up sign-in: it is cluster-admin to whoever holds it, names nobody in
+    the audit log, and ends only when the cluster's certificates are rotated.
+    """
 
 
 class UpgradeSettings(SettingsModel):
-    """What AKS upgrades by itself; each drains nodes, one GPU node after the other.
-
-    kubernetes: none, or the newest patch of the minor version (patch), or also minor versions (stable, rapid).
-    node_os: NodeImage, weekly images. SecurityPatch, patches without an image where that can be. Unmanaged, what Ubuntu
-        installs by itself, without restarts. None gives up security fixes until somebody upgrades the node image.
-    drain_timeout_minutes: how long an upgrade waits for the pods of a GPU node to end before it fails.
-    """
+    """What AKS upgrades by itself; each drains nodes, one GPU node after the other."""
 
     kubernetes: Annotated[str, choice("upgrade channel", KUBERNETES_CHANNELS)] = "none"
+    """Which versions of Kubernetes: none, or the newest patch of the minor version (patch), or also minor versions
+    (stable, rapid).
+    """
     node_os: Annotated[str, choice("node OS channel", NODE_OS_CHANNELS)] = "NodeImage"
+    """Which node systems: NodeImage, weekly images. SecurityPatch, patches without an image where that can be.
+    Unmanaged, what Ubuntu installs by itself, without restarts. None gives up security fixes until somebody upgrades
+    the node image.
+    """
     drain_timeout_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
+    """How many minutes an upgrade waits for the pods of a GPU node to end before it fails."""
 
 
 class SystemPoolSettings(SettingsModel):
-    """The nodes of the cluster's own pods and of the platform's controllers. Holds when the cluster is created.
-
-    count: two, so that one may fail. zones: over which they are spread; [] in regions without zones.
-    """
+    """The nodes of the cluster's own pods and of the platform's controllers. Holds when the cluster is created."""
 
     name: PoolName = "system"
+    """Name of the node pool."""
     count: Annotated[int, Field(ge=2, le=MOST_NODES)] = 2
+    """How many nodes: two, so that one may fail."""
     vm_size: Annotated[str, AfterValidator(values.system_size)] = "Standard_D4s_v5"
+    """Machine type: at least 4 vCPUs, with neither GPUs (N...) nor bursts (B...)."""
     os_disk_gib: Annotated[int, Field(ge=30, le=2048)] = 128
+    """Size of a node's disk in GiB."""
     zones: Zones = ("1", "2", "3")
+    """Zones over which the nodes are spread; [] in regions without zones."""
 
 
 class AutoscaleSettings(SettingsModel):
     """Bounds between which the cluster's autoscaler sets the number of GPU nodes."""
 
     min: Annotated[int, Field(ge=0, le=MOST_NODES)] = 0
+    """Fewest nodes."""
     max: Annotated[int, Field(ge=1, le=MOST_NODES)]
+    """Most nodes."""
 
 
 class GpuPoolSettings(SettingsModel):
-    """The GPU nodes.
-
-    count: of nodes; with autoscale, how many there are at first. Quotas then follow the largest number.
-    os_disk_gib: edwardsp/ai-on-aks' 128. zones: none, for such machines are in few. max_pods: on one node.
-    proximity_placement_group: keep the nodes in one data centre, at the price that Azure finds room less often.
-    taint: keeps pods that ask for no GPU away. Without it anything may land on these nodes and take their CPUs.
-    skip_gpu_driver_install_tag: also set the tag by which AKS left drivers out until August 2025. It refuses or ignores
-        the tag today; the pool's own switch, which is always set, does the same.
-    any_region: skip the check that the region offers the size, for regions that came later than the platform's list.
-    """
+    """The GPU nodes."""
 
     name: PoolName = "ndv5"
-    vm_size: Annotated[str, AfterValidator(values.gpu_size)] = "Standard_ND96isr_H100_v5"
+    """Name of the node pool."""
+    vm_size: Annotated[str, one_of(values.gpu_size, tuple(GPU_SIZES))] = "Standard_ND96isr_H100_v5"
+    """Machine type, one with NVIDIA GPUs."""
     count: Annotated[int, Field(ge=0, le=MOST_NODES)] = 1
+    """How many nodes; with autoscale, how many there are at first. Quotas then follow the largest number."""
     autoscale: AutoscaleSettings | None = None
+    """Bounds between which the cluster's autoscaler sets the number of nodes; default as many as count says."""
     os_disk_gib: Annotated[int, Field(ge=64, le=2048)] = 128
+    """Size of a node's disk in GiB; edwardsp/ai-on-aks' 128."""
     zones: Zones = ()
+    """Zones over which the nodes are spread; none, for such machines are in few."""
     proximity_placement_group: bool = False
+    """Keep the nodes in one data centre, at the price that Azure finds room less often."""
     max_pods: Annotated[int, Field(ge=30, le=MOST_PODS)] = MOST_PODS
+    """How many pods one node may run."""
     taint: bool = True
+    """Keeps pods that ask for no GPU away. Without it anything may land on these nodes and take their CPUs."""
     skip_gpu_driver_install_tag: bool = False
+    """Also set the tag by which AKS left drivers out until August 2025. It refuses or ignores the tag today; the pool's
+    own switch, which is always set, does the same.
+    """
     any_region: bool = False
+    """Skip the check that the region offers the size, for regions that came later than the platform's list."""
 
     @property
     def size(self) -> VmSize:
@@ -166,59 +176,61 @@ class GpuPoolSettings(SettingsModel):
 
 
 class BlobStorageSettings(SettingsModel):
-    """The storage account of the data sets.
-
-    sku: redundancy; Standard_LRS keeps three copies in one data centre.
-    allowed_ranges: public networks that reach it besides the nodes, such as the one that the data comes from.
-    shared_key: requests signed with the account's key, or with a SAS token made from it, are served. Gives up that
-        access is tied to an identity: the key is everything, and a token lasts until it expires or the key changes.
-    """
+    """The storage account of the data sets."""
 
     account: AccountName
+    """Name of the storage account."""
     container: ContainerName = "data"
+    """Name of the container in it."""
     sku: Annotated[str, choice("storage SKU", STORAGE_SKUS)] = "Standard_LRS"
+    """Redundancy; Standard_LRS keeps three copies in one data centre."""
     allowed_ranges: tuple[Cidr, ...] = ()
+    """Public networks that reach it besides the nodes, such as the one that the data comes from."""
     shared_key: bool = False
+    """Serve requests signed with the account's key, or with a SAS token made from it. Gives up that access is tied to
+    an identity: the key is everything, and a token lasts until it expires or the key changes.
+    """
 
 
 class FeatureSettings(SettingsModel):
-    """The subscription's feature AKSInfinibandSupport, which sizes with InfiniBand need; others are not asked for it.
-
-    assume_registered: neither register nor wait, for deployments that may not touch the subscription. Gives up the
-        check: without the feature the pool comes up with ports that reach no other node.
-    timeout_seconds: how long to wait until Azure has registered it.
-    """
+    """The subscription's feature AKSInfinibandSupport, needed by sizes with InfiniBand and asked of no others."""
 
     assume_registered: bool = False
+    """Neither register nor wait, for deployments that may not touch the subscription. Gives up the check: without the
+    feature the pool comes up with ports that reach no other node.
+    """
     timeout_seconds: Annotated[int, Field(ge=60, le=7200)] = 1800
+    """How many seconds to wait until Azure has registered it."""
 
 
 class AzureSettings(SettingsModel):
-    """What is created in Azure.
-
-    subscription_id: default the one that ARM_SUBSCRIPTION_ID or the Azure CLI names. location: the region.
-    node_resource_group: which AKS creates for the nodes; default <resourceGroup>-nrg.
-    kubernetes_version: a minor version that AKS supports, for its newest patch, or one with its patch.
-    support: longTerm for another year of a version, which needs the Premium tier.
-    tier: Free has no guarantee and is for at most ten nodes or so.
-    os_sku: of all nodes. Ubuntu2204, for which the pinned drivers are built; Ubuntu is 24.04 from Kubernetes 1.35 on.
-    admin_user, ssh_public_key: of the nodes.
-    storage: default none.
-    protect: group, registry, storage and cluster cannot be deleted before `pulumi state unprotect`.
-    tags: of everything.
-    """
+    """What is created in Azure."""
 
     subscription_id: Guid | None = None
+    """Subscription; default the one that ARM_SUBSCRIPTION_ID or the Azure CLI names."""
     location: Annotated[str, choice("region", tuple(sorted(REGIONS)))]
+    """The region."""
     resource_group: ResourceGroupName = "mlbatch"
+    """Resource group that the stack makes, with all the rest in it."""
     node_resource_group: ResourceGroupName | None = None
+    """Resource group that AKS creates for the nodes; default `<resourceGroup>-nrg`."""
     cluster_name: ClusterName = "mlbatch"
-    kubernetes_version: Annotated[str, AfterValidator(values.kubernetes_version)] = versions.DEFAULT
+    """Name of the AKS cluster."""
+    kubernetes_version: Annotated[str, spelt(values.kubernetes_version, values.VERSION, values.VERSIONS)] = (
+        versions.DEFAULT
+    )
+    """A minor version that AKS supports, for its newest patch, or one with its patch."""
     support: Annotated[str, choice("support plan", tuple(SUPPORT_PLANS))] = "official"
+    """Support plan: longTerm for another year of a version, which needs the Premium tier."""
     tier: Annotated[str, choice("tier", TIERS)] = "Standard"
+    """Tier of the cluster: Free has no guarantee and is for at most ten nodes or so."""
     os_sku: Annotated[str, choice("OS SKU", OS_SKUS)] = OS_SKUS[0]
+    """System of all nodes. Ubuntu2204, for which the pinned drivers are built; Ubuntu is 24.04 from Kubernetes 1.35 on.
+    """
     admin_user: AdminName = "azureuser"
-    ssh_public_key: Annotated[str, AfterValidator(values.ssh_public_key)]
+    """Name of the nodes' administrator."""
+    ssh_public_key: Annotated[str, spelt(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
+    """SSH key of the nodes' administrator."""
     registry: RegistrySettings
     network: NetworkSettings = NetworkSettings()
     api_server: ApiServerSettings = ApiServerSettings()
@@ -227,9 +239,12 @@ class AzureSettings(SettingsModel):
     system_pool: SystemPoolSettings = SystemPoolSettings()
     gpu_pool: GpuPoolSettings = GpuPoolSettings()
     storage: BlobStorageSettings | None = None
+    """The storage account of the data sets; default none."""
     feature: FeatureSettings = FeatureSettings()
     protect: bool = True
+    """Group, registry, storage and cluster cannot be deleted before `pulumi state unprotect`."""
     tags: Annotated[Mapping[str, str], AfterValidator(values.tags)] = Field(default_factory=dict)
+    """Tags of everything that is created."""
 
     @property
     def nodes_group(self) -> str:

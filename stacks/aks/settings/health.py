@@ -13,13 +13,12 @@ _TAG: Final = catalogue.NODE_HEALTH_CHECKS.reference.rpartition(":")[2]
 
 
 class NodeCheckSettings(CheckSettings):
-    """Azure's node health checks.
-
-    image_tag: of mcr.microsoft.com/aznhc/aznhc-nv. kernel_log: read the host's syslog for GPU and link errors.
-    """
+    """Azure's node health checks."""
 
     image_tag: Tag = _TAG
+    """Tag of mcr.microsoft.com/aznhc/aznhc-nv."""
     kernel_log: bool = True
+    """Read the host's syslog for GPU and link errors."""
 
 
 class AksHealthSettings(HealthSettings):

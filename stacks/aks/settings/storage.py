@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from components import catalogue
 from components.compatibility import blobfuse_fault
@@ -15,7 +15,7 @@ from components.kubernetes.quantity import Quantity
 from components.storage.blob_volume import CAPACITY
 from components.storage.storage_classes import Reclaim
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import SettingsModel, choice, reject
+from stacks.settings.model import Rule, SettingsModel, choice, reject, spelt
 from stacks.settings.workloads import NAMESPACE
 
 _BLOB_DRIVER: Final = catalogue.chart_versions("blob-csi-driver")
@@ -23,6 +23,7 @@ _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _ACCOUNT: Final = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER: Final = re.compile(r"[a-z0-9](-?[a-z0-9]){2,62}")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)"
 
 
 class BlobAccess(StrEnum):
@@ -32,20 +33,20 @@ class BlobAccess(StrEnum):
     SAS = "sas"
 
 
-def _matching(pattern: re.Pattern[str], what: str, allowed: str) -> AfterValidator:
+def _matching(pattern: re.Pattern[str], what: str, allowed: str) -> Rule:
     def check(value: str) -> str:
         if not pattern.fullmatch(value):
             reject(message=f"this is no {what}", expected=allowed, hint=f"give the {what} as Azure shows it")
         return value
 
-    return AfterValidator(check)
+    return spelt(check, pattern.pattern, allowed)
 
 
 def _name(value: str) -> str:
     if not _NAME.fullmatch(value):
         reject(
             message="this cannot be the name of a volume",
-            expected="at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)",
+            expected=_NAMES,
             hint="rename the volume",
         )
     return value
@@ -65,32 +66,35 @@ _ContainerName = Annotated[
 
 
 class BlobDriverSettings(SettingsModel):
-    """The Blob CSI driver. blobfuse: version of blobfuse2 to put on the nodes; null leaves the one that they have."""
+    """The Blob CSI driver."""
 
     version: Annotated[str, choice("Blob driver version", _BLOB_DRIVER)] = _BLOB_DRIVER[0]
+    """Version of the driver."""
     blobfuse: _BlobfuseVersion | None = catalogue.BLOBFUSE
+    """Version of blobfuse2 to put on the nodes; null leaves the one that they have."""
 
 
 class VolumeSettings(SettingsModel):
-    """A container as a volume of a namespace.
+    """A container as a volume of a namespace."""
 
-    name: of the claim. namespace: where the pods are that mount it, which must exist.
-    account: default the stack's own storage account.
-    access: managedIdentity, the nodes' own, which on an account of your own needs `Storage Blob Data Reader` there; or
-        sas, the token that the secret key blobSasToken holds.
-    read_only: false for a volume that jobs write to, for which identity or token need more.
-    block_kib: size of a request; 4 for random access to large files, more for reading in order.
-    capacity: nominal.
-    """
-
-    name: Annotated[str, AfterValidator(_name)]
-    namespace: Annotated[str, AfterValidator(_name)] = NAMESPACE
+    name: Annotated[str, spelt(_name, _NAME.pattern, _NAMES)]
+    """Name of the claim."""
+    namespace: Annotated[str, spelt(_name, _NAME.pattern, _NAMES)] = NAMESPACE
+    """Where the pods are that mount it, which must exist."""
     account: _AccountName | None = None
+    """Storage account of the container; default the stack's own."""
     container: _ContainerName
+    """Container whose blobs are the volume's files."""
     access: BlobAccess = BlobAccess.IDENTITY
+    """`managedIdentity`, the nodes' own, which on an account of your own needs `Storage Blob Data Reader` there; or
+    `sas`, the token that the secret key blobSasToken holds.
+    """
     read_only: bool = True
+    """Mount it for reading alone; false for a volume that jobs write to, for which identity or token need more."""
     block_kib: Annotated[int, Field(ge=4, le=65536)] = 4
+    """Size of a request in KiB; 4 for random access to large files, more for reading in order."""
     capacity: Quantity = CAPACITY
+    """Size of the volume in bytes; nominal."""
 
     @property
     def uses_token(self) -> bool:
@@ -99,9 +103,10 @@ class VolumeSettings(SettingsModel):
 
 
 class FilesSettings(SettingsModel):
-    """Shares that claims ask for. reclaim: Retain keeps a share whose claim is deleted; Delete deletes its data too."""
+    """Shares that claims ask for."""
 
     reclaim: Reclaim = Reclaim.RETAIN
+    """`Retain` keeps a share whose claim is deleted; `Delete` deletes its data too."""
 
 
 class StorageSettings(SettingsModel):
@@ -109,6 +114,7 @@ class StorageSettings(SettingsModel):
 
     blob_driver: BlobDriverSettings = BlobDriverSettings()
     volumes: tuple[VolumeSettings, ...] = ()
+    """Containers as volumes."""
     files: FilesSettings = FilesSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, NetmaskValueError, ip_network
 from typing import Annotated, Final
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, WithJsonSchema
 
 from components.azure import versions
 from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
 from stacks.errors import listed, nearest
-from stacks.settings.model import reject
+from stacks.settings.model import Rule, reject, spelt
 
 LEAST_SYSTEM_VCPUS: Final = 4
 """Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit beside AKS' own pods on two."""
@@ -24,6 +24,10 @@ LEAST_RSA_BITS: Final = 2048
 ANYBODY: Final = "0.0.0.0/0"
 NODES_ONLY: Final = "0.0.0.0/32"
 """AKS' notation for an API server that only the cluster's own nodes reach."""
+VERSION: Final = r"[0-9]+\.[0-9]+(\.[0-9]+)?"
+VERSIONS: Final = "a minor version such as 1.35, or one with a patch such as 1.35.7"
+SSH_KEY: Final = r"\s*ssh-rsa[\s\S]*"
+SSH_KEYS: Final = f"a public RSA key of at least {LEAST_RSA_BITS} bits in one line, such as ssh-rsa AAAA... name"
 LONG_TERM: Final = "longTerm"
 LOCAL: Final = "local"
 
@@ -33,11 +37,13 @@ _TAG_NAME: Final = 128
 """What storage accounts allow; other resources take 512."""
 _TAG_VALUE: Final = 256
 _MOST_RANGES: Final = 200
+_ZONES: Final = ("1", "2", "3")
 _GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_VERSION: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+_GUIDS: Final = "a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
+_NETWORKS: Final = "an IPv4 network such as 10.128.0.0/20"
 
 
-def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str]) -> AfterValidator:
+def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str]) -> Rule:
     """Return a validator of a name. suggest: from a refused name to one that might do."""
 
     def check(value: str) -> str:
@@ -51,7 +57,7 @@ def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str])
             )
         return value
 
-    return AfterValidator(check)
+    return spelt(check, pattern, allowed)
 
 
 def _letters_and_digits(value: str) -> str:
@@ -132,13 +138,13 @@ def _guid(value: str) -> str:
     if not _GUID.fullmatch(value):
         reject(
             message="this is no id as Azure and Entra write them",
-            expected="a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them",
+            expected=_GUIDS,
             hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
         )
     return value.lower()
 
 
-Guid = Annotated[str, AfterValidator(_guid)]
+Guid = Annotated[str, spelt(_guid, _GUID.pattern, _GUIDS)]
 
 
 def _cidr(value: str) -> str:
@@ -147,7 +153,7 @@ def _cidr(value: str) -> str:
 
 def _network(value: str) -> IPv4Network:
     """Return an IPv4 network; refuses what is none, and addresses of a machine in one."""
-    allowed = "an IPv4 network such as 10.128.0.0/20"
+    allowed = _NETWORKS
     try:
         loose = ip_network(value, strict=False)
     except (NetmaskValueError, ValueError):
@@ -159,7 +165,7 @@ def _network(value: str) -> IPv4Network:
     return loose
 
 
-Cidr = Annotated[str, AfterValidator(_cidr)]
+Cidr = Annotated[str, spelt(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
 
 
 def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -173,7 +179,7 @@ def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
-    bad = [value for value in values if value not in ("1", "2", "3")]
+    bad = [value for value in values if value not in _ZONES]
     if bad or len(set(values)) < len(values):
         reject(
             message=f"there is no zone {bad[0]!r}" if bad else "a zone stands here twice",
@@ -183,7 +189,8 @@ def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-Zones = Annotated[tuple[str, ...], AfterValidator(_zones)]
+_Zone = Annotated[str, WithJsonSchema({"type": "string", "enum": list(_ZONES)})]
+Zones = Annotated[tuple[_Zone, ...], AfterValidator(_zones)]
 
 
 def tags(values: Mapping[str, str]) -> Mapping[str, str]:
@@ -219,7 +226,7 @@ def ssh_public_key(value: str) -> str:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-    allowed = f"a public RSA key of at least {LEAST_RSA_BITS} bits in one line, such as ssh-rsa AAAA... name"
+    allowed = SSH_KEYS
     new = "`ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` makes a pair; put the content of ~/.ssh/aks.pub here"
     if "PRIVATE KEY" in value:
         reject(
@@ -274,10 +281,10 @@ def system_size(value: str) -> str:
 
 
 def kubernetes_version(value: str) -> str:
-    if not _VERSION.fullmatch(value):
+    if not re.fullmatch(VERSION, value):
         reject(
             message="this is no version of Kubernetes",
-            expected="a minor version such as 1.35, or one with a patch such as 1.35.7",
+            expected=VERSIONS,
             hint=f'for example "{versions.DEFAULT}"',
         )
     return value
