@@ -14,7 +14,7 @@ $(error make acts on the local environment alone: for a cluster of your own use 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock requirements review azure
+.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock settings requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -81,6 +81,9 @@ bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the sta
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock
+
+settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
+	$(VENV)/bin/python -m reference
 
 requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.lock, requirements.txt and requirements-uv.txt
 	$(VENV)/bin/uv lock

@@ -29,6 +29,7 @@ class PlatformSettings(SettingsModel):
     queueing: QueueingSettings = QueueingSettings()
     tenancy: TenancySettings = TenancySettings()
     teams: tuple[TeamSettings, ...] = ()
+    """The teams that share the cluster."""
     volcano: VolcanoSettings = VolcanoSettings()
     health: HealthSettings = HealthSettings()
     workloads: WorkloadsSettings = WorkloadsSettings()

@@ -379,11 +379,7 @@ class LogsSettings(SettingsModel):
 
 
 class WorkloadsSettings(SettingsModel):
-    """The workloads; none unless asked for.
-
-    namespace: of those that no team submits. cpu, memory: of a pod that takes a whole node, what the machine type has
-    less what its system needs.
-    """
+    """The workloads; none unless asked for."""
 
     namespace: str = NAMESPACE
     """Namespace of those that no team submits."""

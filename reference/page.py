@@ -1,0 +1,254 @@
+"""docs/settings.md: the schema and the examples as a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from reference.schema import SECRETS, secrets_of, sections
+from stacks import targets
+from stacks.errors import NAMESPACE, listed
+from stacks.target import TargetSpec
+
+EXAMPLES: Final = Path(__file__).parent / "examples"
+"""A whole configuration for each target, which has every section of it."""
+_MOST_IN_A_CELL: Final = 10
+
+_INTRODUCTION: Final = """\
+<!-- Written by `make settings` from the models in stacks/: change a key's words there, and this text in reference/. -->
+# Settings
+
+What a stack is stands in `Pulumi.<stack>.yaml`, in sections whose keys are prefixed with `{namespace}:`. Before it
+creates anything, the program checks all of them together and reports all mistakes at once, each with its key, its
+value, what is allowed and the fix. A key that is left out has its default. A mapping that is written takes the place of
+the whole mapping that is its default: keys that it leaves out have the defaults of their own tables.
+
+Quantities are those of Kubernetes: `8`, `"500m"`, `2000G`, `128Gi`; without a unit they count bytes of memory, cores of
+CPU, or pieces of all else.
+
+## In an editor
+
+`settings.schema.json` describes the same keys to editors, which then complete them, explain them, and mark unknown
+keys, values out of range and sections of another target. The first line of a stack's file names it:
+
+```yaml
+# yaml-language-server: $schema=settings.schema.json
+```
+
+Editors with the [YAML language server](https://github.com/redhat-developer/yaml-language-server) go by this line: VS
+Code with the extension `redhat.vscode-yaml`, Neovim, Emacs, Helix. A schema sees one value at a time. What holds
+between values, such as quotas that must fit the nodes, `make preview` tells.
+"""
+_TARGETS: Final = """\
+## Targets
+
+`{namespace}:target`, which every stack has, says where the platform lands. A section of another target is a mistake.
+"""
+_SECRETS: Final = """\
+## Secrets
+
+Each secret is a key of its own, because a secret inside of a section would make a secret of the whole section.
+`pulumi config set --secret {namespace}:grafanaPassword` asks for the value and writes it encrypted; the program refuses
+one that stands in plain text.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """A key as the table shows it. values: those that it may have, where they are too many for a cell."""
+
+    type: str
+    default: str
+    meaning: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass
+class _Table:
+    """The keys of one mapping.
+
+    targets: that have it. rows: by key, and then by what it is, the targets on which it is so.
+    """
+
+    meaning: str
+    targets: list[str] = field(default_factory=list)
+    rows: dict[str, dict[_Row, list[str]]] = field(default_factory=dict)
+
+
+class _Tables:
+    """All tables, by where their mappings stand. One that stands in several places is shown at the first of them."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._definitions: Mapping[str, Any] = schema["definitions"]
+        self._homes: dict[str, str] = {}
+        self.tables: dict[str, _Table] = {}
+        config = schema["properties"]["config"]
+        rules = zip(targets.every(), config["allOf"], strict=True)
+        conditions = {spec.name: rule["then"]["properties"] for spec, rule in rules}
+        for name, owners in sections().items():
+            for spec in owners:
+                key = f"{NAMESPACE}:{name}"
+                self._add(spec.name, name, conditions[spec.name].get(key, config["properties"][key]))
+
+    def _add(self, target: str, path: str, schema: Mapping[str, Any]) -> None:
+        definition = self._definitions[_mapping(schema) or ""]
+        table = self.tables.setdefault(path, _Table(definition["description"]))
+        table.targets.append(target)
+        for key, value in definition["properties"].items():
+            inner, place = _mapping(value), _below(path, key, value)
+            home = self._homes.setdefault(inner, place) if inner else None
+            row = self._row(key, value, home, is_required=key in definition.get("required", ()))
+            table.rows.setdefault(key, {}).setdefault(row, []).append(target)
+            if home == place:
+                self._add(target, place, value)
+
+    def _row(self, key: str, schema: Mapping[str, Any], home: str | None, *, is_required: bool) -> _Row:
+        values = tuple(str(value) for value in self._plain(schema).get("enum", ()))
+        default = "required" if is_required else _code(schema["default"]) if "default" in schema else ""
+        meaning: str = schema["description"]
+        if home is not None and meaning == self._definitions[_mapping(schema) or ""]["description"]:
+            meaning = meaning.partition(". ")[0].rstrip(".") + "."  # its own table has the rest
+        return _Row(
+            type=self._type(schema, home, values),
+            default=default,
+            meaning=meaning,
+            values=values if len(values) > _MOST_IN_A_CELL else (),
+        )
+
+    def _type(self, schema: Mapping[str, Any], home: str | None, values: tuple[str, ...]) -> str:
+        plain = self._plain(schema)
+        if plain.get("type") == "array":
+            return f"list of {self._type(plain['items'], home, tuple(self._plain(plain['items']).get('enum', ())))}"
+        if home is not None:
+            return f"[mapping](#{_anchor(home)})"
+        if plain.get("type") == "object":
+            return f"mapping of names to {self._type(plain['additionalProperties'], None, ())}"
+        if len(values) > _MOST_IN_A_CELL:
+            return f"one of {len(values)}, see below"
+        if values:
+            return " or ".join(_code(value) for value in values)
+        kind = plain["type"]
+        if kind == "integer":
+            return f"whole number, {plain['minimum']} to {plain['maximum']}"
+        if kind == "boolean":
+            return "`true` or `false`"
+        if kind == ["string", "number"]:
+            return "quantity"
+        limits = f" of {plain['minLength']} to {plain['maxLength']} characters" if "minLength" in plain else ""
+        return f"text{limits}" + (f" ({plain['patternErrorMessage']})" if "patternErrorMessage" in plain else "")
+
+    def _plain(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a schema without `null`, and of an enumeration what it refers to."""
+        schema = next((option for option in schema.get("anyOf", ()) if option.get("type") != "null"), schema)
+        return self._definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def page(schema: Mapping[str, Any]) -> str:
+    """Return the page of a schema."""
+    return "\n".join(_lines(schema))
+
+
+def example(target: str) -> str:
+    """Return the example of a target, as it is written."""
+    return (EXAMPLES / f"{target}.yaml").read_text()
+
+
+def _lines(schema: Mapping[str, Any]) -> Iterator[str]:
+    yield _INTRODUCTION.format(namespace=NAMESPACE)
+    yield _TARGETS.format(namespace=NAMESPACE)
+    yield from ("| target | the platform lands on |", "| --- | --- |")
+    yield from (f"| `{spec.name}` | {_cell(spec.summary)} |" for spec in targets.every())
+    yield from ("", "| section | targets |", "| --- | --- |")
+    for name, owners in sections().items():
+        yield f"| [`{NAMESPACE}:{name}`](#{_anchor(f'{NAMESPACE}:{name}')}) | {_names(owners)} |"
+    yield f"\n{_SECRETS.format(namespace=NAMESPACE)}"
+    yield from ("| secret | targets | meaning |", "| --- | --- | --- |")
+    yield from (f"| `{NAMESPACE}:{name}` | {_names(on)} | {SECRETS[name]} |" for name, on in secrets_of().items())
+    for path, table in _Tables(schema).tables.items():
+        yield from _section(path, table) if path in sections() else _subsection(path, table)
+        yield from _rows(table)
+    yield ""
+
+
+def _section(path: str, table: _Table) -> Iterator[str]:
+    owner = sections()[path][0].name
+    yield f"\n## {NAMESPACE}:{path}\n\n{table.meaning} Targets: {listed(table.targets)}.\n"
+    yield f"```yaml\n{_excerpt(example(owner), path)}\n```\n"
+
+
+def _subsection(path: str, table: _Table) -> Iterator[str]:
+    only = "" if set(table.targets) == {spec.name for spec in _owners(path)} else f" Targets: {listed(table.targets)}."
+    yield f"\n### {path}\n\n{table.meaning}{only}\n"
+
+
+def _rows(table: _Table) -> Iterator[str]:
+    yield from ("| key | type | default | meaning |", "| --- | --- | --- | --- |")
+    for key, variants in table.rows.items():
+        yield f"| `{key}` | " + " | ".join(_cell(_merged(variants, name, table)) for name in _COLUMNS) + " |"
+    for key, variants in table.rows.items():
+        for row in variants:
+            if row.values:
+                yield f"\nValues of `{key}`: {', '.join(_code(value) for value in row.values)}."
+
+
+_COLUMNS: Final = ("type", "default", "meaning")
+
+
+def _merged(variants: Mapping[_Row, list[str]], column: str, table: _Table) -> str:
+    """Return a cell; where targets differ in it, with what it is on each of them."""
+    by_text: dict[str, list[str]] = {}
+    for row, names in variants.items():
+        by_text.setdefault(getattr(row, column), []).extend(names)
+    having = [name for names in by_text.values() for name in names]
+    if len(by_text) > 1:
+        return "; ".join(f"{listed(names)}: {text}" for text, names in by_text.items() if text)
+    only = f" Targets: {listed(having)}." if column == "meaning" and len(having) < len(table.targets) else ""
+    return f"{next(iter(by_text))}{only}"
+
+
+def _excerpt(text: str, section: str) -> str:
+    """Return one section of an example, with the comment above it, as it is written."""
+    parts = re.split(rf"^(?=(?:  #.*\n)*  {NAMESPACE}:)", text, flags=re.MULTILINE)
+    found = next(part for part in parts if re.search(rf"^  {NAMESPACE}:{section}:", part, re.MULTILINE))
+    return re.sub("^  ", "", found.strip("\n"), flags=re.MULTILINE)
+
+
+def _owners(path: str) -> list[TargetSpec[Any]]:
+    return sections()[re.split(r"[.\[]", path)[0]]
+
+
+def _mapping(schema: Mapping[str, Any]) -> str | None:
+    """Return the definition of the mapping that a value is, or a list of, or may be; None of another value."""
+    for option in (schema, schema.get("items", {}), *schema.get("anyOf", ())):
+        name: str = option.get("$ref", "").rpartition("/")[2]
+        if name.endswith("Settings"):
+            return name
+    return None
+
+
+def _below(path: str, key: str, schema: Mapping[str, Any]) -> str:
+    return f"{path}.{key}" + ("[]" if schema.get("type") == "array" else "")
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _code(value: object) -> str:
+    """Return a value as YAML has it, in code."""
+    text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
+    return f"`{text.splitlines()[0]}`"
+
+
+def _names(specs: list[TargetSpec[Any]]) -> str:
+    return listed(spec.name for spec in specs)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,183 @@
+"""The JSON Schema of the stacks' files, by which editors complete, explain and check what is written there.
+
+It is of draft 7, the newest that the YAML language server knows. It says what can be said of values one by one; what
+holds between them is checked by the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from graphlib import TopologicalSorter
+from itertools import pairwise
+from typing import Any, Final
+
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic_core import PydanticUndefined, core_schema
+
+from components.kubernetes.quantity import Quantity
+from reference import descriptions
+from stacks import secrets, targets
+from stacks.errors import NAMESPACE, listed
+from stacks.settings.model import SettingsModel
+from stacks.target import TargetSpec
+
+TARGET: Final = f"{NAMESPACE}:target"
+_DEFINITION: Final = "#/definitions/{model}"
+_SECRET: Final = "secret"
+SECRETS: Final = {
+    secrets.JUPYTER_TOKEN: "Token by which users sign in to JupyterLab; default one that is made up.",
+    secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator; default one that is made up.",
+    secrets.BLOB_SAS_TOKEN: "Shared access signature for volumes with access sas.",
+}
+"""What each secret is, by its key."""
+_OWN: Final = {
+    "secretsprovider": "What encrypts the stack's secrets. Pulumi writes it.",
+    "encryptedkey": "The encrypted key of a secrets provider in a cloud. Pulumi writes it.",
+    "encryptionsalt": "The salt of a passphrase. Pulumi writes it.",
+}
+"""Pulumi's own keys with texts (`ProjectStack` in pulumi/pulumi, sdk/go/common/workspace/project.go)."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of a file Pulumi.<stack>.yaml of this project."""
+    specs = list(targets.every())
+    refs, generated = models_json_schema(
+        [(spec.settings, "validation") for spec in specs],
+        ref_template=_DEFINITION,
+        schema_generator=_Generator,
+    )
+    definitions = generated["$defs"]
+    trees = {spec.name: definitions.pop(refs[spec.settings, "validation"]["$ref"].rpartition("/")[2]) for spec in specs}
+    definitions[_SECRET] = {
+        "type": "object",
+        "properties": {"secure": {"type": "string"}},
+        "required": ["secure"],
+        "additionalProperties": False,
+    }
+    own: dict[str, Any] = {name: {"type": "string", "description": text} for name, text in _OWN.items()}
+    own["environment"] = {"type": ["array", "object"], "description": "Environments of Pulumi ESC."}
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$comment": "Written by `make settings` from the models of the settings.",
+        "title": f"A stack of {NAMESPACE}",
+        "type": "object",
+        "properties": {**own, "config": _config(specs, trees)},
+        "required": ["config"],
+        "additionalProperties": False,
+        "definitions": dict(sorted(definitions.items())),
+    }
+
+
+def sections() -> Mapping[str, list[TargetSpec[Any]]]:
+    """Return the targets that have each section, by its key, in an order that keeps to each target's own."""
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for spec in targets.every():
+        for before, after in pairwise(spec.sections):
+            order.add(after, before)
+    return {name: [spec for spec in targets.every() if name in spec.sections] for name in order.static_order()}
+
+
+def secrets_of() -> Mapping[str, list[TargetSpec[Any]]]:
+    """Return the targets that have each secret, by its key."""
+    return {
+        name: [spec for spec in targets.every() if name in (*secrets.COMMON, *spec.secrets)] for name in secrets.known()
+    }
+
+
+def _config(specs: list[TargetSpec[Any]], trees: Mapping[str, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        TARGET: {
+            "enum": [spec.name for spec in specs],
+            "description": trees[specs[0].name]["properties"]["target"]["description"],
+        }
+    }
+    conditions: dict[str, dict[str, Any]] = {spec.name: {} for spec in specs}
+    for name, owners in sections().items():
+        first, *others = (trees[spec.name]["properties"][name] for spec in owners)
+        text = f"{first['description']} Targets: {listed(spec.name for spec in owners)}."
+        # Where targets differ, what holds is said below, under the condition of the target.
+        same = all(other == first for other in others)
+        properties[f"{NAMESPACE}:{name}"] = {**(first if same else {}), "description": text}
+        for spec in targets.every():
+            if spec not in owners:
+                conditions[spec.name][f"{NAMESPACE}:{name}"] = False
+            elif not same:
+                conditions[spec.name][f"{NAMESPACE}:{name}"] = trees[spec.name]["properties"][name]
+    for name, owners in secrets_of().items():
+        properties[f"{NAMESPACE}:{name}"] = {
+            "$ref": _DEFINITION.format(model=_SECRET),
+            "description": f"{SECRETS[name]} Targets: {listed(spec.name for spec in owners)}.",
+        }
+    return {
+        "type": "object",
+        "properties": properties,
+        "patternProperties": {f"^(?!{NAMESPACE}:)[^:]+:": {}},
+        "required": [TARGET],
+        "additionalProperties": False,
+        "allOf": [
+            {
+                "if": {"properties": {TARGET: {"const": spec.name}}, "required": [TARGET]},
+                "then": {"properties": conditions[spec.name], "required": _required(spec, trees[spec.name])},
+            }
+            for spec in specs
+        ],
+    }
+
+
+def _required(spec: TargetSpec[Any], tree: Mapping[str, Any]) -> list[str]:
+    return [f"{NAMESPACE}:{name}" for name in tree["required"] if name in spec.sections]
+
+
+class _Generator(GenerateJsonSchema):
+    """Describes models as users write them: with the words under their fields, and defaults as they stand in YAML."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        model = schema["cls"]
+        if not issubclass(model, SettingsModel):
+            return made
+        made.pop("title", None)
+        made["description"] = descriptions.of_model(model)
+        words = descriptions.of_fields(model)
+        for name, info in model.model_fields.items():
+            key = made["properties"].get(info.alias)
+            if key is None:
+                continue  # a key that is known in order to be refused
+            key.pop("title", None)
+            key |= {"description": words[name]} if name in words else {}
+            key |= _default(info)
+        return made
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        return {"type": "string", "enum": [member.value for member in schema["members"]]}
+
+
+def _default(info: FieldInfo) -> dict[str, Any]:
+    """Return a field's default, if there is one; of a section, only what its own defaults would not give."""
+    value = info.get_default(call_default_factory=True)
+    if value in (PydanticUndefined, None) or (isinstance(value, SettingsModel) and not _written(value)):
+        return {}
+    return {"default": _written(value)}
+
+
+def _written(value: object) -> Any:
+    """Return a value as a stack's file has it: of a section, what is not as its own defaults have it."""
+    if isinstance(value, SettingsModel):
+        fields = {info.alias or name: (getattr(value, name), info) for name, info in type(value).model_fields.items()}
+        return {
+            key: _written(item)
+            for key, (item, info) in fields.items()
+            if info.is_required() or item != info.get_default(call_default_factory=True)
+        }
+    if isinstance(value, Mapping):
+        return {key: _written(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_written(item) for item in value]
+    if isinstance(value, Quantity):
+        return str(value)
+    return value.value if isinstance(value, Enum) else value
