@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -58,22 +59,21 @@ def ask(
 
     try:
         client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig.contents))
-        version = kubernetes.client.VersionApi(client).get_code(_request_timeout=_SECONDS)
         core = kubernetes.client.CoreV1Api(client)
+        version = _json(kubernetes.client.VersionApi(client).get_code)
         uid = _uid(core)
         nodes: tuple[NodeFacts, ...] = ()
         if node_selector is not None:
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
-            found = core.list_node(label_selector=selector, _request_timeout=_SECONDS)
-            nodes = tuple(_node(item) for item in found.items)
+            nodes = tuple(_node(item) for item in _json(core.list_node, label_selector=selector)["items"])
     except kubernetes.client.ApiException as error:
         raise silent(kubeconfig, settings, f"it refuses to answer (HTTP {error.status} {error.reason})") from None
     except kubernetes.config.ConfigException as error:
         raise silent(kubeconfig, settings, f"nobody could sign in: {error}") from None
     except HTTPError as error:
         raise silent(kubeconfig, settings, f"no answer within {_SECONDS:g} s: {error}") from None
-    minor = "".join(character for character in version.minor if character.isdigit())
-    return ClusterFacts(identifier=uid or identity(kubeconfig), version=f"{version.major}.{minor}", nodes=nodes)
+    minor = "".join(character for character in version["minor"] if character.isdigit())
+    return ClusterFacts(identifier=uid or identity(kubeconfig), version=f"{version['major']}.{minor}", nodes=nodes)
 
 
 def identity(kubeconfig: Kubeconfig) -> str:
@@ -82,19 +82,27 @@ def identity(kubeconfig: Kubeconfig) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
+def _json(method: Callable[..., Any], *arguments: str, **options: str) -> Any:
+    """Return what the API server answers as it is: the client's own models refuse what they do not know."""
+    answer = method(*arguments, **options, _preload_content=False, _request_timeout=_SECONDS)
+    return json.loads(answer.data)
+
+
 def _uid(core: Any) -> str | None:
     """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
     import kubernetes
 
     try:
-        return str(core.read_namespace("kube-system", _request_timeout=_SECONDS).metadata.uid)
+        return str(_json(core.read_namespace, "kube-system")["metadata"]["uid"])
     except kubernetes.client.ApiException as error:
         if error.status in _FORBIDDEN:
             return None
         raise
 
 
-def _node(item: Any) -> NodeFacts:
+def _node(item: Mapping[str, Any]) -> NodeFacts:
     return NodeFacts(
-        name=item.metadata.name, labels=item.metadata.labels or {}, allocatable=item.status.allocatable or {}
+        name=item["metadata"]["name"],
+        labels=item["metadata"].get("labels") or {},
+        allocatable=item["status"].get("allocatable") or {},
     )

@@ -26,7 +26,7 @@ class TargetSpec(ABC, Generic[S]):
     settings: the whole tree of its configuration, of which a section without a default is required.
     sections: the keys of the tree that mean something on it, in the order of the documentation; others are refused.
     secrets: the keys of its secrets, beside those that every target has.
-    count_key: of the number of its GPU nodes.
+    count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     """
 
@@ -36,6 +36,7 @@ class TargetSpec(ABC, Generic[S]):
     sections: ClassVar[tuple[str, ...]]
     secrets: ClassVar[tuple[str, ...]] = ()
     count_key: ClassVar[Path]
+    registry_key: ClassVar[Path]
     has_kubeconfig: ClassVar[bool] = False
 
     @abstractmethod

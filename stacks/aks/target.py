@@ -48,6 +48,7 @@ class Aks(TargetSpec[AksSettings]):
     )
     secrets = (BLOB_SAS_TOKEN,)
     count_key = ("azure", "gpuPool", "count")
+    registry_key = ("azure", "registry")
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
         """Return the pool: as many nodes as there can be, with ports where they are handed out one by one."""

@@ -52,10 +52,14 @@ class TolerationSettings(SettingsModel):
 GPU_TOLERATION = TolerationSettings(key=names.GPU, effect="NoSchedule")
 
 
+_RDMA = (names.RDMA, names.INFINIBAND, names.SHARED_INFINIBAND)
+"""What queues count, or are told to pass over: a job that asks for anything else is never admitted."""
+
+
 class RdmaSettings(SettingsModel):
     """The network between the nodes, as their device plugin offers it."""
 
-    resource: str = names.RDMA
+    resource: Annotated[str, choice("RDMA resource", _RDMA)] = names.RDMA
     """Resource that pods ask for."""
     per_node: Annotated[int, Field(ge=1, le=64)]
     """How many devices of it a pod that takes a whole node gets."""

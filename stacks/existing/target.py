@@ -48,6 +48,7 @@ class Existing(TargetSpec[ExistingSettings]):
         "samples",
     )
     count_key = ("cluster", "pool", "count")
+    registry_key = ("cluster", "registry")
     has_kubeconfig = True
 
     def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:

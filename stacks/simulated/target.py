@@ -24,6 +24,7 @@ class Simulated(TargetSpec[SimulatedSettings]):
     settings = SimulatedSettings
     sections = ("kubernetes", "nodes", "scheduling", "queueing", "tenancy", "teams", "mirror", "samples")
     count_key = ("nodes",)
+    registry_key = ("workloads",)
     has_kubeconfig = True
 
     def pool(self, partial: PartialSettings) -> NodePool | None:

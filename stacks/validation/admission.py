@@ -19,7 +19,7 @@ from stacks.settings.gpu import GpuSettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.settings.workloads import MetaseqSettings, NodeWorkloadSettings, WorkloadsSettings
+from stacks.settings.workloads import JobSettings, MetaseqSettings, NodeWorkloadSettings, WorkloadsSettings
 
 _GPU_MEMORY: Final = re.compile(r"-(\d+)GB")
 
@@ -52,12 +52,27 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         if workload.enabled:
             path: Path = ("workloads", name)
             yield from _submission(partial, path, workload)
+            yield from _image(partial, path, workload)
             yield from _runs(partial, settings, path, workload)
     if settings.metaseq.enabled and partial.pool is not None:
         yield from _training(partial, settings.metaseq, partial.pool)
     if settings.olmo.enabled:
         yield from _data(partial, settings)
     yield from _scratch(partial, settings)
+
+
+def _image(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
+    """Yield the problem of a job whose image has a tag, and no registry to come from."""
+    is_named = not isinstance(workload, JobSettings) or workload.image is not None or workload.tag is None
+    if is_named or partial.target is None or partial.target.registry(partial) is not None:
+        return
+    registry = key(partial.target.registry_key)
+    yield ConfigError(
+        path=(*path, "image"),
+        message=f"nothing says where the image {workload.repository} is pulled from",
+        expected=f"an image's name with its registry, or a registry of all such images in {registry}",
+        hint=f"set {key((*path, 'image'))} or {registry}",
+    )
 
 
 def count_key(partial: PartialSettings) -> str:

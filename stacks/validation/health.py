@@ -74,7 +74,16 @@ def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[Config
 
 def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | None) -> Iterator[ConfigError]:
     path: Path = ("health", "ncclGate")
+    own = partial.target.node_check_image(partial) if partial.target is not None else None
+    workloads = partial.section(WorkloadsSettings)
     if item.scope is not Scope.FABRIC:
+        if own is None and workloads is not None and workloads.nccl.tag is None:
+            yield ConfigError(
+                path=("workloads", "nccl", "tag"),
+                message="the gate runs the image of the NCCL test, whose tag is not set",
+                expected="a tag of that image",
+                hint=f"set {key(('workloads', 'nccl', 'tag'))}, or turn the gate off",
+            )
         return
     count = item.nodes if item.nodes is not None else pool.count if pool is not None else None
     if count is not None and count < 2:

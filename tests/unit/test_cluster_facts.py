@@ -1,0 +1,138 @@
+"""What a cluster says of itself: which one it is whatever it is called, its version, its nodes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stacks import cluster_facts
+from stacks import kubeconfig as kubeconfigs
+from stacks.cluster_facts import ClusterFacts, ask, identity
+from stacks.kubeconfig import Kubeconfig, KubeconfigError
+from stacks.settings.kubernetes import KubernetesSettings
+
+
+@dataclass
+class ApiServer:
+    """A server that answers as told. answers: status and body by path; asked: paths with their queries."""
+
+    port: int = 0
+    answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    tokens: set[str | None] = field(default_factory=set)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    state = ApiServer()
+    state.answers = {
+        "/version/": (200, {"major": "1", "minor": "34+", "gitVersion": "v1.34.2-eks"}),
+        "/api/v1/namespaces/kube-system": (200, {"metadata": {"name": "kube-system", "uid": "the-uid"}}),
+        "/api/v1/nodes": (
+            200,
+            {
+                "items": [
+                    {
+                        "metadata": {"name": "a", "labels": {"pool": "gpu"}},
+                        "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+                    }
+                ]
+            },
+        ),
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            state.tokens.add(self.headers["Authorization"])
+            code, body = state.answers.get(self.path.split("?")[0], (404, {}))
+            text = json.dumps(body).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            """Stay quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = server.server_port
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield state
+    server.shutdown()
+
+
+def named(port: int, folder: Path, name: str = "kubernetes") -> Kubeconfig:
+    file = folder / f"{name}-{port}"
+    file.write_text(
+        yaml.safe_dump(
+            {
+                "kind": "Config",
+                "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": name, "user": "u"}}],
+                "clusters": [{"name": name, "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+                "users": [{"name": "u", "user": {"token": "correct-horse-battery"}}],
+            }
+        )
+    )
+    settings = KubernetesSettings.model_validate({"kubeconfig": str(file)})
+    return kubeconfigs.read(settings, base=Path("/"), environment={})
+
+
+def test_a_cluster_is_named_by_what_lives_as_long_as_it(server: ApiServer, tmp_path: Path) -> None:
+    found = ask(named(server.port, tmp_path), KubernetesSettings())
+    assert (found.identifier, found.version) == ("the-uid", "1.34")
+    assert server.tokens == {"Bearer correct-horse-battery"}
+    assert not [path for path in server.asked if path.startswith("/api/v1/nodes")], "nobody asked for nodes"
+
+
+def test_nodes_are_looked_up_by_their_labels(server: ApiServer, tmp_path: Path) -> None:
+    found = ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu", "zone": "1"})
+    assert [(node.name, node.labels, node.allocatable) for node in found.nodes] == [
+        ("a", {"pool": "gpu"}, {"nvidia.com/gpu": "8"})
+    ]
+    assert any("labelSelector=pool%3Dgpu%2Czone%3D1" in path for path in server.asked)
+
+
+def test_two_clusters_of_one_name_are_two(server: ApiServer, tmp_path: Path) -> None:
+    one, other = named(server.port, tmp_path), named(server.port + 1, tmp_path)
+    assert one.cluster == other.cluster
+    assert identity(one) != identity(other)
+    assert identity(one) == identity(named(server.port, tmp_path, name="renamed"))
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_whoever_may_not_read_the_uid_gets_address_and_authority(code: int, server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/api/v1/namespaces/kube-system"] = (code, {"reason": "Forbidden"})
+    kubeconfig = named(server.port, tmp_path)
+    assert ask(kubeconfig, KubernetesSettings()).identifier == identity(kubeconfig)
+
+
+def test_nodes_that_may_not_be_read_are_an_error_that_says_so(server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
+    with pytest.raises(KubeconfigError, match=r"it refuses to answer \(HTTP 403 Forbidden\)") as error:
+        ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
+    assert "correct-horse-battery" not in str(error.value)
+
+
+def test_a_server_that_is_gone_is_an_error_within_bounds(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
+    with pytest.raises(KubeconfigError, match="does not answer"):
+        ask(named(1, tmp_path), KubernetesSettings())
+
+
+@pytest.mark.parametrize(("version", "has_them"), [("1.29", False), ("1.30", True), ("1.34.2", True)])
+def test_admission_policies_come_with_a_version(version: str, has_them: bool) -> None:
+    assert ClusterFacts(identifier="x", version=version).has_admission_policies is has_them

@@ -1,0 +1,189 @@
+"""Target `existing`: the platform on a cluster that somebody else has made, as its nodes and its API server say."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.artefacts import Mirror
+from stacks import deploy, inputs
+from stacks.cluster_facts import ClusterFacts, NodeFacts
+from stacks.errors import SettingsError
+from stacks.inputs import StackInputs
+from tests.unit.conftest import ROOT
+from tests.unit.harness import Record, build
+
+UID = "4b2f1a52-6c1a-4d0e-9a57-2f3f0d4c7a11"
+ALLOCATABLE = {"cpu": "190", "memory": "1900Gi", "nvidia.com/gpu": "8", "pods": "110"}
+
+
+def node(name: str, **allocatable: str) -> NodeFacts:
+    labels = {"pool": "gpu", "node.kubernetes.io/instance-type": "p5.48xlarge", "nvidia.com/gpu.product": "H100"}
+    return NodeFacts(name=name, labels=labels, allocatable={**ALLOCATABLE, **allocatable})
+
+
+NODES = (node("a"), node("b", cpu="186", memory="1800Gi"), node("c"))
+
+
+def shipped() -> dict[str, Any]:
+    config = yaml.safe_load((ROOT / "Pulumi.existing.yaml").read_text())["config"]
+    return {name.removeprefix("mlbatch:"): copy.deepcopy(value) for name, value in config.items()}
+
+
+def loaded(
+    raw: Mapping[str, Any],
+    mirror: Mirror,
+    kubeconfig: Path,
+    nodes: tuple[NodeFacts, ...] = NODES,
+    version: str = "1.34",
+) -> StackInputs[Any]:
+    asked: list[Mapping[str, str] | None] = []
+
+    def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
+        asked.append(selector)
+        return ClusterFacts(identifier=UID, version=version, nodes=nodes if selector is not None else ())
+
+    files = {"artifacts": mirror.artefacts, "verify": False}
+    return inputs.interpret({**raw, "mirror": files}, base=ROOT, environment={"KUBECONFIG": str(kubeconfig)}, ask=ask)
+
+
+def refused(raw: Mapping[str, Any], mirror: Mirror, kubeconfig: Path, nodes: tuple[NodeFacts, ...] = NODES) -> str:
+    with pytest.raises(SettingsError) as error:
+        loaded(raw, mirror, kubeconfig, nodes)
+    assert len(error.value.problems) == 1, str(error.value)
+    return str(error.value)
+
+
+def registered(stack: StackInputs[Any]) -> Record:
+    """Return what the program registers, with a password where one is made up."""
+    return build(lambda: deploy(stack), outputs=lambda kind, name, given: {"result": "made-up"})
+
+
+def test_the_pool_is_what_its_nodes_have_and_quotas_follow_the_smallest(mirror: Mirror, kubeconfig: Path) -> None:
+    stack = loaded(shipped(), mirror, kubeconfig)
+    pool = stack.resolved.pool
+    assert pool.count == 3
+    assert {name: str(amount) for name, amount in pool.shape.resources.items()} == {
+        "cpu": "186",
+        "memory": "1800Gi",
+        "nvidia.com/gpu": "8",
+        "nvidia.com/roce_gdr": "0",
+        "nvidia.com/mlnxnics": "0",
+        "pods": "110",
+    }
+    assert pool.shape.instance_type == "p5.48xlarge"
+    assert {name: str(quota["nvidia.com/gpu"]) for name, quota in stack.resolved.quotas.items()} == {
+        "blue": "8",
+        "red": "8",
+    }
+
+
+def test_the_shipped_stack_installs_queues_and_teams_and_nothing_that_the_cluster_has(
+    mirror: Mirror, kubeconfig: Path
+) -> None:
+    record = registered(loaded(shipped(), mirror, kubeconfig))
+    assert {item.object_name for item in record.of("Namespace")} == {"mlbatch-system", "blue", "red"}
+    assert not [item for item in record.resources if item.type.endswith(":Release")]
+    assert record.one("ResourceFlavor", "default-flavor").inputs["spec"]["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    ]
+    assert not record.of("Node")
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert provider.inputs["clusterIdentifier"] == UID
+
+
+def test_each_layer_can_be_switched_off(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**shipped(), "teams": [], "samples": {}}
+    no_tenancy = registered(loaded({**raw, "tenancy": {"enabled": False}}, mirror, kubeconfig))
+    assert no_tenancy.of("Deployment")
+    assert not [*no_tenancy.of("ClusterQueue"), *no_tenancy.of("ResourceFlavor"), *no_tenancy.of("ClusterRole")[99:]]
+    assert no_tenancy.of("PriorityClass")
+    no_priorities = registered(loaded({**raw, "scheduling": {"priorityClasses": False}}, mirror, kubeconfig))
+    assert not no_priorities.of("PriorityClass")
+    nothing = registered(loaded({**raw, "queueing": {"enabled": False}}, mirror, kubeconfig))
+    assert nothing.objects() == []
+
+
+def test_drivers_and_metrics_are_installed_where_they_are_asked_for(mirror: Mirror, kubeconfig: Path) -> None:
+    gpu = {"featureDiscovery": True, "operator": True, "fabric": {"enabled": False}}
+    raw = {**shipped(), "gpu": gpu, "monitoring": {"enabled": True}}
+    record = registered(loaded(raw, mirror, kubeconfig))
+    releases = {item.name for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release"}
+    assert releases == {"feature-discovery", "gpu-operator", "monitoring"}
+
+
+def test_a_pool_that_is_given_whole_is_not_looked_up(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = shipped()
+    raw["cluster"]["pool"] |= {"count": 2, "instanceType": "h100-sxm5-8x"}
+    stack = loaded(raw, mirror, kubeconfig, nodes=())
+    assert (stack.resolved.pool.count, str(stack.resolved.pool.resources["nvidia.com/gpu"])) == (2, "16")
+
+
+def test_the_networks_resource_and_variables_are_the_sites(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = shipped()
+    rdma = {"resource": "nvidia.com/roce_gdr", "perNode": 2, "variables": {"NCCL_IB_HCA": "mlx5"}}
+    raw["cluster"]["pool"]["rdma"] = rdma
+    fabric = loaded(raw, mirror, kubeconfig).resolved.fabric
+    assert fabric.requests() == {"nvidia.com/roce_gdr": "2"}
+    assert fabric.variables == {"NCCL_IB_HCA": "mlx5"}
+
+
+def test_the_kubernetes_version_is_the_clusters(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**shipped(), "volcano": {"enabled": True, "version": "1.14.2"}}
+    with pytest.raises(SettingsError, match=r"Volcano 1\.14\.2 is made for Kubernetes up to 1\.34"):
+        loaded(raw, mirror, kubeconfig, version="1.35")
+    assert loaded(raw, mirror, kubeconfig, version="1.34").resolved.kubernetes_version == "1.34"
+
+
+class TestMistakes:
+    def test_labels_that_no_node_has(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused({**shipped(), "samples": {}}, mirror, kubeconfig, nodes=())
+        assert 'mlbatch:cluster.pool.nodeSelector = {"pool": "gpu"}' in text
+        assert "no node of the cluster has these labels" in text
+
+    def test_nodes_without_gpus_are_named(self, mirror: Mirror, kubeconfig: Path) -> None:
+        bare = NodeFacts(
+            name="bare", labels={"pool": "gpu"}, allocatable={"cpu": "32", "memory": "128Gi", "pods": "110"}
+        )
+        raw = {**shipped(), "samples": {}}
+        text = refused(raw, mirror, kubeconfig, nodes=(*NODES, bare))
+        assert "these nodes offer no nvidia.com/gpu: bare" in text
+
+    def test_a_selector_of_nothing(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = shipped()
+        raw["cluster"]["pool"]["nodeSelector"] = {}
+        assert "every node of the cluster would count as a GPU node" in refused(raw, mirror, kubeconfig)
+
+    def test_half_a_shape(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = shipped()
+        raw["cluster"]["pool"]["gpusPerNode"] = 4
+        text = refused(raw, mirror, kubeconfig)
+        assert "mlbatch:cluster.pool.cpu" in text
+        assert "add cpu and memory, or remove gpusPerNode" in text
+
+    def test_a_toleration_with_a_value_that_means_nothing(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = shipped()
+        raw["cluster"]["system"] = {"tolerations": [{"key": "dedicated", "value": "infra"}]}
+        text = refused(raw, mirror, kubeconfig)
+        assert 'mlbatch:cluster.system.tolerations[0].value = "infra"' in text
+        assert "set operator to Equal" in text
+
+    def test_sections_of_other_targets(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused({**shipped(), "nodes": {"count": 3}}, mirror, kubeconfig)
+        assert "this section is for target simulated only" in text
+
+    def test_teams_without_tenancy(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused({**shipped(), "tenancy": {"enabled": False}}, mirror, kubeconfig)
+        assert "mlbatch:tenancy.enabled = false" in text
+        assert "the platform makes no queues for them" in text
+
+    def test_a_workload_whose_image_nobody_names(self, mirror: Mirror, kubeconfig: Path) -> None:
+        nccl = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
+        text = refused({**shipped(), "workloads": {"nccl": nccl}}, mirror, kubeconfig)
+        assert "mlbatch:workloads.nccl.image" in text
+        assert "mlbatch:cluster.registry" in text
