@@ -11,9 +11,11 @@ from components.kubernetes.node_pool import NodePool, NodeShape
 from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError, listed
+from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
 from stacks.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import HealthSettings, Mode
 from stacks.target import TargetSpec
 
 if TYPE_CHECKING:
@@ -97,6 +99,7 @@ class Existing(TargetSpec[ExistingSettings]):
         cluster, facts = partial.section(ClusterSettings), partial.facts
         if cluster is None or facts is None:
             return
+        yield from _policies(partial, facts)
         selector = self.node_selector(partial)
         if selector is None:
             return
@@ -126,6 +129,27 @@ class Existing(TargetSpec[ExistingSettings]):
         from stacks.existing.deploy import deploy
 
         return deploy(inputs, releases)
+
+
+def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield agents that nothing would hold to their own node: the right to label nodes alone cannot say so."""
+    if facts.has_admission_policies:
+        return
+    gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
+    wanted: list[Path] = []
+    if gpu is not None and gpu.nvme_scratch.enabled:
+        wanted.append(("gpu", "nvmeScratch", "enabled"))
+    if health is not None:
+        checks = health.checks().items()
+        wanted += [("health", name, "mode") for name, item in checks if item.enabled and item.mode is Mode.GATE]
+    for path in wanted:
+        yield ConfigError(
+            path=path,
+            message=f"its pods write labels on nodes, and Kubernetes {facts.version} has no ValidatingAdmissionPolicy "
+            "that holds each to its own",
+            expected="Kubernetes 1.30 or later, or neither scratch space nor gates",
+            hint=f"upgrade the cluster, or remove {key(path)}",
+        )
 
 
 def given_shape(pool: PoolSettings) -> NodeShape:

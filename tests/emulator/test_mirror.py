@@ -9,6 +9,7 @@ import pytest
 
 from components import catalogue
 from emulator import mirror
+from tests.unit.releases import FOLDER, reduced
 
 GO_MOD = Path(mirror.__file__).parent / "tools" / "cluster" / "go.mod"
 
@@ -32,3 +33,11 @@ def test_the_deployment_gets_the_released_image_and_the_rest_stays_byte_for_byte
     assert first == config
     assert "image: registry.example.org/manager:v1" in second
     assert "staging" not in changed
+
+
+@pytest.mark.parametrize("artefact", catalogue.ARTEFACTS, ids=lambda artefact: artefact.file)
+def test_the_unit_tests_manifests_are_upstreams(artefact: catalogue.Artefact) -> None:
+    """They are kept reduced, so that unit tests need no Go: `python -m tests.unit.releases .local/dev/mirror`."""
+    filled = FOLDER.parents[2] / ".local" / "dev" / "mirror" / artefact.file
+    assert filled.is_file(), "`make mirror` fills the folder"
+    assert (FOLDER / artefact.file).read_text() == reduced(filled.read_text())

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from components import catalogue
 from components.artefacts import Mirror, Release
+from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
 def mirror() -> Mirror:
-    """The mirror with upstream's real files: $MLBATCH_MIRROR, else the one that `make mirror` fills."""
-    folder = Path(os.environ.get("MLBATCH_MIRROR") or ROOT / ".local" / "dev" / "mirror")
-    lacking = [artefact.file for artefact in catalogue.ARTEFACTS if not (folder / artefact.file).is_file()]
-    if lacking:
-        pytest.fail(
-            f"{folder} lacks {lacking}: fill it with `make mirror`, or set MLBATCH_MIRROR to a folder that has them"
-        )
-    return Mirror(artefacts=str(folder))
+    """A mirror with upstream's manifests, reduced (see `tests.unit.releases`)."""
+    return Mirror(artefacts=str(FOLDER))
 
 
 @pytest.fixture(scope="session")

@@ -187,3 +187,12 @@ class TestMistakes:
         text = refused({**shipped(), "workloads": {"nccl": nccl}}, mirror, kubeconfig)
         assert "mlbatch:workloads.nccl.image" in text
         assert "mlbatch:cluster.registry" in text
+
+    def test_agents_that_no_policy_of_the_cluster_could_hold_to_their_node(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        raw = {**shipped(), "gpu": {"nvmeScratch": {"enabled": True}}}
+        with pytest.raises(SettingsError, match=r"Kubernetes 1\.29 has no ValidatingAdmissionPolicy") as error:
+            loaded(raw, mirror, kubeconfig, version="1.29")
+        assert [problem.path for problem in error.value.problems] == [("gpu", "nvmeScratch", "enabled")]
+        assert loaded(raw, mirror, kubeconfig, version="1.30").settings.gpu.nvme_scratch.enabled

@@ -1,0 +1,10 @@
+"""Reduces the manifests of a mirror into this folder: python -m tests.unit.releases .local/dev/mirror."""
+
+import sys
+from pathlib import Path
+
+from components import catalogue
+from tests.unit.releases import FOLDER, reduced
+
+for artifact in catalogue.ARTEFACTS:
+    (FOLDER / artifact.file).write_text(reduced((Path(sys.argv[1]) / artifact.file).read_text()))
