@@ -28,7 +28,7 @@ def user(facts: AzureFacts, cluster: Record, account: Account) -> Properties:
     arguments = ["get-token", "--environment", "AzurePublicCloud", "--server-id", SERVER_ID, "--client-id", CLIENT_ID]
     plugin = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "args": [*arguments, "--tenant-id", facts.subscription.tenant_id, "--login", "devicecode"],
+        "args": [*arguments, "--tenant-id", facts.tenant_id, "--login", "devicecode"],
         "command": "kubelogin",
         "env": None,
         "installHint": "kubelogin is not installed: https://aka.ms/aks/kubelogin",

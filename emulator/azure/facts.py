@@ -18,20 +18,11 @@ class _Facts(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Identity(_Facts):
-    """The subscription's id, its tenant's, and the client and object ids of who runs the program."""
-
-    id: str
-    tenant_id: str
-    client_id: str
-    object_id: str
-
-
 class Size(_Facts):
     """A VM size. memory: GiB; gpus, infiniband, nvme: devices of one VM; product: the name of its GPUs.
 
-    feature: whether its InfiniBand needs the feature AKSInfinibandSupport; otherwise it needs its absence.
-    regions: that offer it, None for all. zones: that do, by region, where not all do.
+    family: whose quota it counts against. feature: whether its InfiniBand needs the feature AKSInfinibandSupport;
+    otherwise it needs its absence. regions: that offer it, None for all. zones: that do, by region, where not all do.
     """
 
     family: str
@@ -46,49 +37,28 @@ class Size(_Facts):
     zones: Mapping[str, tuple[str, ...]] = {}
 
 
-class Taken(_Facts):
-    """Names that somebody else has."""
-
-    registries: tuple[str, ...]
-    storage_accounts: tuple[str, ...]
-
-
-class Regions(_Facts):
-    """The regions, as `location` names them."""
-
-    with_zones: tuple[str, ...]
-    without_zones: tuple[str, ...]
-
-
-class Quota(_Facts):
-    """vCPUs that may be used in a region: in all, and of a family that `families` does not name."""
-
-    total: int
-    default: int
-    gpu_default: int
-    families: Mapping[str, int]
-
-
-class Kubernetes(_Facts):
-    """The versions that AKS offers, patch by patch. default: for a cluster that names none."""
-
-    default: str
-    long_term: tuple[str, ...]
-    supported: tuple[str, ...]
-
-
 class AzureFacts(_Facts):
-    """What one subscription can see and use. `of` reads it."""
+    """What one subscription can see and use. `of` reads it; `facts.yaml` says what each of them is."""
 
-    subscription: Identity
+    subscription_id: str
+    tenant_id: str
+    client_id: str
+    object_id: str
     durations: Mapping[str, Mapping[str, float]]
     retry_after: float
     features: Mapping[str, tuple[str, ...]]
-    taken: Taken
-    regions: Regions
+    taken_registries: tuple[str, ...]
+    taken_storage_accounts: tuple[str, ...]
+    regions_with_zones: tuple[str, ...]
+    regions_without_zones: tuple[str, ...]
     sizes: Mapping[str, Size]
-    quota: Quota
-    kubernetes: Kubernetes
+    total_quota: int
+    default_quota: int
+    default_gpu_quota: int
+    family_quotas: Mapping[str, int]
+    default_version: str
+    versions: tuple[str, ...]
+    long_term_versions: tuple[str, ...]
     roles: Mapping[str, str]
 
     @classmethod
@@ -104,33 +74,30 @@ class AzureFacts(_Facts):
 
     def of_subscription(self, subscription: str) -> AzureFacts:
         """Return the same facts, seen from a subscription with another id."""
-        return self.model_copy(update={"subscription": self.subscription.model_copy(update={"id": subscription})})
+        return self.model_copy(update={"subscription_id": subscription})
 
     def duration(self, what: str, operation: str) -> float:
         """Seconds that an operation takes, e.g. `duration("agentPool", "create")`."""
         return self.durations.get(what, {}).get(operation, 0.0)
 
-    def feature(self, namespace: str, name: str) -> bool:
+    def has_feature(self, namespace: str, name: str) -> bool:
         """Tell whether a provider namespace has a preview feature, in any case of letters."""
-        return any(
-            name.lower() in map(str.lower, names)
-            for key, names in self.features.items()
-            if key.lower() == namespace.lower()
-        )
+        known = {f"{key}/{each}".lower() for key, names in self.features.items() for each in names}
+        return f"{namespace}/{name}".lower() in known
 
     @property
-    def locations(self) -> Sequence[str]:
-        """The regions, sorted."""
-        return sorted([*self.regions.with_zones, *self.regions.without_zones])
+    def regions(self) -> Sequence[str]:
+        """The regions, as `location` names them."""
+        return sorted([*self.regions_with_zones, *self.regions_without_zones])
 
     def region(self, location: str) -> str | None:
         """Return the normal form of a location (`West Europe` is `westeurope`), None for an unknown one."""
         name = location.replace(" ", "").lower()
-        return name if name in self.locations else None
+        return name if name in self.regions else None
 
     def region_zones(self, location: str) -> Sequence[str]:
         """The availability zones of a region."""
-        return _ZONES if self.region(location) in self.regions.with_zones else ()
+        return _ZONES if self.region(location) in self.regions_with_zones else ()
 
     def size(self, name: str) -> Size | None:
         """Return a VM size by its name, in any case of letters."""
@@ -149,11 +116,11 @@ class AzureFacts(_Facts):
 
     def family_quota(self, size: Size) -> int:
         """vCPUs that the subscription may use in a region of a size's family."""
-        return self.quota.families.get(size.family, self.quota.gpu_default if size.gpus else self.quota.default)
+        return self.family_quotas.get(size.family, self.default_gpu_quota if size.gpus else self.default_quota)
 
     def patch(self, version: str, *, long_term: bool) -> str | None:
         """Return the full version that `1.34` or `1.34.2` stands for, None when it is not offered."""
-        offered = [*(self.kubernetes.long_term if long_term else ()), *self.kubernetes.supported]
+        offered = [*(self.long_term_versions if long_term else ()), *self.versions]
         return next((each for each in reversed(offered) if version in (each, each.rpartition(".")[0])), None)
 
 

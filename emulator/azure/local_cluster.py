@@ -197,8 +197,7 @@ def _marks(node: Node, *, simulated: bool) -> tuple[dict[str, str], list[dict[st
     taints = [dict(each) for each in node.taints]
     if not simulated:
         # The machine below is this one: it keeps its own architecture, and has no devices.
-        for key in ("kubernetes.io/arch", "beta.kubernetes.io/arch"):
-            labels.pop(key, None)
+        labels.pop("kubernetes.io/arch", None)
         return labels, taints, {}
     if node.labels.get("kubernetes.azure.com/mode") == "system":
         taints.append(_SIMULATED_SYSTEM_TAINT)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.azure.facts import AzureFacts, Size
-from emulator.azure.services.agent_pools import NODE_IMAGE
 from emulator.azure.services.base import CLUSTER, POOL, at, node_suffix
 from emulator.azure.store import Record, State
 
@@ -67,7 +66,7 @@ def node(
         taints=tuple(_taint(each) for each in properties.get("nodeTaints") or []),
         annotations=_devices(pool, size),
         provider_id=(
-            f"azure:///subscriptions/{facts.subscription.id}/resourceGroups/"
+            f"azure:///subscriptions/{facts.subscription_id}/resourceGroups/"
             f"{cluster.properties['nodeResourceGroup'].lower()}/providers/Microsoft.Compute/virtualMachineScaleSets/"
             f"{scale_set}/virtualMachines/{instance}"
         ),
@@ -78,26 +77,15 @@ def node(
 
 
 def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instance: int) -> Mapping[str, str]:
-    """The labels that AKS sets (https://learn.microsoft.com/azure/aks/use-labels), and the pool's own."""
+    """The labels of AKS that pods are placed by (https://learn.microsoft.com/azure/aks/use-labels), and the pool's."""
     properties, location = pool.properties, cluster.properties["location"]
     zones = properties.get("availabilityZones") or []
     zone = f"{location}-{zones[instance % len(zones)]}" if zones else "0"
     labels = {
         "agentpool": pool.name,
-        "beta.kubernetes.io/arch": "amd64",
-        "beta.kubernetes.io/instance-type": properties["vmSize"],
-        "beta.kubernetes.io/os": "linux",
-        "failure-domain.beta.kubernetes.io/region": location,
-        "failure-domain.beta.kubernetes.io/zone": zone,
         "kubernetes.azure.com/agentpool": pool.name,
         "kubernetes.azure.com/cluster": cluster.properties["nodeResourceGroup"],
-        "kubernetes.azure.com/consolidated-additional-properties": cluster.properties["resourceUID"],
-        "kubernetes.azure.com/kubelet-identity-client-id": at(
-            cluster.properties, "identityProfile.kubeletidentity.clientId"
-        ),
         "kubernetes.azure.com/mode": properties["mode"].lower(),
-        "kubernetes.azure.com/node-image-version": NODE_IMAGE,
-        "kubernetes.azure.com/nodepool-type": properties["type"],
         "kubernetes.azure.com/os-sku": properties["osSKU"],
         "kubernetes.azure.com/role": "agent",
         "kubernetes.io/arch": "amd64",

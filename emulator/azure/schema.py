@@ -13,11 +13,11 @@ import inspect
 import re
 import threading
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import pulumi
 from pulumi import _types
@@ -79,23 +79,10 @@ class Resource:
     outputs: Mapping[str, Field] = field(repr=False)
 
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
+# The SDK's modules load on first sight, and are half there meanwhile.
 _LOADING = threading.RLock()
 
 
-def _alone(read: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Let one thread at a time look into the SDK: its modules load on first sight, and are half there meanwhile."""
-
-    @functools.wraps(read)
-    def locked(*arguments: _P.args, **options: _P.kwargs) -> _T:
-        with _LOADING:
-            return read(*arguments, **options)
-
-    return locked
-
-
-@_alone
 @functools.cache
 def resource(token: str) -> Resource:
     """Return the resource type of a token such as `azure-native:containerservice:AgentPool`.
@@ -105,30 +92,30 @@ def resource(token: str) -> Resource:
     parts = _TOKEN.fullmatch(token)
     if parts is None:
         raise UnknownTokenError(token)
-    try:
-        module = importlib.import_module(f"pulumi_azure_native.{parts[1]}" if parts[1] else "pulumi_random")
-    except ModuleNotFoundError:
-        raise UnknownTokenError(token) from None
-    found = getattr(module, parts[2], None)
-    arguments = getattr(module, f"{parts[2]}InitArgs", None) or getattr(module, f"{parts[2]}Args", None)
-    if not (inspect.isclass(found) and issubclass(found, pulumi.CustomResource)) or arguments is None:
-        raise UnknownTokenError(token)
-    model: Any = found
-    version = _API_VERSION.search(Path(inspect.getfile(model)).read_text())
-    return Resource(token, version[1] if version else "", fields_of(arguments), fields_of(model))
+    with _LOADING:
+        try:
+            module = importlib.import_module(f"pulumi_azure_native.{parts[1]}" if parts[1] else "pulumi_random")
+        except ModuleNotFoundError:
+            raise UnknownTokenError(token) from None
+        found: Any = getattr(module, parts[2], None)
+        arguments = getattr(module, f"{parts[2]}InitArgs", None) or getattr(module, f"{parts[2]}Args", None)
+        if found is None or arguments is None:
+            raise UnknownTokenError(token)
+        version = _API_VERSION.search(Path(inspect.getfile(found)).read_text())
+        return Resource(token, version[1] if version else "", fields_of(arguments), fields_of(found))
 
 
-@_alone
 @functools.cache
 def fields_of(model: Any) -> Mapping[str, Field]:
     """Return the properties of one of the SDK's classes, by the name on the wire."""
-    parameters = inspect.signature(model).parameters.values()
-    required = {each.name for each in parameters if each.default is each.empty and each.kind is each.KEYWORD_ONLY}
-    types = _types.resource_types(model)
-    return {
-        wire: Field(_shape(types[wire]), name in required, _STANDALONE in (getter.__doc__ or ""))
-        for name, wire, getter in _types._py_properties(model)
-    }
+    with _LOADING:
+        parameters = inspect.signature(model).parameters.values()
+        required = {each.name for each in parameters if each.default is each.empty and each.kind is each.KEYWORD_ONLY}
+        types = _types.resource_types(model)
+        return {
+            wire: Field(_shape(types[wire]), name in required, _STANDALONE in (getter.__doc__ or ""))
+            for name, wire, getter in _types._py_properties(model)
+        }
 
 
 def _shape(hint: Any) -> Shape:

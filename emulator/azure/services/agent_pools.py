@@ -12,9 +12,6 @@ from emulator.azure.services.pool_rules import check_pool, size_of
 from emulator.azure.services.resources import registered
 from emulator.azure.store import Operation, Properties, Record, State
 
-NODE_IMAGE = "AKSUbuntu-2204gen2containerd-202610.27.0"
-"""Form and age of a node image's name (https://github.com/Azure/AKS/releases)."""
-
 
 class AgentPool(Kind):
     """A pool of like nodes of a cluster."""
@@ -41,39 +38,11 @@ class AgentPool(Kind):
         "proximityPlacementGroupID",
         "vnetSubnetID",
     )
-    emulated: ClassVar = {
-        **dict.fromkeys(
-            (
-                "availabilityZones",
-                "count",
-                "enableAutoScaling",
-                "gpuProfile.driver",
-                "maxCount",
-                "maxPods",
-                "minCount",
-                "mode",
-                "nodeLabels",
-                "nodeTaints",
-                "orchestratorVersion",
-                "osDiskSizeGB",
-                "osSKU",
-                "powerState.code",
-                "proximityPlacementGroupID",
-                "tags",
-                "upgradeSettings",
-                "vmSize",
-                "vnetSubnetID",
-            )
-        ),
-        "osType": "Linux",
-        "type": "VirtualMachineScaleSets",
-    }
     defaults: ClassVar = {
         "count": 1,
         "enableAutoScaling": False,
         "maxPods": 250,
         "mode": "User",
-        "nodeImageVersion": NODE_IMAGE,
         "osDiskSizeGB": 128,
         "osSKU": "Ubuntu",
         "osType": "Linux",

@@ -20,7 +20,6 @@ class RoleAssignment(Kind):
     type = "Microsoft.Authorization/roleAssignments"
     path = "/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}"
     replaces = frozenset({"principalId", "scope"})
-    emulated = dict.fromkeys(("principalId", "principalType", "roleDefinitionId"))
 
     def check(self, request: Request) -> None:
         name, scope = request.names["roleAssignmentName"], _scope(request)
@@ -64,13 +63,13 @@ def _check_principal(request: Request) -> None:
         raise ArmError(
             "PrincipalNotFound",
             f"Principal {principal.replace('-', '')} does not exist in the directory "
-            f"{request.facts.subscription.tenant_id}. Check that you have the correct principal ID.",
+            f"{request.facts.tenant_id}. Check that you have the correct principal ID.",
         )
 
 
 def _service_principals(facts: AzureFacts, state: State) -> set[str]:
     """Return the object ids of all managed identities and of the identity that runs the program."""
-    found = {facts.subscription.object_id}
+    found = {facts.object_id}
     found |= {each.properties["principalId"] for each in state.of_type(UserAssignedIdentity.type)}
     for cluster in state.of_type(CLUSTER):
         found.add(str(cluster.properties["identity"].get("principalId")))
@@ -87,5 +86,5 @@ def _definition(request: Request) -> str:
             f"The specified role definition with ID '{given}' does not exist.",
             hint="Its ID is /subscriptions/<id>/providers/Microsoft.Authorization/roleDefinitions/<guid>.",
         )
-    subscription = f"/subscriptions/{request.facts.subscription.id}"
+    subscription = f"/subscriptions/{request.facts.subscription_id}"
     return f"{subscription}/providers/Microsoft.Authorization/roleDefinitions/{guid}"

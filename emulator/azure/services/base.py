@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
+
+import yaml
 
 from emulator.azure.errors import ArmError, not_found
 from emulator.azure.facts import AzureFacts
@@ -18,6 +22,7 @@ GROUP = "Microsoft.Resources/resourceGroups"
 CLUSTER = "Microsoft.ContainerService/managedClusters"
 POOL = "Microsoft.ContainerService/managedClusters/agentPools"
 
+_INPUTS = Path(__file__).parents[1] / "inputs.yaml"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -66,8 +71,7 @@ class Kind:
     rule: of its own name. replaces: the inputs, beside the names of the path, whose change the provider answers with a
     replacement; `a.b` is a property inside, `a[].b` one of the items. duration: the key of the facts' durations.
     tracked: it has a location; `no_location` is the code of its refusal. immutable: properties whose change the service
-    refuses. emulated: the inputs that are emulated, beside the names of the path, those of items like `a.b`, each with
-    the one value that is, None for any. defaults: what is filled in.
+    refuses. defaults: what is filled in.
     """
 
     token: ClassVar[str]
@@ -79,7 +83,6 @@ class Kind:
     tracked: ClassVar[bool] = False
     no_location: ClassVar[str] = "LocationNotAvailableForResourceType"
     immutable: ClassVar[Sequence[str]] = ()
-    emulated: ClassVar[Mapping[str, object]] = {}
     defaults: ClassVar[Mapping[str, Any]] = {}
 
     @property
@@ -95,7 +98,7 @@ class Kind:
     def id(self, facts: AzureFacts, names: Mapping[str, str]) -> str:
         """Return the id that the names make."""
         parts = {key: str(value).strip("/") for key, value in names.items()}
-        return self.path.format_map({"subscriptionId": facts.subscription.id, **parts})
+        return self.path.format_map({"subscriptionId": facts.subscription_id, **parts})
 
     def parse(self, resource_id: str) -> dict[str, str] | None:
         """Return the names in an id, None when it is not of this type."""
@@ -106,9 +109,14 @@ class Kind:
         found = re.fullmatch(pattern, resource_id, re.IGNORECASE)
         return {key: value for key, value in found.groupdict().items() if key != "subscriptionId"} if found else None
 
+    @property
+    def emulated(self) -> Mapping[str, Any]:
+        """The inputs that are emulated, as `inputs.yaml` has them, and the names of the path."""
+        return {**dict.fromkeys(self.parameters), **_inputs()[self.token]}
+
     def not_emulated(self, inputs: Properties) -> list[tuple[str, str]]:
         """Return the paths of inputs that are not emulated, with what is wrong."""
-        found = list(_not_emulated(inputs, {**dict.fromkeys(self.parameters), **self.emulated}))
+        found = list(_not_emulated(inputs, self.emulated))
         if inputs.get(self.own_name) is None:
             found.append((self.own_name, f"'{self.own_name}' is missing; that a name is made up is not emulated"))
         return found
@@ -162,19 +170,23 @@ class Kind:
         """Take along what goes with a resource."""
 
 
-def _not_emulated(values: Properties, emulated: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
+@functools.cache
+def _inputs() -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = yaml.safe_load(_INPUTS.read_text())
+    return found
+
+
+def _not_emulated(values: Properties, emulated: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     for key, value in values.items():
-        path = f"{above}.{key}" if above else key
-        if path in emulated:
-            only = emulated[path]
-            if only is not None and value is not UNKNOWN and not same(value, only):
-                yield path, f"'{path}' is '{value}'; only {only} is emulated"
-        elif inside := {name: each for name, each in emulated.items() if name.startswith(f"{path}.")}:
+        path, only = f"{above}{key}", emulated.get(key)
+        if key not in emulated:
+            yield path, f"'{path}' is not emulated"
+        elif isinstance(only, Mapping):
             for item in value if isinstance(value, list) else [value]:
                 if isinstance(item, dict):
-                    yield from _not_emulated(item, inside, path)
-        else:
-            yield path, f"'{path}' is not emulated"
+                    yield from _not_emulated(item, only, f"{path}.")
+        elif only is not None and value is not UNKNOWN and not same(value, only):
+            yield path, f"'{path}' is '{value}'; only {only} is emulated"
 
 
 def check_common(kind: Kind, request: Request) -> None:
@@ -196,7 +208,7 @@ def _check_location(kind: Kind, request: Request) -> None:
         raise ArmError(
             kind.no_location,
             f"The provided location '{location}' is not available for resource type '{kind.type}'. "
-            f"List of available regions for the resource type is '{','.join(request.facts.locations)}'.",
+            f"List of available regions for the resource type is '{','.join(request.facts.regions)}'.",
         )
     before = request.before.properties["location"] if request.before else location
     if request.facts.region(before) != request.facts.region(location):
@@ -251,7 +263,7 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Properties:
 
 def group_id(facts: AzureFacts, name: str) -> str:
     """Return the id of a resource group."""
-    return f"/subscriptions/{facts.subscription.id}/resourceGroups/{name}"
+    return f"/subscriptions/{facts.subscription_id}/resourceGroups/{name}"
 
 
 def stable_uuid(*parts: str) -> str:

@@ -60,45 +60,6 @@ class ManagedCluster(Kind):
     )
     duration = "managedCluster"
     tracked = True
-    emulated: ClassVar = {
-        **dict.fromkeys(
-            (
-                "aadProfile.adminGroupObjectIDs",
-                "aadProfile.enableAzureRBAC",
-                "aadProfile.managed",
-                "agentPoolProfiles.name",
-                "apiServerAccessProfile.authorizedIPRanges",
-                "apiServerAccessProfile.disableRunCommand",
-                "apiServerAccessProfile.enablePrivateCluster",
-                "autoUpgradeProfile.nodeOSUpgradeChannel",
-                "autoUpgradeProfile.upgradeChannel",
-                "disableLocalAccounts",
-                "dnsPrefix",
-                "identity",
-                "identityProfile.kubeletidentity",
-                "kubernetesVersion",
-                "linuxProfile",
-                "location",
-                "networkProfile.dnsServiceIP",
-                "networkProfile.networkDataplane",
-                "networkProfile.networkPolicy",
-                "networkProfile.podCidr",
-                "networkProfile.serviceCidr",
-                "nodeResourceGroup",
-                "oidcIssuerProfile.enabled",
-                "securityProfile.workloadIdentity",
-                "sku",
-                "supportPlan",
-                "tags",
-            )
-        ),
-        **{f"agentPoolProfiles.{key}": only for key, only in AGENT_POOL.emulated.items()},
-        "enableRBAC": True,
-        "networkProfile.loadBalancerSku": "standard",
-        "networkProfile.networkPlugin": "azure",
-        "networkProfile.networkPluginMode": "overlay",
-        "networkProfile.outboundType": "loadBalancer",
-    }
     defaults: ClassVar = {
         "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
         "disableLocalAccounts": False,
@@ -138,7 +99,7 @@ class ManagedCluster(Kind):
         return found
 
     def computed(self, request: Request) -> Properties:
-        body, tenant = request.body, request.facts.subscription.tenant_id
+        body, tenant = request.body, request.facts.tenant_id
         version = cluster_version(request)
         node_group = _node_group(request)
         address = f"{body['dnsPrefix']}-{stable_uuid(request.id)[:8]}.hcp.{request.location}.azmk8s.io"
@@ -151,7 +112,6 @@ class ManagedCluster(Kind):
             "networkProfile": network_profile(request),
             "nodeResourceGroup": node_group,
             "privateFQDN" if private else "fqdn": address,
-            "resourceUID": stable_uuid(request.id, "uid").replace("-", "")[:24],
         }
         if at(body, "oidcIssuerProfile.enabled"):
             issuer = f"https://{request.location}.oic.prod-aks.azure.com/{tenant}/{stable_uuid(request.id, 'issuer')}/"

@@ -24,10 +24,6 @@ class ProximityPlacementGroup(Kind):
     replaces = frozenset({"location"})
     tracked = True
     immutable = ("zones", "intent.vmSizes")
-    emulated: ClassVar = {
-        **dict.fromkeys(("intent.vmSizes", "location", "tags", "zones")),
-        "proximityPlacementGroupType": "Standard",
-    }
     defaults: ClassVar = {"proximityPlacementGroupType": "Standard"}
 
     def check(self, request: Request) -> None:

@@ -21,13 +21,12 @@ class UserAssignedIdentity(Kind):
     )
     replaces = frozenset({"location"})
     tracked = True
-    emulated = dict.fromkeys(("location", "tags"))
 
     def computed(self, request: Request) -> Properties:
         return {
             "clientId": stable_uuid(request.id, "client"),
             "principalId": stable_uuid(request.id, "principal"),
-            "tenantId": request.facts.subscription.tenant_id,
+            "tenantId": request.facts.tenant_id,
         }
 
 
@@ -37,7 +36,7 @@ def identity_of(request: Request) -> Properties:
     kind = str(given["type"])
     if kind == "SystemAssigned":
         principal = stable_uuid(request.id, "principal")
-        return {"type": kind, "principalId": principal, "tenantId": request.facts.subscription.tenant_id}
+        return {"type": kind, "principalId": principal, "tenantId": request.facts.tenant_id}
     assigned = given.get("userAssignedIdentities") or []
     if not assigned:
         raise ArmError(

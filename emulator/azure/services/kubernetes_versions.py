@@ -18,7 +18,7 @@ def cluster_version(request: Request) -> str:
     """Return the full version of the control plane. Raises ArmError for one that is not offered, or not in reach."""
     before = request.before.properties if request.before else {}
     wanted = request.body.get("kubernetesVersion") or before.get("kubernetesVersion")
-    wanted = str(wanted or request.facts.kubernetes.default)
+    wanted = str(wanted or request.facts.default_version)
     if before and wanted in (before["kubernetesVersion"], before["currentKubernetesVersion"]):
         return str(before["currentKubernetesVersion"])
     full = request.facts.patch(wanted, long_term=request.body.get("supportPlan") == LONG_TERM)
@@ -66,7 +66,7 @@ def _not_offered(code: str, what: str, facts: AzureFacts) -> ArmError:
         code,
         f"{what} is not supported in this region. Please use [az aks get-versions] command to get the supported "
         "version list in this region. For more information, please check https://aka.ms/supported-version-list",
-        hint=f"Offered are {', '.join(facts.kubernetes.supported)}; older ones with long-term support.",
+        hint=f"Offered are {', '.join(facts.versions)}; older ones with long-term support.",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import IPv4Network
-from typing import Any, ClassVar
+from typing import Any
 
 from emulator.azure.errors import ArmError, parent_not_found
 from emulator.azure.facts import AzureFacts
@@ -38,11 +38,6 @@ class VirtualNetwork(Kind):
     rule = NameRule(_NAME % 62, f"2-64 {_WORDS}")
     replaces = frozenset({"location"})
     tracked = True
-    emulated: ClassVar = {
-        **dict.fromkeys(("addressSpace.addressPrefixes", "location", "tags")),
-        "enableDdosProtection": False,
-        "enableVmProtection": False,
-    }
     defaults = _SUCCEEDED
 
     def check(self, request: Request) -> None:
@@ -66,11 +61,6 @@ class Subnet(Kind):
     type = "Microsoft.Network/virtualNetworks/subnets"
     path = f"{VirtualNetwork.path}/subnets/{{subnetName}}"
     rule = NameRule(_NAME % 78, f"1-80 {_WORDS}")
-    emulated: ClassVar = {
-        **dict.fromkeys(("addressPrefix", "networkSecurityGroup.id", "serviceEndpoints")),
-        "privateEndpointNetworkPolicies": "Disabled",
-        "privateLinkServiceNetworkPolicies": "Enabled",
-    }
     defaults = _SUCCEEDED
 
     def check(self, request: Request) -> None:
@@ -97,7 +87,6 @@ class NetworkSecurityGroup(Kind):
     path = f"{_NETWORK}/networkSecurityGroups/{{networkSecurityGroupName}}"
     rule = NameRule(_NAME % 78, f"1-80 {_WORDS}")
     tracked = True
-    emulated = dict.fromkeys(("location", "tags"))
     defaults = _SUCCEEDED
 
     def check_delete(self, request: Request) -> None:

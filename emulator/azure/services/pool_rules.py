@@ -44,7 +44,8 @@ def size_of(request: Request, location: str) -> Size:
     size = request.facts.size(name)
     if size is None:
         nearest = request.facts.nearest_size(name)
-        raise invalid(f"The VM size of {name} does not exist.", f"Did you mean {nearest}?" if nearest else "")
+        hint = f"Did you mean {nearest}? " if nearest else ""
+        raise invalid(f"The VM size of {name} does not exist.", f"{hint}facts.yaml has those that are emulated.")
     if request.facts.zones(size, location) is None:
         raise ArmError(
             "SkuNotAvailable",
@@ -126,7 +127,7 @@ def _check_quota(request: Request, size: Size, location: str) -> None:
     family = sum(cores for other, cores in used if other.family == size.family)
     for what, limit, taken in (
         (f"family {size.family} ", request.facts.family_quota(size), family),
-        ("", request.facts.quota.total, sum(cores for _, cores in used)),
+        ("", request.facts.total_quota, sum(cores for _, cores in used)),
     ):
         if wanted + taken > limit:
             raise ArmError(

@@ -21,19 +21,12 @@ class Registry(Kind):
     rule = NameRule(r"[A-Za-z0-9]{5,50}", "5-50 letters and digits")
     replaces = frozenset({"location"})
     tracked = True
-    emulated: ClassVar = {
-        **dict.fromkeys(("adminUserEnabled", "location", "sku", "tags")),
-        "anonymousPullEnabled": False,
-        "networkRuleBypassOptions": "AzureServices",
-        "publicNetworkAccess": "Enabled",
-        "zoneRedundancy": "Disabled",
-    }
     defaults: ClassVar = {"adminUserEnabled": False, "provisioningState": "Succeeded"}
 
     def check(self, request: Request) -> None:
         name = request.names["registryName"].lower()
         here = [each.name.lower() for each in request.others(self.type)]
-        if request.creates and name in (*here, *request.facts.taken.registries):
+        if request.creates and name in (*here, *request.facts.taken_registries):
             raise ArmError(
                 "AlreadyInUse",
                 f"The registry DNS name {name}.azurecr.io is already in use. You can check if the name is already "

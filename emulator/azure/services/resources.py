@@ -27,7 +27,6 @@ class ResourceGroup(Kind):
     replaces = frozenset({"location"})
     tracked = True
     no_location = "LocationNotAvailableForResourceGroup"
-    emulated = dict.fromkeys(("location", "tags"))
     defaults: ClassVar = {"properties": {"provisioningState": "Succeeded"}}
 
     def check_delete(self, request: Request) -> None:
@@ -56,7 +55,7 @@ class FeatureRegistration(Kind):
 
     def check(self, request: Request) -> None:
         namespace, name = request.names["providerNamespace"], request.names["featureName"]
-        if not request.facts.feature(namespace, name):
+        if not request.facts.has_feature(namespace, name):
             nearest = difflib.get_close_matches(name, request.facts.features.get(namespace, ()), n=1)
             raise ArmError(
                 "FeatureNotFound",
@@ -70,7 +69,7 @@ class FeatureRegistration(Kind):
 
     def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
         # Every feature answers before anybody registers it (https://github.com/pulumi/pulumi-azure-native/issues/1722).
-        known = facts.feature(names["providerNamespace"], names["featureName"])
+        known = facts.has_feature(names["providerNamespace"], names["featureName"])
         return self._answer(facts, names, "NotRegistered") if known else None
 
     def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
@@ -84,8 +83,8 @@ class FeatureRegistration(Kind):
             "featureName": names["featureName"],
             "providerNamespace": names["providerNamespace"],
             "state": state,
-            "subscriptionId": facts.subscription.id,
-            "tenantId": facts.subscription.tenant_id,
+            "subscriptionId": facts.subscription_id,
+            "tenantId": facts.tenant_id,
         }
         return {"name": names["featureName"], "properties": properties, "type": self.type}
 
@@ -99,7 +98,6 @@ class Deployment(Kind):
     rule = NameRule(r"[\w().-]{1,64}", "1-64 letters, digits, underscores, parentheses, hyphens and periods")
     replaces = frozenset({"location"})
     tracked = True
-    emulated = dict.fromkeys(("location", "properties.mode", "properties.template", "tags"))
 
     def check(self, request: Request) -> None:
         for inner in _registrations(request):

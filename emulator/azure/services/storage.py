@@ -23,23 +23,6 @@ class StorageAccount(Kind):
     rule = NameRule(r"[a-z0-9]{3,24}", "3-24 lower-case letters and digits")
     replaces = frozenset({"isHnsEnabled", "location"})
     tracked = True
-    emulated = dict.fromkeys(
-        (
-            "accessTier",
-            "allowBlobPublicAccess",
-            "allowCrossTenantReplication",
-            "allowSharedKeyAccess",
-            "enableHttpsTrafficOnly",
-            "isHnsEnabled",
-            "kind",
-            "location",
-            "minimumTlsVersion",
-            "networkRuleSet",
-            "publicNetworkAccess",
-            "sku",
-            "tags",
-        )
-    )
     defaults: ClassVar = {
         "accessTier": "Hot",
         "allowBlobPublicAccess": False,
@@ -58,7 +41,7 @@ class StorageAccount(Kind):
     def check(self, request: Request) -> None:
         name = request.names["accountName"]
         here = [each.name for each in request.others(self.type)]
-        if request.creates and name in (*here, *request.facts.taken.storage_accounts):
+        if request.creates and name in (*here, *request.facts.taken_storage_accounts):
             raise ArmError(
                 "StorageAccountAlreadyTaken",
                 f"The storage account named {name} is already taken.",
@@ -84,7 +67,6 @@ class BlobContainer(Kind):
         r"(?=.{3,63}$)(?:\$root|\$web|\$logs|[a-z0-9]+(?:-[a-z0-9]+)*)",
         "3-63 lower-case letters, digits and hyphens, no two hyphens together, a letter or digit at both ends",
     )
-    emulated = dict.fromkeys(("publicAccess",))
     defaults: ClassVar = {"publicAccess": "None"}
 
     def check(self, request: Request) -> None:

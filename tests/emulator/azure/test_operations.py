@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from emulator.azure import faults
-from emulator.azure.__main__ import change
 from emulator.azure.errors import ArmError
 from emulator.plugin.errors import PartialError, ProviderError
 from tests.emulator.azure.subscription import (
@@ -194,9 +193,7 @@ def test_a_refresh_finds_what_was_changed_and_only_that(aks: Subscription) -> No
     with aks.arm.edit() as state:
         record = state.get(pool)
         assert record is not None
-        change(record, "properties.count", 3)
-        change(record, "properties.availabilityZones", ["3", "1"])
-        change(record, "properties.nodeLabels", {"owner": "somebody"})
+        record.properties |= {"count": 3, "availabilityZones": ["3", "1"], "nodeLabels": {"owner": "somebody"}}
     found = refreshed(aks, POOL, pool, recorded, **pool_inputs(availabilityZones=["1", "3"]))
     assert found == {"count": "UPDATE", "nodeLabels": "DELETE"}
 
@@ -228,7 +225,7 @@ def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: S
 
 def test_a_group_takes_what_is_in_it_along(aks: Subscription) -> None:
     registry(aks)
-    group = f"/subscriptions/{aks.facts.subscription.id}/resourceGroups/rg"
+    group = f"/subscriptions/{aks.facts.subscription_id}/resourceGroups/rg"
     aks.delete(GROUP, group)
     assert [each.name for each in aks.arm.state().resources.values()] == ["AKSInfinibandSupport", "feature"]
     assert aks.cluster.emptied == 1

@@ -243,7 +243,7 @@ def test_the_last_system_pool_stays(aks: Subscription) -> None:
 
 def assignment(azure: Subscription, **changes: Any) -> tuple[str, dict[str, Any]]:
     definition = (
-        f"/subscriptions/{azure.facts.subscription.id}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
+        f"/subscriptions/{azure.facts.subscription_id}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
     )
     named = {"roleAssignmentName": "99999999-0000-4000-8000-000000000001"}
     inputs = {**named, "principalType": "ServicePrincipal", "roleDefinitionId": definition, **changes}
@@ -285,7 +285,7 @@ def test_a_kubelet_identity_of_ones_own_needs_the_control_planes_right_to_assign
         )
 
     assert code_of(call) == "CustomKubeletIdentityMissingPermissionError"
-    definition = f"/subscriptions/{azure.facts.subscription.id}/providers/Microsoft.Authorization/roleDefinitions"
+    definition = f"/subscriptions/{azure.facts.subscription_id}/providers/Microsoft.Authorization/roleDefinitions"
     assignment(
         azure,
         scope=nodes[0],
@@ -320,5 +320,5 @@ def test_network_rules_need_a_service_endpoint_and_public_containers_the_account
 
 
 def test_a_group_of_a_cluster_belongs_to_the_cluster(aks: Subscription) -> None:
-    group = f"/subscriptions/{aks.facts.subscription.id}/resourceGroups/rg-nodes"
+    group = f"/subscriptions/{aks.facts.subscription_id}/resourceGroups/rg-nodes"
     assert code_of(lambda: aks.delete(GROUP, group)) == "ResourceGroupManaged"

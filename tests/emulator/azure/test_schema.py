@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from emulator.azure import schema
@@ -118,13 +121,14 @@ def test_a_name_that_is_not_given_is_not_made_up(azure: Subscription) -> None:
 def test_every_emulated_input_is_one_of_the_sdk(token: str) -> None:
     from emulator.azure.services import KINDS
 
-    for path in KINDS[token].emulated:
-        shape = schema.Shape("object")
-        fields = schema.resource(token).inputs
-        for name in path.split("."):
-            assert shape.kind == "map" or name in fields, path
-            shape = fields[name].shape if name in fields else schema.Shape("any")
-            fields = (shape.of or shape).fields
+    def check(emulated: Mapping[str, Any], fields: Mapping[str, schema.Field]) -> None:
+        assert emulated.keys() <= fields.keys()
+        for name, inside in emulated.items():
+            shape = fields[name].shape
+            if isinstance(inside, Mapping) and shape.kind != "map":
+                check(inside, (shape.of or shape).fields)
+
+    check(KINDS[token].emulated, schema.resource(token).inputs)
 
 
 @pytest.mark.parametrize(
