@@ -243,8 +243,8 @@ def _check_free(kind: Kind, state: State, record: Record) -> None:
 def _in_progress(resource_id: str, what: str) -> ArmError:
     return ArmError(
         "OperationNotAllowed",
-        f"Operation is not allowed because there's an in progress {what} operation on {resource_id}. Please wait "
-        "for it to finish before starting a new operation. See https://aka.ms/aks-pending-operation for more details.",
+        f"Operation is not allowed because there's an in progress {what} operation on {resource_id}. Please wait for "
+        "it to finish before starting a new operation.",
         status=409,
         hint="Run the command again in a while.",
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,8 @@ class LocalCluster:
 
     def require_free(self) -> None:
         """Raise ArmError when somebody else's namespaces or nodes are in the local cluster."""
-        api = self._api()
-        namespaces = [each["metadata"]["name"] for each in self._list(api, "/api/v1/namespaces")]
-        nodes = [each["metadata"]["name"] for each in self._list(api, _NODES)]
+        with self._api() as api:
+            namespaces, nodes = _names(api, "/api/v1/namespaces"), _names(api, _NODES)
         found = [f"the namespace {name}" for name in namespaces if name not in _OWN_NAMESPACES]
         found += [f"the node {name}" for name in nodes if name != NODE_NAME]
         if found:
@@ -52,20 +52,20 @@ class LocalCluster:
 
     def follow(self, nodes: Sequence[Node]) -> None:
         """Make the pools' nodes those given. The first system node is the local kubelet's own."""
-        api = self._api()
-        existing = {each["metadata"]["name"]: each for each in self._list(api, _NODES)}
         wanted = {NODE_NAME if node.first_of_system else node.name: node for node in nodes}
-        for name, found in existing.items():
-            if name not in wanted and APPLIED in (found["metadata"].get("annotations") or {}):
-                if name == NODE_NAME:
-                    self._patch(api, found, {}, [], {})
-                else:
-                    self._remove(api, name)
-        for name, node in wanted.items():
-            if name in existing:
-                self._patch(api, existing[name], *_marks(node, simulated=name != NODE_NAME))
-            elif name != NODE_NAME:
-                self._call(lambda name=name, node=node: api.create(_NODES, document(name, node)))
+        with self._api() as api:
+            existing = _names(api, _NODES)
+            for name, found in existing.items():
+                if name not in wanted and APPLIED in (found["metadata"].get("annotations") or {}):
+                    if name == NODE_NAME:
+                        _patch(api, name, changes(found, {}, [], {}))
+                    else:
+                        _remove(api, name)
+            for name, node in wanted.items():
+                if name in existing:
+                    _patch(api, name, changes(existing[name], *_marks(node, simulated=name != NODE_NAME)))
+                elif name != NODE_NAME:
+                    api.create(_NODES, document(name, node))
 
     def empty(self) -> None:
         """Throw away everything in the local cluster and let it start anew, with its addresses and credentials."""
@@ -90,51 +90,41 @@ class LocalCluster:
         program.chmod(0o700)
         return program
 
-    def _api(self) -> Api:
+    @contextlib.contextmanager
+    def _api(self) -> Iterator[Api]:
         try:
-            return Api(read_kubeconfig(self._paths.kubeconfig.read_text()))
-        except (OSError, ValueError) as error:
-            raise ProviderError(f"the local cluster cannot be used ({error}): start it with `make up`") from None
+            yield Api(self.credentials())
+        except (ApiError, OSError, ValueError) as error:
+            raise ProviderError(
+                f"the local cluster, which is the emulated managed cluster, does not answer as expected ({error}): "
+                "start it with `make up`; `make status` names its processes and their logs"
+            ) from None
 
-    def _list(self, api: Api, path: str) -> list[Object]:
-        return list(self._call(lambda: api.get(path)).get("items") or [])
 
-    def _remove(self, api: Api, name: str) -> None:
-        """Delete a node and what ran on it: its machine is gone, so nobody else would end the pods for a while."""
-        for pod in self._list(api, f"/api/v1/pods?fieldSelector=spec.nodeName={name}"):
-            metadata = pod["metadata"]
-            path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-            self._delete(api, path, {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}})
-        self._delete(api, f"{_NODES}/{name}", {})
+def _names(api: Api, path: str) -> dict[str, Object]:
+    return {each["metadata"]["name"]: each for each in api.get(path).get("items") or []}
 
-    def _patch(
-        self,
-        api: Api,
-        found: Object,
-        labels: Mapping[str, str],
-        taints: Sequence[Mapping[str, str]],
-        annotations: Mapping[str, str],
-    ) -> None:
-        """Bring an existing node to its pool's labels, taints and annotations; what others have put there stays."""
-        patch = changes(found, labels, taints, annotations)
-        if patch:
-            name = found["metadata"]["name"]
-            self._call(lambda: api.patch(f"{_NODES}/{name}", patch, MERGE_PATCH))
 
-    def _delete(self, api: Api, path: str, options: Object) -> None:
-        try:
-            api.delete(path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise _unreachable(error) from None
+def _remove(api: Api, node: str) -> None:
+    """Delete a node and what ran on it: its machine is gone, so nobody else would end the pods for a while."""
+    for pod in api.get(f"/api/v1/pods?fieldSelector=spec.nodeName={node}").get("items") or []:
+        metadata = pod["metadata"]
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+        _delete(api, path, {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}})
+    _delete(api, f"{_NODES}/{node}", {})
 
-    @staticmethod
-    def _call(call: Any) -> Object:
-        try:
-            found: Object = call()
-        except ApiError as error:
-            raise _unreachable(error) from None
-        return found
+
+def _delete(api: Api, path: str, options: Object) -> None:
+    try:
+        api.delete(path, {"apiVersion": "v1", "kind": "DeleteOptions", **options})
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+
+
+def _patch(api: Api, node: str, patch: Object) -> None:
+    if patch:
+        api.patch(f"{_NODES}/{node}", patch, MERGE_PATCH)
 
 
 def subscription(paths: Paths) -> Arm:
@@ -211,10 +201,3 @@ def _applied(labels: Mapping[str, str], taints: Sequence[Mapping[str, str]], ann
 
 def _plain(taint: Mapping[str, Any]) -> dict[str, Any]:
     return {key: taint[key] for key in ("key", "value", "effect") if key in taint}
-
-
-def _unreachable(error: ApiError) -> ProviderError:
-    return ProviderError(
-        f"the local cluster, which is the emulated managed cluster, does not answer as expected ({error}): "
-        "`make status` names its processes and their logs"
-    )

@@ -207,15 +207,14 @@ def _check_location(kind: Kind, request: Request) -> None:
     if request.facts.region(location) is None:
         raise ArmError(
             kind.no_location,
-            f"The provided location '{location}' is not available for resource type '{kind.type}'. "
-            f"List of available regions for the resource type is '{','.join(request.facts.regions)}'.",
+            f"The provided location '{location}' is not available for resource type '{kind.type}'. List of available "
+            f"regions for the resource type is '{','.join(request.facts.regions)}'.",
         )
     before = request.before.properties["location"] if request.before else location
     if request.facts.region(before) != request.facts.region(location):
         raise ArmError(
             "InvalidResourceLocation",
-            f"The resource '{request.id.rpartition('/')[2]}' already exists in location '{before}'. A resource with "
-            f"the same name cannot be created in location '{location}'. Please select a new resource name.",
+            f"The resource {request.id} already exists in location '{before}', and cannot be in '{location}' too.",
             status=409,
         )
 
@@ -283,8 +282,7 @@ def require(state: State, resource_id: str, what: str) -> Record:
     if found is None:
         raise ArmError(
             "InvalidResourceReference" if "/subnets/" in resource_id else not_found(resource_id).code,
-            f"Resource {resource_id} referenced by {what} was not found. Please make sure that the referenced "
-            "resource exists, and that both resources are in the same region.",
+            f"Resource {resource_id} referenced by {what} was not found.",
             status=404,
         )
     return found

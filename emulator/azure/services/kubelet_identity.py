@@ -57,7 +57,6 @@ def _check_permission(request: Request, resource_id: str) -> None:
             return
     raise ArmError(
         "CustomKubeletIdentityMissingPermissionError",
-        f"The cluster user assigned identity must be given permission to assign kubelet identity {resource_id}. Check "
-        "access result not allowed for action Microsoft.ManagedIdentity/userAssignedIdentities/assign/action.",
+        f"The cluster user assigned identity must be given permission to assign kubelet identity {resource_id}.",
         hint="Give the control plane's identity the role Managed Identity Operator on it.",
     )

@@ -64,8 +64,7 @@ def _check_upgrade(before: str, wanted: str) -> None:
 def _not_offered(code: str, what: str, facts: AzureFacts) -> ArmError:
     return ArmError(
         code,
-        f"{what} is not supported in this region. Please use [az aks get-versions] command to get the supported "
-        "version list in this region. For more information, please check https://aka.ms/supported-version-list",
+        f"{what} is not supported in this region. See `az aks get-versions`.",
         hint=f"Offered are {', '.join(facts.versions)}; older ones with long-term support.",
     )
 

@@ -95,8 +95,7 @@ class NetworkSecurityGroup(Kind):
             if group.lower() == request.id.lower():
                 raise ArmError(
                     "InUseNetworkSecurityGroupCannotBeDeleted",
-                    f"Network security group {request.id} cannot be deleted because it is in use by the following "
-                    f"resources: {subnet.id}.",
+                    f"Network security group {request.id} cannot be deleted: it is in use by {subnet.id}.",
                 )
 
 
@@ -128,6 +127,5 @@ def check_unused(state: State, subnet: Record) -> None:
         if str(pool.properties.get("vnetSubnetID", "")).lower() == subnet.id.lower():
             raise ArmError(
                 "InUseSubnetCannotBeDeleted",
-                f"Subnet {subnet.name} is in use by {pool.id} and cannot be deleted. In order to delete the subnet, "
-                "delete all the resources within the subnet.",
+                f"Subnet {subnet.name} is in use by {pool.id} and cannot be deleted.",
             )

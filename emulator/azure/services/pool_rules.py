@@ -49,9 +49,7 @@ def size_of(request: Request, location: str) -> Size:
     if request.facts.zones(size, location) is None:
         raise ArmError(
             "SkuNotAvailable",
-            f"The requested VM size '{name}' is currently not available in location '{location}'. Please try another "
-            "size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for "
-            "details.",
+            f"The requested VM size '{name}' is currently not available in location '{location}'.",
             status=409,
             hint=f"Offered in {', '.join(sorted(size.regions or ()))}.",
         )
@@ -88,9 +86,8 @@ def _check_zones(request: Request, size: Size, location: str) -> None:
     if wrong:
         raise ArmError(
             "AvailabilityZoneNotSupported",
-            f"The zone(s) '{', '.join(wrong)}' for resource '{request.names['agentPoolName']}' is not supported for "
-            f"the size {request.body['vmSize']}. The supported zones for location '{location}' are "
-            f"'{', '.join(offered) or 'none'}'.",
+            f"The zone(s) '{', '.join(wrong)}' for resource '{request.names['agentPoolName']}' is not supported. The "
+            f"supported zones for location '{location}' are '{', '.join(offered) or 'none'}'.",
         )
 
 

@@ -29,9 +29,7 @@ class Registry(Kind):
         if request.creates and name in (*here, *request.facts.taken_registries):
             raise ArmError(
                 "AlreadyInUse",
-                f"The registry DNS name {name}.azurecr.io is already in use. You can check if the name is already "
-                "claimed using following API: https://docs.microsoft.com/en-us/rest/api/containerregistry/registries/"
-                "checknameavailability",
+                f"The registry DNS name {name}.azurecr.io is already in use.",
                 status=409,
                 hint="Names of registries are unique across Azure: choose another.",
             )

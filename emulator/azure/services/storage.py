@@ -88,8 +88,6 @@ def _check_subnet(request: Request, subnet_id: str) -> None:
     if not any(each.startswith("Microsoft.Storage") for each in endpoints):
         raise ArmError(
             "NetworkAclsValidationFailure",
-            "Validation of network acls failure: SubnetsHaveNoServiceEndpointsConfigured:Subnets "
-            f"{subnet.name} of virtual network {subnet_id} do not have ServiceEndpoints for Microsoft.Storage "
-            "resources configured.",
+            f"SubnetsHaveNoServiceEndpointsConfigured: {subnet_id} has no service endpoint for Microsoft.Storage.",
             hint="Add serviceEndpoints with service Microsoft.Storage to the subnet.",
         )
