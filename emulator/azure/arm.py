@@ -54,7 +54,7 @@ class Arm:
         """Return what a GET answers, None when there is no such resource."""
         state = self.state()
         record = state.get(resource_id)
-        return KINDS[record.token].to_response(self.facts, state, record) if record else None
+        return KINDS[record.token].to_response(state, record) if record else None
 
     def look(self, kind: Kind, names: Mapping[str, str]) -> Properties | None:
         """Return what a GET answers, which for some types is something where there is no resource yet."""
@@ -185,7 +185,7 @@ class Arm:
             self._remove(state, record)
         else:
             _show(record, "Succeeded")
-            kind.on_finished(self.facts, state, record)
+            kind.on_finished(state, record)
 
     def _remove(self, state: State, record: Record) -> None:
         for each in [*state.below(record.id), record]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from emulator.azure import projection, schema
 from emulator.azure.arm import Arm
-from emulator.azure.errors import ArmError, NotEmulatedError, OperationFailedError
-from emulator.azure.schema import UnknownTokenError
+from emulator.azure.errors import ArmError, OperationFailedError
 from emulator.azure.services import KINDS, kind_of
 from emulator.azure.services.base import Kind
 from emulator.azure.services.resources import REGISTRATION
@@ -24,8 +23,6 @@ from emulator.plugin.wire import UNKNOWN
 VERSION_KEY = "azureApiVersion"
 _TRIES = 4
 """How often a throttled call is made, as by Azure's SDKs (azcore, RetryOptions)."""
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Lifecycle:
 
         location: of the provider's configuration, empty without one.
         """
-        kind, known = kind_of(token), _known(token)
+        kind, known = kind_of(token), schema.resource(token)
         inputs = _without_nulls(given)
         version = inputs.pop(VERSION_KEY, known.api_version)
         found = problems(inputs, known.inputs) or kind.not_emulated(inputs)
@@ -70,7 +67,7 @@ class Lifecycle:
 
     def preview(self, token: str, inputs: Properties, before: Properties | None) -> Properties:
         """Return the outputs that can be foreseen: the inputs, and of an existing resource its name and place."""
-        outputs = projection.previewed(_without_nulls(inputs), _known(token).outputs)
+        outputs = projection.previewed(_without_nulls(inputs), schema.resource(token).outputs)
         for key in ("name", "location"):
             if before is not None and key in before and key in outputs:
                 outputs[key] = before[key]
@@ -94,22 +91,20 @@ class Lifecycle:
             raise ProviderError(
                 f"cannot create already existing resource '{resource_id}'. {_way_out(kind, resource_id)}"
             )
-        self._write(kind, names, body, inputs, operation)
-        return resource_id, self._ended(kind, resource_id, inputs, operation)
+        return resource_id, self._send(kind, names, body, inputs, operation)
 
     def update(self, token: str, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
         """Update a resource and wait for it. Raises PartialError when its operation failed."""
         kind = kind_of(token)
         self.arm.acknowledge(resource_id)
-        self._write(kind, *_split(kind, inputs), inputs, operation)
-        return self._ended(kind, resource_id, inputs, operation)
+        return self._send(kind, *_split(kind, inputs), inputs, operation)
 
     def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Read:
         """Return a resource as it is now, and the inputs with what has changed in Azure; without inputs, import it.
 
         Raises PartialError for one in state Failed, so that the next update sends it anew even after a refresh.
         """
-        kind, known = kind_of(token), _known(token)
+        kind, known = kind_of(token), schema.resource(token)
         self.arm.acknowledge(resource_id)
         found = self.arm.get(resource_id)
         if found is None:
@@ -145,40 +140,35 @@ class Lifecycle:
         self.arm.wait(resource_id, operation.status, operation.sleep)
         operation.clear_status()
 
-    def _write(
+    def _send(
         self, kind: Kind, names: dict[str, str], body: Properties, inputs: Properties, operation: Operation
-    ) -> None:
+    ) -> Properties:
+        """Create or update a resource, wait for the operation and return the outputs."""
+        resource_id = kind.id(self.arm.facts, names)
         self._patiently(lambda: self.arm.put(kind, names, body, operation.urn, inputs), operation)
-
-    def _ended(self, kind: Kind, resource_id: str, inputs: Properties, operation: Operation) -> Properties:
-        """Wait for the operation and return the outputs; a registration is answered before it is over, as by Azure."""
         try:
-            if kind.type != REGISTRATION:
-                self.arm.wait(resource_id, operation.status, operation.sleep)
+            self.arm.wait(resource_id, operation.status, operation.sleep)
         except (OperationFailedError, CancelledError) as error:
-            raise self._partial(kind, resource_id, inputs, error) from None
+            message = f"{resource_id}: {error}"
+            state = wire.encode(self._outputs(kind, resource_id))
+            raise PartialError(message, resource_id, state, wire.encode(inputs), [message]) from None
         operation.clear_status()
         return self._outputs(kind, resource_id)
 
     def _outputs(self, kind: Kind, resource_id: str) -> Properties:
-        return {**(self.arm.get(resource_id) or {}), VERSION_KEY: _known(kind.token).api_version}
+        return {**(self.arm.get(resource_id) or {}), VERSION_KEY: schema.resource(kind.token).api_version}
 
-    def _partial(self, kind: Kind, resource_id: str, inputs: Properties, error: ProviderError) -> PartialError:
-        message = f"{resource_id}: {error}"
-        state = wire.encode(self._outputs(kind, resource_id))
-        return PartialError(message, resource_id, state, wire.encode(inputs), [message])
-
-    def _patiently(self, call: Callable[[], Result], operation: Operation) -> Result:
+    def _patiently(self, call: Callable[[], object], operation: Operation) -> None:
         """Make a call, again after the time that it is told while it is throttled, up to a bound."""
         for attempt in range(1, _TRIES + 1):
             try:
-                return call()
+                call()
+                return
             except ArmError as error:
                 if error.retry_after is None or attempt == _TRIES:
                     raise
                 operation.status(f"throttled; attempt {attempt + 1} of {_TRIES} follows in {error.retry_after:.1f} s")
                 operation.sleep(error.retry_after)
-        raise AssertionError("unreachable code")
 
     def _location_of_group(self, inputs: Properties) -> Any:
         name = inputs.get("resourceGroupName")
@@ -197,13 +187,6 @@ def _way_out(kind: Kind, resource_id: str) -> str:
             "(resources.DeploymentAtSubscriptionScope) instead"
         )
     return f"Import it with `pulumi import {kind.token} <name> {resource_id}`, delete it, or choose another name"
-
-
-def _known(token: str) -> schema.Resource:
-    try:
-        return schema.resource(token)
-    except UnknownTokenError:
-        raise NotEmulatedError(token, ", ".join(KINDS)) from None
 
 
 def _split(kind: Kind, inputs: Properties) -> tuple[dict[str, str], Properties]:

@@ -29,10 +29,6 @@ _STANDALONE = "also available as standalone resources"
 _SIMPLE: Mapping[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
-class UnknownTokenError(LookupError):
-    """The SDK has no such resource."""
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The type of one value.
@@ -85,22 +81,13 @@ _LOADING = threading.RLock()
 
 @functools.cache
 def resource(token: str) -> Resource:
-    """Return the resource type of a token such as `azure-native:containerservice:AgentPool`.
-
-    Raises UnknownTokenError when the SDK has no such resource.
-    """
+    """Return the resource type of a token that the SDK has, such as `azure-native:containerservice:AgentPool`."""
     parts = _TOKEN.fullmatch(token)
-    if parts is None:
-        raise UnknownTokenError(token)
+    assert parts is not None, token
     with _LOADING:
-        try:
-            module = importlib.import_module(f"pulumi_azure_native.{parts[1]}" if parts[1] else "pulumi_random")
-        except ModuleNotFoundError:
-            raise UnknownTokenError(token) from None
-        found: Any = getattr(module, parts[2], None)
-        arguments = getattr(module, f"{parts[2]}InitArgs", None) or getattr(module, f"{parts[2]}Args", None)
-        if found is None or arguments is None:
-            raise UnknownTokenError(token)
+        module = importlib.import_module(f"pulumi_azure_native.{parts[1]}" if parts[1] else "pulumi_random")
+        found = getattr(module, parts[2])
+        arguments = getattr(module, f"{parts[2]}InitArgs", None) or getattr(module, f"{parts[2]}Args")
         version = _API_VERSION.search(Path(inspect.getfile(found)).read_text())
         return Resource(token, version[1] if version else "", fields_of(arguments), fields_of(found))
 

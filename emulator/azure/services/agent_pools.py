@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from emulator.azure.errors import ArmError, parent_not_found
-from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import POOL, Kind, NameRule, Request, at, check_immutable
 from emulator.azure.services.kubernetes_versions import pool_version
 from emulator.azure.services.pool_rules import check_pool, size_of
@@ -91,7 +90,7 @@ class AgentPool(Kind):
         cluster = state.get(_cluster_id(record.id))
         return record.operation or (cluster.operation if cluster else None)
 
-    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
+    def on_finished(self, state: State, record: Record) -> None:
         settle_instances(record)
 
     def check_delete(self, request: Request) -> None:

@@ -145,13 +145,13 @@ class Kind:
     def on_started(self, request: Request, record: Record) -> None:
         """Change other resources along with this one; `record` is stored already."""
 
-    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
+    def on_finished(self, state: State, record: Record) -> None:
         """Carry on when the operation has ended well."""
 
     def on_failed(self, state: State, record: Record) -> None:
         """Carry on when the operation has failed."""
 
-    def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
+    def to_response(self, state: State, record: Record) -> Properties:
         """Return what a GET answers."""
         return record.properties
 

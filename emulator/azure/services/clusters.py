@@ -138,7 +138,7 @@ class ManagedCluster(Kind):
         pools = state.of_type(POOL, record.id)
         return record.operation or next((each.operation for each in pools if each.operation), None)
 
-    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
+    def on_finished(self, state: State, record: Record) -> None:
         for pool in state.of_type(POOL, record.id):
             if pool.operation is None:
                 pool.properties["provisioningState"] = "Succeeded"
@@ -149,7 +149,7 @@ class ManagedCluster(Kind):
             if pool.operation is None:
                 pool.properties["provisioningState"] = "Failed"
 
-    def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
+    def to_response(self, state: State, record: Record) -> Properties:
         pools = state.of_type(POOL, record.id)
         # In the order in which they came: what is declared inline stays in front.
         pools.sort(key=lambda each: each.hidden["order"])

@@ -7,7 +7,6 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from emulator.azure.errors import ArmError, parent_not_found
-from emulator.azure.facts import AzureFacts
 from emulator.azure.services.base import POOL, Kind, NameRule, Request, require
 from emulator.azure.store import Properties, Record, State
 
@@ -45,7 +44,7 @@ class VirtualNetwork(Kind):
         for subnet in request.state.of_type(Subnet.type, request.id):
             check_subnet(space, subnet.name, subnet.properties, ())
 
-    def to_response(self, facts: AzureFacts, state: State, record: Record) -> Properties:
+    def to_response(self, state: State, record: Record) -> Properties:
         subnets = [{**each.properties, "id": each.id} for each in state.of_type(Subnet.type, record.id)]
         return {**record.properties, "subnets": subnets}
 

@@ -72,7 +72,7 @@ class FeatureRegistration(Kind):
         known = facts.has_feature(names["providerNamespace"], names["featureName"])
         return self._answer(facts, names, "NotRegistered") if known else None
 
-    def on_finished(self, facts: AzureFacts, state: State, record: Record) -> None:
+    def on_finished(self, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "Registered"
 
     def on_failed(self, state: State, record: Record) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from emulator.azure import faults
+from emulator.azure.__main__ import main
 from emulator.azure.errors import ArmError
 from emulator.plugin.errors import PartialError, ProviderError
 from tests.emulator.azure.subscription import (
     CLUSTER,
+    DEPLOYMENT,
     FEATURE,
     GROUP,
     IDENTITY,
@@ -139,6 +142,27 @@ def test_a_registration_can_be_stuck_until_the_faults_are_cleared(azure: Subscri
     with azure.arm.edit() as state:
         faults.clear(state)
     assert state_of_feature(azure) == "Registered"
+
+
+def test_a_registration_that_has_failed_is_begun_anew_by_the_next_update(azure: Subscription) -> None:
+    with azure.arm.edit() as state:
+        faults.add(state, "AKSInfinibandSupport", faults.FAILED, 1)
+    deployment = azure.register()
+    azure.clock.sleep(60)
+    assert state_of_feature(azure) == "NotRegistered"
+    (record,) = azure.arm.state().of_type("Microsoft.Resources/deployments")
+    inputs, _ = azure.check(DEPLOYMENT, **record.inputs)
+    azure.lifecycle.update(DEPLOYMENT, deployment, inputs, azure.operation)
+    azure.clock.sleep(60)
+    assert state_of_feature(azure) == "Registered"
+
+
+@pytest.mark.parametrize(("wanted", "code"), [("ndv5", 0), ("other", 1)])
+def test_a_pool_is_scaled_from_the_command_line(aks: Subscription, tmp_path: Path, wanted: str, code: int) -> None:
+    aks.pool()
+    with patch("emulator.azure.__main__.subscription", lambda paths: aks.arm):
+        assert main(["scale", "--state", str(tmp_path), "--pool", wanted, "--count", "3"]) == code
+    assert len(aks.node_names()) == (5 if code == 0 else 4)
 
 
 def test_an_unknown_fault_is_refused(azure: Subscription) -> None:

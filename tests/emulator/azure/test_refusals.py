@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from emulator.azure.errors import ArmError
 from emulator.plugin.errors import ProviderError
@@ -55,6 +57,14 @@ def network(azure: Subscription, *prefixes: str, endpoints: bool = False) -> str
             serviceEndpoints=services,
         )
     return subnet_id
+
+
+def public_key(private: Any) -> str:
+    return str(private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())
+
+
+def ssh(key: str) -> dict[str, Any]:
+    return {"adminUsername": "a", "ssh": {"publicKeys": [{"keyData": key}]}}
 
 
 def test_an_existing_resource_is_not_created_again(azure: Subscription) -> None:
@@ -110,6 +120,16 @@ def test_subnets_stay_inside_their_network_and_apart(azure: Subscription) -> Non
     )
 
 
+def test_a_network_keeps_room_for_the_subnets_it_has(azure: Subscription) -> None:
+    azure.group()
+    vnet = network(azure).rpartition("/subnets/")[0]
+    inputs = {"resourceGroupName": "rg", "virtualNetworkName": "vnet", "location": "eastus"}
+    smaller = {"addressPrefixes": ["10.128.0.0/22"]}
+    assert code_of(lambda: azure.update(NETWORK, vnet, **inputs, addressSpace=smaller)) == "NetcfgInvalidSubnet"
+    larger = {"addressPrefixes": ["10.128.0.0/16", "10.129.0.0/16"]}
+    assert azure.update(NETWORK, vnet, **inputs, addressSpace=larger)["subnets"][0]["name"] == "nodes0"
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -138,10 +158,9 @@ def test_subnets_stay_inside_their_network_and_apart(azure: Subscription) -> Non
         ),
         ({"networkProfile": {"dnsServiceIP": "10.1.0.10"}}, "DnsServiceIpOutOfServiceCidr"),
         ({"networkProfile": {"networkPolicy": "cilium"}}, "InvalidParameter"),
-        (
-            {"linuxProfile": {"adminUsername": "a", "ssh": {"publicKeys": [{"keyData": "ssh-rsa abc"}]}}},
-            "InvalidParameter",
-        ),
+        ({"linuxProfile": ssh("ssh-rsa abc")}, "InvalidParameter"),
+        ({"linuxProfile": ssh(public_key(ed25519.Ed25519PrivateKey.generate()))}, "InvalidParameter"),
+        ({"linuxProfile": ssh(public_key(rsa.generate_private_key(65537, 1024)))}, "InvalidParameter"),
         ({"nodeResourceGroup": "other"}, "NodeResourceGroupAlreadyExists"),
     ],
 )
@@ -208,6 +227,12 @@ def test_a_size_that_the_region_does_not_offer_names_those_that_do(azure: Subscr
         azure.pool()
     assert caught.value.code == "SkuNotAvailable"
     assert H100 in caught.value.message
+
+
+def test_a_proximity_placement_group_needs_a_zone_that_the_region_has(azure: Subscription) -> None:
+    azure.group(location="westus")
+    inputs = {"resourceGroupName": "rg", "proximityPlacementGroupName": "near", "location": "westus", "zones": ["1"]}
+    assert code_of(lambda: azure.create(PROXIMITY, **inputs, intent={"vmSizes": [H100]})) == "InvalidParameter"
 
 
 def test_a_proximity_placement_group_goes_with_one_zone_at_most(aks: Subscription) -> None:
