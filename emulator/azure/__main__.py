@@ -9,10 +9,7 @@ serve     serve the engine's provider protocol (the local environment does that)
 from __future__ import annotations
 
 import argparse
-import logging
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +20,6 @@ from emulator.azure.services.agent_pools import settle_instances
 from emulator.azure.services.base import POOL
 from emulator.paths import Paths
 from emulator.plugin.errors import ProviderError
-
-_GRACE_SECONDS = 5.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,23 +63,11 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(paths: Paths, options: argparse.Namespace) -> int:
     # Only here: these import the SDK's runtime, which the other commands need not wait for.
     from emulator.azure.lifecycle import Lifecycle
-    from emulator.azure.server import start
+    from emulator.azure.server import Azure
+    from emulator.plugin.server import serve
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
     LocalCluster(paths).install_kubelogin()
-    try:
-        server, port = start(Lifecycle(subscription(paths)), options.port)
-    except OSError as error:
-        print(f"{error}. Choose another port, or stop what listens there.", file=sys.stderr)
-        return 1
-    if options.port == 0:
-        print(port, flush=True)
-    ended.wait()
-    server.stop(_GRACE_SECONDS).wait()
-    return 0
+    return serve(Azure(Lifecycle(subscription(paths))), options.port)
 
 
 def _scale(paths: Paths, options: argparse.Namespace) -> None:

@@ -15,7 +15,6 @@ from emulator.azure.services.base import Kind
 from emulator.azure.services.resources import REGISTRATION
 from emulator.azure.store import Properties
 from emulator.azure.validation import Problem, problems
-from emulator.plugin import wire
 from emulator.plugin.errors import CancelledError, PartialError, ProviderError
 from emulator.plugin.operation import Operation
 from emulator.plugin.wire import UNKNOWN
@@ -114,7 +113,7 @@ class Lifecycle:
             current = projection.refreshed(inputs, before, found, known.inputs)
             if found.get("provisioningState") == "Failed":
                 message = f"{resource_id} is in provisioningState Failed: the next update sends it anew"
-                raise PartialError(message, resource_id, wire.encode(outputs), wire.encode(current), [message])
+                raise PartialError(message, resource_id, outputs, current, [message])
             return Read(resource_id, outputs, current)
         names = kind.parse(resource_id)
         if names is None:
@@ -150,8 +149,8 @@ class Lifecycle:
             self.arm.wait(resource_id, operation.status, operation.sleep)
         except (OperationFailedError, CancelledError) as error:
             message = f"{resource_id}: {error}"
-            state = wire.encode(self._outputs(kind, resource_id))
-            raise PartialError(message, resource_id, state, wire.encode(inputs), [message]) from None
+            state = self._outputs(kind, resource_id)
+            raise PartialError(message, resource_id, state, inputs, [message]) from None
         operation.clear_status()
         return self._outputs(kind, resource_id)
 

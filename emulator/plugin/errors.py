@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emulator.plugin.wire import Values
 
 
 class ProviderError(Exception):
-    """An operation that failed; the message is for the user and says what to do next."""
+    """An operation that failed and changed nothing; the message is for the user and says what to do next."""
+
+
+class OutcomeUnknownError(ProviderError):
+    """An operation of which nobody knows whether it has changed anything: what it spoke to went away."""
 
 
 class CancelledError(ProviderError):
@@ -16,10 +24,12 @@ class CancelledError(ProviderError):
 class PartialError(ProviderError):
     """A resource that exists and has to be recorded in the state although the operation failed.
 
-    The engine keeps `properties` and shows `reasons` as initialization errors.
+    The engine keeps `properties`, and `inputs` unless they are None, and shows `reasons` as initialization errors.
     """
 
-    def __init__(self, message: str, resource_id: str, properties: Any, inputs: Any, reasons: list[str]) -> None:
+    def __init__(
+        self, message: str, resource_id: str, properties: Values, inputs: Values | None, reasons: Sequence[str]
+    ) -> None:
         super().__init__(message)
         self.resource_id = resource_id
         self.properties = properties

@@ -19,6 +19,7 @@ class Host:
         self._lock = threading.Lock()
         self._channel: grpc.Channel | None = None
         self._stub: engine_pb2_grpc.EngineStub | None = None
+        self._pending: set[grpc.Future] = set()
 
     def log(self, severity: str, urn: str, message: str, *, ephemeral: bool) -> None:
         """Show a message at a resource. severity: INFO or WARNING."""
@@ -33,7 +34,10 @@ class Host:
             severity=engine_pb2.LogSeverity.Value(severity), message=message, urn=urn, ephemeral=ephemeral
         )
         if ephemeral:
-            stub.Log.future(request, timeout=_SECONDS)
+            pending = stub.Log.future(request, timeout=_SECONDS)
+            # A call that nobody holds is cancelled, above all the first one, while the connection is being made.
+            self._pending.add(pending)
+            pending.add_done_callback(self._pending.discard)
             return
         with contextlib.suppress(grpc.RpcError):
             stub.Log(request, timeout=_SECONDS)

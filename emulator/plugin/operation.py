@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from emulator.plugin.errors import CancelledError
@@ -19,15 +19,29 @@ class Reporter(Protocol):
 
 
 class Operation:
-    """A call that can be cancelled from another thread, at which point waits end with CancelledError."""
+    """A call on a resource. It can be cancelled from another thread, at which point waits end with CancelledError.
 
-    def __init__(self, urn: str, reporter: Reporter) -> None:
+    urn: of the resource. timeout: seconds of the resource option customTimeouts, 0 without one. preview: nothing may
+    be changed. ignore: the property paths of the resource option ignoreChanges.
+    """
+
+    def __init__(
+        self, urn: str, reporter: Reporter, *, timeout: float = 0.0, preview: bool = False, ignore: Sequence[str] = ()
+    ) -> None:
         self.urn = urn
         self.reporter = reporter
+        self.timeout = timeout
+        self.preview = preview
+        self.ignore = ignore
         self._cancelled = threading.Event()
         self._closers: list[Callable[[], object]] = []
         self._lock = threading.Lock()
         self._status = ""
+
+    @property
+    def token(self) -> str:
+        """The resource's type: the last one of `urn:pulumi:<stack>::<project>::<parents$type>::<name>`."""
+        return self.urn.split("::", 3)[2].rpartition("$")[2]
 
     def cancel(self) -> None:
         """End every wait of the operation."""

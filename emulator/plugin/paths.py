@@ -5,10 +5,13 @@ Source of the grammar: the Pulumi SDK, `go/common/resource/property_path.go`.
 
 from __future__ import annotations
 
+import re
+
 from emulator.plugin.errors import ProviderError
 
 Path = tuple[str | int, ...]
 WILDCARD = "*"
+_PART = re.compile(r'\[(\d+|\*)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[]+)')
 
 
 def render(path: Path) -> str:
@@ -28,44 +31,21 @@ def render(path: Path) -> str:
 def parse(text: str) -> Path:
     """Read a path; `[*]` and a key `*` become the wildcard. Raises ProviderError when it is malformed."""
     parts: list[str | int] = []
-    rest = text
-    while rest:
-        if rest[0] == ".":
-            rest = rest[1:]
-            if not rest or rest[0] == ".":
-                raise ProviderError(f"the property path {text!r} has an empty part")
-        elif rest.startswith('["'):
-            key, rest = _quoted(text, rest[2:])
-            parts.append(key)
-        elif rest[0] == "[":
-            index, closed, rest = rest[1:].partition("]")
-            if not closed or not (index == WILDCARD or index.isdigit()):
-                raise ProviderError(
-                    f"the property path {text!r} has a bad index: a number, * or a quoted key is allowed"
-                )
+    at = 0
+    while at < len(text):
+        found = _PART.match(text, at + (text[at] == "." and at > 0))
+        if found is None:
+            raise ProviderError(
+                f"the property path {text!r} is malformed from {text[at:]!r} on: keys with dots between them, "
+                '[number], [*] and ["key"] are allowed'
+            )
+        index, quoted, key = found.groups()
+        if index is not None:
             parts.append(WILDCARD if index == WILDCARD else int(index))
         else:
-            end = min((at for at in (rest.find("."), rest.find("[")) if at >= 0), default=len(rest))
-            parts.append(rest[:end])
-            rest = rest[end:]
+            parts.append(key or re.sub(r"\\(.)", r"\1", quoted))
+        at = found.end()
     return tuple(parts)
-
-
-def _quoted(text: str, rest: str) -> tuple[str, str]:
-    key = ""
-    at = 0
-    while at < len(rest):
-        if rest[at] == "\\" and at + 1 < len(rest):
-            key += rest[at + 1]
-            at += 2
-            continue
-        if rest[at] == '"':
-            if rest[at + 1 : at + 2] != "]":
-                break
-            return key, rest[at + 2 :]
-        key += rest[at]
-        at += 1
-    raise ProviderError(f"the property path {text!r} has a quoted key that does not end")
 
 
 def contains(outer: Path, inner: Path) -> bool:

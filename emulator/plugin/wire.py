@@ -7,8 +7,10 @@ dicts and lists and only notes on the side whether a secret or an unknown occurr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
@@ -17,8 +19,6 @@ from emulator.plugin.errors import ProviderError
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"
-_OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-_RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
 _ASSETS = frozenset({"c44067f5952c0a294b673a41bacd8c17", "0def7320c3a5731c473e5ecbe6d01bc7"})
 UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _UNKNOWNS = frozenset(
@@ -34,22 +34,15 @@ _UNKNOWNS = frozenset(
 )
 
 
-class _Unknown:
-    """The one value that is not known until an update has run."""
-
-    __slots__ = ()
+class _Unknown(Enum):
+    VALUE = "unknown"
 
     def __repr__(self) -> str:
         return "UNKNOWN"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Unknown:
-        return self
 
-    def __copy__(self) -> _Unknown:
-        return self
-
-
-UNKNOWN = _Unknown()
+UNKNOWN = _Unknown.VALUE
+"""The one value that is not known until an update has run."""
 
 
 @dataclass(slots=True, repr=False)
@@ -60,22 +53,6 @@ class Secret:
 
     def __repr__(self) -> str:
         return "Secret(...)"
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A decoded property map.
-
-    plain: the values, without secret wrappers; unknown values are `UNKNOWN`.
-    marked: the same values with `Secret` wrappers; the very same object as `plain` when there is no secret.
-    has_secrets, has_unknowns, has_nulls: whether there is any, at any depth.
-    """
-
-    plain: dict[str, Any]
-    marked: dict[str, Any]
-    has_secrets: bool
-    has_unknowns: bool
-    has_nulls: bool
 
 
 class _Decoder:
@@ -114,39 +91,96 @@ class _Decoder:
         return None
 
     def special(self, message: Struct) -> Any:
+        # The engine sends no others than these: the handshake accepts neither resource references nor outputs.
         signature = message.fields[SIGNATURE].string_value
         if signature == _SECRET:
             self.secrets = True
             return Secret(self.value(message.fields["value"]))
-        if signature == _OUTPUT:
-            inner = message.fields["value"]
-            if inner.WhichOneof("kind") is None:
-                self.unknowns = True
-                return UNKNOWN
-            decoded = self.value(inner)
-            if message.fields["secret"].bool_value:
-                self.secrets = True
-                return Secret(decoded)
-            return decoded
-        if signature == _RESOURCE:
-            return message.fields["id"].string_value
         what = "an asset or archive" if signature in _ASSETS else f"a value with the signature {signature}"
         raise ProviderError(f"{what} cannot be part of a resource here: give its content as a string instead")
 
 
-def decode(message: Struct, only: Collection[str] | None = None) -> Decoded:
-    """Decode a property map; whole numbers become int.
+class Properties:
+    """A property map of a message, decoded when it is first looked at: most calls find that nothing has changed.
 
-    only: the properties that are wanted, None for all of them. Raises ProviderError for assets and archives, which no
-    resource of ours can hold.
+    Whole numbers become int. Looking at one raises ProviderError for assets and archives, which no resource of ours
+    can hold.
     """
-    decoder = _Decoder()
-    if only is None:
-        marked = decoder.struct(message)
-    else:
-        marked = {name: decoder.value(message.fields[name]) for name in only if name in message.fields}
-    plain = strip_secrets(marked) if decoder.secrets else marked
-    return Decoded(plain, marked, decoder.secrets, decoder.unknowns, decoder.nulls)
+
+    def __init__(self, message: Struct) -> None:
+        self.message = message
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Properties:
+        """Return a property map with these values."""
+        return cls(encode(values))
+
+    def __bool__(self) -> bool:
+        return bool(self.message.fields)
+
+    @functools.cached_property
+    def _decoded(self) -> tuple[dict[str, Any], _Decoder]:
+        decoder = _Decoder()
+        return decoder.struct(self.message), decoder
+
+    @property
+    def marked(self) -> dict[str, Any]:
+        """The values, with `Secret` wrappers; the very same object as `plain` when there is no secret."""
+        return self._decoded[0]
+
+    @functools.cached_property
+    def plain(self) -> dict[str, Any]:
+        """The values, without secret wrappers; those that are not known yet are `UNKNOWN`."""
+        plain: dict[str, Any] = strip_secrets(self.marked) if self.has_secrets else self.marked
+        return plain
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether there is a secret at any depth."""
+        return self._decoded[1].secrets
+
+    @property
+    def has_unknowns(self) -> bool:
+        """Whether there is an unknown value at any depth."""
+        return self._decoded[1].unknowns
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether there is a null at any depth."""
+        return self._decoded[1].nulls
+
+    def only(self, names: Collection[str]) -> dict[str, Any]:
+        """Return the wanted ones of the values, plain; the others are not decoded."""
+        decoder, fields = _Decoder(), self.message.fields
+        found = {name: decoder.value(fields[name]) for name in names if name in fields}
+        return strip_secrets(found) if decoder.secrets else found
+
+    def part(self, name: str) -> Properties:
+        """Return a map inside of this one; an empty one where there is none."""
+        found = self.message.fields.get(name)
+        return Properties(found.struct_value if found is not None else Struct())
+
+    def text(self, *path: str) -> str:
+        """Return the string at the path of keys, looking through secrets, or an empty string."""
+        message, value = self.message, Value()
+        for key in path:
+            if key not in message.fields:
+                return ""
+            value = message.fields[key]
+            message = value.struct_value
+            if SIGNATURE in message.fields:
+                value = message.fields.get("value") or Value()
+                message = value.struct_value
+        return value.string_value
+
+
+Values = Properties | dict[str, Any]
+"""A property map that is answered: one that came in, or a new one with `Secret` and `UNKNOWN` in it."""
+
+
+def decode(message: Struct) -> Properties:
+    """Return the property map of a message."""
+    return Properties(message)
 
 
 def strip_secrets(value: Any) -> Any:
@@ -169,22 +203,15 @@ def contains_secret(value: Any) -> bool:
     return isinstance(value, Secret)
 
 
-def text(message: Struct, *path: str) -> str:
-    """Return the string at the path of keys, looking through secrets, or an empty string."""
-    value = Value()
-    for key in path:
-        if key not in message.fields:
-            return ""
-        value = message.fields[key]
-        message = value.struct_value
-        if SIGNATURE in message.fields:
-            value = message.fields.get("value") or Value()
-            message = value.struct_value
-    return value.string_value
+def message_of(values: Values | None) -> Struct | None:
+    """Return the message of a property map; one that came in as it came."""
+    if values is None:
+        return None
+    return values.message if isinstance(values, Properties) else encode(values)
 
 
 def encode(values: dict[str, Any]) -> Struct:
-    """Encode a property map; `Secret` and `UNKNOWN` become their signatures."""
+    """Encode a property map; `Secret` and `UNKNOWN` become their signatures, `Properties` are copied."""
     message = Struct()
     _fill(message, values)
     return message
@@ -218,6 +245,8 @@ def _set(target: Value, item: Any) -> None:
         target.null_value = NULL_VALUE
     elif item is UNKNOWN:
         target.string_value = UNKNOWN_STRING
+    elif kind is Properties:
+        target.struct_value.CopyFrom(item.message)
     elif kind is Secret:
         _fill(target.struct_value, {SIGNATURE: _SECRET, "value": item.value})
     else:

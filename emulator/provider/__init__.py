@@ -13,7 +13,8 @@ What it does not do. Each of these is an error that names what was asked for, ne
   function (`invoke`), method (`call`), `list` and package parameterization.
 - `helm.sh/v3:Release` on another cluster than the local one (see `emulator.charts`), with a chart that cannot be had
   locally, or with `valueYamlFiles`, `postrender`, `verify` and other inputs than those that `release` lists.
-- Client-side apply (`enableServerSideApply: false`) and rendering YAML to a directory (`renderYamlToDirectory`).
+- Client-side apply (`enableServerSideApply: false`), rendering YAML to a directory (`renderYamlToDirectory`), going on
+  without the cluster (`skipUpdateUnreachable`), the annotation `pulumi.com/replaceUnready`.
 - A kubeconfig that is not given: a server cannot know the environment of the engine. Relative paths, for the same
   reason.
 
@@ -23,6 +24,7 @@ Known differences, by design:
 - Values of built-in kinds are brought to canonical form as far as quantities, Secrets and CustomResourceDefinitions
   go; the official provider also drops fields that a built-in type does not have.
 - `kubeClientSettings` limits nothing but the timeout: there is no client-side throttling.
+- There is no warning about versions that Kubernetes has removed: the API server refuses them.
 - Environment variables such as `PULUMI_K8S_*` are those of this process, hence ignored; use the provider's inputs.
 - A created CustomResourceDefinition is waited for until it is established.
 - A release's chart hooks do not run, and webhooks and aggregated APIs of charts are left out; the engine is told which.
@@ -37,4 +39,4 @@ Known differences, by design:
 from __future__ import annotations
 
 VERSION = "4.34.2"
-"""The release of pulumi-kubernetes whose plugin this stands in for; the engine compares it with the SDK's request."""
+"""The release of pulumi-kubernetes whose plugin this emulates; the engine compares it with the SDK's request."""

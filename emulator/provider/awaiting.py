@@ -2,79 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from emulator.plugin.errors import CancelledError, ProviderError
 from emulator.plugin.operation import Deadline, Operation
 from emulator.provider import readiness, waitfor
-from emulator.provider.client import Client
-from emulator.provider.discovery import Discovery, Resource
-from emulator.provider.errors import ApiError, NotReadyError
+from emulator.provider.errors import NotReadyError
 from emulator.provider.objects import SKIP_AWAIT, TIMEOUT_SECONDS, Manifest, annotation, is_true, metadata
+from emulator.provider.target import Target
 
 DEFAULT_SECONDS = 600.0
-_FIRST_PAUSES = (0.03, 0.06, 0.12, 0.25, 0.5)
-_POLL_SECONDS = 0.5
-_PAUSE_AFTER_BROKEN_WATCH = 0.5
-# A watch is begun anew this often at least, with a fresh read, should the server lose events.
-_WATCH_SECONDS = 60.0
 
 # Kinds whose deletion is not waited for with skipAwait (pulumi-kubernetes, provider/pkg/metadata/overrides.go).
 _SKIPPABLE_DELETES = frozenset(
     {"Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An object on the API server."""
-
-    client: Client
-    discovery: Discovery
-    resource: Resource
-    namespace: str
-    name: str
-
-    @property
-    def path(self) -> str:
-        """The object's URL path."""
-        return self.resource.path(self.namespace, self.name)
-
-    def read(self, operation: Operation) -> Manifest | None:
-        """Return the live object, None when there is none."""
-        try:
-            return self.client.request("GET", self.path, operation)
-        except ApiError as error:
-            if error.not_found:
-                return None
-            raise
-
-    def follow(self, operation: Operation, deadline: Deadline, poll: bool) -> Iterator[Manifest | None]:
-        """Yield the live object now and after each change, None when it is gone, until the deadline."""
-        pauses = list(_FIRST_PAUSES)
-        while deadline.left > 0:
-            live = self.read(operation)
-            yield live
-            if pauses:
-                # Most waits end within a second; a watch needs a connection of its own.
-                operation.sleep(min(pauses.pop(0), max(deadline.left, 0)))
-                continue
-            if poll:
-                operation.sleep(min(_POLL_SECONDS, max(deadline.left, 0)))
-                continue
-            query = {"fieldSelector": f"metadata.name={self.name}"}
-            if live is not None:
-                query["resourceVersion"] = str(metadata(live).get("resourceVersion"))
-            seconds = min(max(deadline.left, 1), _WATCH_SECONDS)
-            try:
-                for event in self.client.watch(self.resource.path(self.namespace), operation, query, seconds):
-                    yield None if event["type"] == "DELETED" else event["object"]
-                    if deadline.left <= 0:
-                        break
-            except ApiError:
-                # The resource version is too old, or the server is restarting: look again.
-                operation.sleep(_PAUSE_AFTER_BROKEN_WATCH)
 
 
 class _Neighbours:
@@ -98,15 +38,13 @@ class _Neighbours:
         return target.read(self._operation)
 
 
-def timeout_seconds(custom: float, inputs: Manifest) -> float:
+def timeout_seconds(inputs: Manifest, operation: Operation) -> float:
     """How long to wait: the resource option customTimeouts, else the annotation, else ten minutes."""
     text = annotation(inputs, TIMEOUT_SECONDS)
-    return custom or (float(text) if text.isdigit() else 0.0) or DEFAULT_SECONDS
+    return operation.timeout or (float(text) if text.isdigit() else 0.0) or DEFAULT_SECONDS
 
 
-def until_ready(
-    target: Target, inputs: Manifest, live: Manifest, custom_timeout: float, operation: Operation
-) -> Manifest:
+def until_ready(target: Target, inputs: Manifest, live: Manifest, operation: Operation) -> Manifest:
     """Wait until the object is ready by its annotation or by the rule of its kind, and return it as then seen.
 
     Raises NotReadyError, which holds the live object, when it cannot become ready or the time is over.
@@ -131,7 +69,7 @@ def until_ready(
         missing = missing_in(live)
         if not missing:
             return live
-        deadline = Deadline(timeout_seconds(custom_timeout, inputs))
+        deadline = Deadline(timeout_seconds(inputs, operation))
         for state in target.follow(operation, deadline, poll=rule is not None and readiness.polled(live)):
             if state is None:
                 raise NotReadyError("the object was deleted while it was waited for", live, missing)
@@ -181,11 +119,11 @@ def problems_on_read(target: Target, inputs: Manifest, live: Manifest, operation
     return [*missing, *_details(live, neighbours)] if missing else []
 
 
-def until_gone(target: Target, inputs: Manifest, custom_timeout: float, operation: Operation) -> None:
+def until_gone(target: Target, inputs: Manifest, operation: Operation) -> None:
     """Wait until a deleted object is gone. Raises NotReadyError naming what holds it."""
     if is_true(inputs, SKIP_AWAIT) and inputs.get("kind") in _SKIPPABLE_DELETES:
         return
-    deadline = Deadline(timeout_seconds(custom_timeout, inputs))
+    deadline = Deadline(timeout_seconds(inputs, operation))
     live: Manifest = {}
     for state in target.follow(operation, deadline, poll=False):
         if state is None:

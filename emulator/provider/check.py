@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from emulator.plugin.errors import ProviderError
-from emulator.plugin.wire import UNKNOWN, Decoded
-from emulator.provider.objects import AUTONAMED, Manifest, Type, is_built_in, metadata, normalized, without_nulls
-
-PROPOSE, ENFORCE, DISABLE = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Naming:
-    """What is known about a resource's name when its inputs give none.
-
-    previous: the name in the old inputs, and autonamed: whether it was made up here. proposed, mode: what the engine's
-    autonaming configuration says (PROPOSE, ENFORCE, DISABLE), None without one. seed: makes the made-up name
-    repeatable.
-    """
-
-    resource_name: str
-    exists: bool
-    previous: str
-    autonamed: bool
-    seed: bytes
-    proposed: str
-    mode: int | None
+from emulator.plugin.naming import DISABLE, Naming
+from emulator.plugin.wire import UNKNOWN, Properties
+from emulator.provider.normal import normalized
+from emulator.provider.objects import (
+    AUTONAMED,
+    REPLACE_UNREADY,
+    Manifest,
+    Type,
+    annotation,
+    metadata,
+    not_supported,
+    without_nulls,
+)
 
 
 def identified(inputs: Manifest, kind: Type) -> Manifest:
@@ -45,21 +35,23 @@ def identified(inputs: Manifest, kind: Type) -> Manifest:
     return inputs
 
 
-def checked(decoded: Decoded, kind: Type, naming: Naming) -> Manifest:
-    """Return the inputs as the other calls expect them; the very same object when nothing had to change.
+def checked(olds: Properties, news: Properties, kind: Type, naming: Naming) -> Manifest:
+    """Return the new inputs as the other calls expect them; `news.plain` itself when nothing had to change.
 
-    Raises ProviderError for what can never be created.
+    olds: the inputs of an existing resource, empty for a new one. Raises ProviderError for what can never be created.
     """
     if kind.is_list:
         raise ProviderError(f"{kind.token} is a list, which exists in manifests only: declare its items one by one")
-    inputs = without_nulls(decoded.plain) if decoded.has_nulls else decoded.plain
+    if annotation(news.plain, REPLACE_UNREADY):
+        raise ProviderError(not_supported(f"the annotation {REPLACE_UNREADY}"))
+    inputs = without_nulls(news.plain) if news.has_nulls else news.plain
     inputs = identified(inputs, kind)
-    if not decoded.has_unknowns:
+    if not news.has_unknowns:
         inputs = normalized(inputs)
-    return named(inputs, kind, naming)
+    return named(inputs, olds, kind, naming)
 
 
-def named(inputs: Manifest, kind: Type, naming: Naming) -> Manifest:
+def named(inputs: Manifest, olds: Properties, kind: Type, naming: Naming) -> Manifest:
     """Give the object a name when the program gave none: the one it has, or a new one."""
     meta = inputs.get("metadata")
     if meta is UNKNOWN or metadata(inputs).get("name"):
@@ -71,11 +63,11 @@ def named(inputs: Manifest, kind: Type, naming: Naming) -> Manifest:
             "metadata.generateName does not go with server-side apply: set metadata.name, or neither for a "
             "generated name"
         )
-    if naming.exists:
-        if not naming.autonamed:
-            return inputs
-        return _with_generated(inputs, naming.previous)
-    return _with_generated(inputs, generated_name(naming))
+    if not olds:
+        return _with_generated(inputs, generated_name(naming))
+    if olds.text("metadata", "annotations", AUTONAMED) != "true":
+        return inputs
+    return _with_generated(inputs, olds.text("metadata", "name"))
 
 
 def generated_name(naming: Naming) -> str:
@@ -102,26 +94,3 @@ def with_namespace(inputs: Manifest, namespace: str) -> Manifest:
     if meta is UNKNOWN or metadata(inputs).get("namespace"):
         return inputs
     return {**inputs, "metadata": {**metadata(inputs), "namespace": namespace}}
-
-
-def removed_kind(kind: Type) -> str:
-    """A sentence when the kind is of a version that no supported Kubernetes serves any more, else nothing."""
-    if is_built_in(kind.api_version) and (kind.group, kind.version) in _REMOVED:
-        return f"{kind.api_version}/{kind.kind} was removed in Kubernetes {_REMOVED[kind.group, kind.version]}"
-    return ""
-
-
-# Source: the Kubernetes deprecated API migration guide; whole group versions only.
-_REMOVED = {
-    ("extensions", "v1beta1"): "1.22",
-    ("apps", "v1beta1"): "1.16",
-    ("apps", "v1beta2"): "1.16",
-    ("rbac.authorization.k8s.io", "v1beta1"): "1.22",
-    ("rbac.authorization.k8s.io", "v1alpha1"): "1.23",
-    ("apiextensions.k8s.io", "v1beta1"): "1.22",
-    ("batch", "v1beta1"): "1.25",
-    ("policy", "v1beta1"): "1.25",
-    ("networking.k8s.io", "v1beta1"): "1.22",
-    ("autoscaling", "v2beta1"): "1.25",
-    ("autoscaling", "v2beta2"): "1.26",
-}

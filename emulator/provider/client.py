@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import ssl
 import urllib.parse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import urllib3
 from kubernetes import config as kubernetes_config
 from kubernetes.client import Configuration
+from kubernetes.client.rest import RESTClientObject
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.operation import Operation
-from emulator.provider.config import Settings, active_cluster, active_context
+from emulator.provider.config import Settings
 from emulator.provider.errors import ApiError, UnreachableError
+from emulator.provider.kubeconfig import Kubeconfig, with_overrides
 
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 JSON_PATCH = "application/json-patch+json"
@@ -35,38 +35,27 @@ class Client:
 
     def __init__(self, settings: Settings) -> None:
         """Load credentials; runs no command and opens no connection yet, except for an exec plugin's command."""
+        self._kubeconfig = with_overrides(settings.kubeconfig, settings.context, settings.cluster)
+        self._configuration = Configuration()
         try:
-            self._configuration = _load(settings)
+            kubernetes_config.load_kube_config_from_dict(
+                self._kubeconfig, client_configuration=self._configuration, persist_config=False
+            )
         except Exception as error:  # the loader raises whatever its helpers raise
             raise ProviderError(f"the credentials of the kubeconfig cannot be loaded: {error}") from None
+        self._configuration.proxy = None  # as Go's HTTP client does for loopback
+        self._configuration.connection_pool_maxsize = _CONNECTIONS
         self.server: str = self._configuration.host.rstrip("/")
-        self._pool = _pool(self._configuration)
+        self._pool = RESTClientObject(self._configuration).pool_manager
         self._timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=settings.timeout or _READ_SECONDS)
 
-    def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig with these credentials, for a program that makes requests of its own."""
-        found = self._configuration
-        cluster: dict[str, Any] = {"server": self.server}
-        if found.ssl_ca_cert:
-            cluster["certificate-authority"] = str(Path(found.ssl_ca_cert).resolve())
-        if not found.verify_ssl:
-            cluster = {"server": self.server, "insecure-skip-tls-verify": True}
-        if found.tls_server_name:
-            cluster["tls-server-name"] = found.tls_server_name
-        user: dict[str, Any] = {}
-        bearer = self._headers("").get("Authorization", "")
-        if bearer:
-            user["token"] = bearer.removeprefix("Bearer ")
-        if found.cert_file:
-            user |= {"client-certificate": found.cert_file, "client-key": found.key_file}
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "used",
-            "clusters": [{"name": "used", "cluster": cluster}],
-            "users": [{"name": "used", "user": user}],
-            "contexts": [{"name": "used", "context": {"cluster": "used", "user": "used"}}],
-        }
+    def kubeconfig(self) -> Kubeconfig:
+        """Return a kubeconfig for a program that makes requests of its own; it needs no command for its token."""
+        bearer = self._headers("").get("Authorization")
+        if not bearer:
+            return self._kubeconfig
+        users = [{**user, "user": {"token": bearer.removeprefix("Bearer ")}} for user in self._kubeconfig["users"]]
+        return {**self._kubeconfig, "users": users}
 
     def request(
         self,
@@ -74,18 +63,19 @@ class Client:
         path: str,
         operation: Operation,
         query: Query | None = None,
-        body: bytes | None = None,
+        body: Any = None,
         content_type: str = "application/json",
     ) -> dict[str, Any]:
-        """Send a request and return the decoded answer.
+        """Send a request, its body as JSON, and return the decoded answer.
 
         Waits and tries again when the server says when (Retry-After). Raises ApiError for a failure that the server
         reports, UnreachableError when there is no answer, CancelledError.
         """
         url = self._url(path, query)
+        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         for attempt in range(_RETRIES_WHEN_ASKED + 1):
             operation.check()
-            answer = self._send(method, url, body, content_type)
+            answer = self._send(method, url, data, content_type)
             pause = answer.headers.get("Retry-After")
             if pause and pause.isdigit() and answer.status in (429, 503, 504) and attempt < _RETRIES_WHEN_ASKED:
                 operation.sleep(int(pause))
@@ -140,7 +130,7 @@ class Client:
         return f"{self.server}{path}?{urllib.parse.urlencode(query)}" if query else f"{self.server}{path}"
 
     def _headers(self, content_type: str) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": "pulumi-kubernetes-stand-in"}
+        headers = {"Accept": "application/json", "User-Agent": "emulated-pulumi-kubernetes"}
         if content_type:
             headers["Content-Type"] = content_type
         # Asking anew each time lets the configuration refresh a token that ran out.
@@ -155,46 +145,6 @@ class Client:
             "running and that "
             "the provider's kubeconfig names it, then run the command again"
         )
-
-
-def _load(settings: Settings) -> Configuration:
-    kubeconfig = settings.kubeconfig
-    if settings.cluster:
-        name = settings.context or kubeconfig["current-context"]
-        body = {**active_context(kubeconfig, settings.context), "cluster": settings.cluster}
-        others = [context for context in kubeconfig["contexts"] if context.get("name") != name]
-        kubeconfig = {**kubeconfig, "contexts": [*others, {"name": name, "context": body}]}
-    configuration = Configuration()
-    kubernetes_config.load_kube_config_from_dict(
-        kubeconfig, context=settings.context or None, client_configuration=configuration, persist_config=False
-    )
-    host = urllib.parse.urlsplit(configuration.host).hostname or ""
-    cluster = active_cluster(kubeconfig, settings.context, "") or {}
-    if not cluster.get("proxy-url") and (host == "localhost" or host.startswith("127.") or host == "::1"):
-        configuration.proxy = None  # as Go's HTTP client does for loopback
-    return configuration
-
-
-def _pool(configuration: Configuration) -> urllib3.PoolManager:
-    """Make the connection pool; one TLS context for all, as reading the system's certificates anew takes 50 ms each."""
-    options: dict[str, Any] = {"maxsize": _CONNECTIONS}
-    if configuration.host.startswith("https"):
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        if configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-        if not configuration.verify_ssl:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        options |= {"ssl_context": context, "cert_reqs": context.verify_mode}
-        if configuration.tls_server_name:
-            options |= {
-                "server_hostname": configuration.tls_server_name,
-                "assert_hostname": configuration.tls_server_name,
-            }
-    if configuration.proxy:
-        headers = configuration.proxy_headers
-        return urllib3.ProxyManager(configuration.proxy, proxy_headers=headers, **options)
-    return urllib3.PoolManager(**options)
 
 
 def _reason(error: Exception) -> str:

@@ -43,9 +43,9 @@ def _spelt(value: Any, spelling: Mapping[str, str]) -> Any:
 
 
 def normalized(definition: dict[str, Any]) -> dict[str, Any]:
-    """Return a definition as the API server would; the very same object when nothing had to change."""
+    """Return a definition as the API server would."""
     found = {key: dashed(value) for key, value in definition.items() if key != "status"}
     spec = found.get("spec")
     if isinstance(spec, dict) and spec.get("preserveUnknownFields") is False:
         del spec["preserveUnknownFields"]
-    return definition if found == definition else found
+    return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.plugin.errors import ProviderError
+from emulator.plugin.errors import OutcomeUnknownError, ProviderError
 
 
-class UnreachableError(ProviderError):
+class UnreachableError(OutcomeUnknownError):
     """The API server did not answer at all."""
 
 

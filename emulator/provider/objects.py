@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from emulator.plugin.errors import ProviderError
-from emulator.provider import definitions
 
 Manifest = dict[str, Any]
 
@@ -90,11 +84,6 @@ class Type:
         return self.group in _BUILT_IN_GROUPS and self.kind.endswith("List")
 
     @classmethod
-    def of_urn(cls, urn: str) -> Type:
-        """Read the type out of a URN `urn:pulumi:<stack>::<project>::<parents$type>::<name>`."""
-        return cls.of_token(urn.split("::", 3)[2].rsplit("$", 1)[-1])
-
-    @classmethod
     def of_token(cls, token: str) -> Type:
         """Raise ProviderError for tokens that are no plain Kubernetes kind."""
         package, _, rest = token.partition(":")
@@ -115,7 +104,7 @@ class Type:
 def not_supported(what: str) -> str:
     """The sentence for everything that only the official plugin can do."""
     return (
-        f"{what} is not supported by this stand-in for the Kubernetes provider: use the official plugin "
+        f"{what} is not supported by this emulated Kubernetes provider: use the official plugin "
         "(unset PULUMI_DEBUG_PROVIDERS) or declare the objects themselves"
     )
 
@@ -214,139 +203,3 @@ def without_nulls(value: Any) -> Any:
         items = [without_nulls(item) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     return value
-
-
-def normalized(manifest: Manifest) -> Manifest:
-    """Bring an object to the form in which the API server would return it, as far as that is known.
-
-    Drops read-only metadata; for built-in kinds makes quantities canonical; for Secrets turns `stringData` into `data`;
-    for CustomResourceDefinitions see `definitions`. Returns the very same object when nothing had to change.
-    """
-    meta = manifest.get("metadata")
-    if isinstance(meta, dict) and any(key in meta for key in READ_ONLY_METADATA):
-        meta = {key: value for key, value in meta.items() if key not in READ_ONLY_METADATA}
-        manifest = {**manifest, "metadata": meta}
-    if is_crd(manifest):
-        return definitions.normalized(manifest)
-    if is_secret(manifest):
-        return _normalized_secret(manifest)
-    if is_built_in(str(manifest.get("apiVersion") or "")):
-        result: Manifest = canonical_quantities(manifest)
-        return result
-    return manifest
-
-
-def _normalized_secret(manifest: Manifest) -> Manifest:
-    strings = manifest.get("stringData")
-    data = manifest.get("data")
-    if isinstance(strings, dict) and strings and all(isinstance(value, str) for value in strings.values()):
-        merged = dict(data) if isinstance(data, dict) else {}
-        merged.update({key: base64.b64encode(value.encode()).decode() for key, value in strings.items()})
-        return {**{key: value for key, value in manifest.items() if key != "stringData"}, "data": merged}
-    if isinstance(data, dict) and data:
-        canonical = {key: _canonical_base64(value) for key, value in data.items()}
-        return manifest if canonical == data else {**manifest, "data": canonical}
-    return manifest
-
-
-def _canonical_base64(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return base64.b64encode(base64.b64decode("".join(value.split()), validate=True)).decode()
-    except binascii.Error:
-        return value
-
-
-# Maps of built-in kinds whose values are quantities (ResourceList, ResourceRequirements, LimitRangeItem in
-# k8s.io/api/core/v1/types.go; PersistentVolumeSpec.Capacity; ResourceQuotaSpec.Hard).
-_QUANTITY_MAPS = frozenset(
-    {"limits", "requests", "hard", "capacity", "min", "max", "default", "defaultRequest", "maxLimitRequestRatio"}
-)
-_QUANTITY_MAPS_OF_STATUS = frozenset({"capacity", "allocatable"})
-_QUANTITY_PARENTS = frozenset({"resources", "spec", "limits", "status"})
-
-
-def canonical_quantities(value: Any, parent: str = "") -> Any:
-    """Rewrite the quantities of a built-in object in canonical form; the very same object when they all are."""
-    if isinstance(value, dict):
-        changed: dict[str, Any] | None = None
-        for key, item in value.items():
-            if isinstance(item, dict) and (
-                (key in _QUANTITY_MAPS and parent in _QUANTITY_PARENTS)
-                or (key in _QUANTITY_MAPS_OF_STATUS and parent == "status")
-            ):
-                new: Any = {name: canonical_quantity(quantity) for name, quantity in item.items()}
-                new = item if new == item and all(type(new[name]) is type(item[name]) for name in item) else new
-            elif key == "sizeLimit" and parent == "emptyDir":
-                new = canonical_quantity(item)
-            elif isinstance(item, dict | list):
-                new = canonical_quantities(item, key)
-            else:
-                continue
-            if new is not item:
-                if changed is None:
-                    changed = dict(value)
-                changed[key] = new
-        return value if changed is None else changed
-    if isinstance(value, list):
-        items = [canonical_quantities(item, parent) if isinstance(item, dict | list) else item for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-    return value
-
-
-_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)\Z")
-_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-
-
-def canonical_quantity(value: Any) -> Any:
-    """Return a quantity as the API server would write it: no fraction, the largest suffix that keeps it exact.
-
-    Source of the rules: k8s.io/apimachinery/pkg/api/resource/quantity.go. What does not parse is returned as it is, for
-    the API server to refuse.
-    """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return value
-    match = _QUANTITY.match(str(value))
-    if match is None:
-        return value
-    digits, exponent, suffix = match.groups()
-    number = Decimal(digits)
-    if exponent:
-        return _canonical_exponent(number * Decimal(10) ** int(exponent[1:]))
-    suffix = suffix or ""
-    if suffix.endswith("i"):
-        number *= Decimal(1024) ** _BINARY.index(suffix)
-        if number == number.to_integral_value() and abs(number) >= 1024:
-            return _largest_suffix(number, _BINARY, Decimal(1024), 0)
-        # Binary values below 1024 or with a fraction are written with a decimal suffix.
-        return _largest_suffix(number, _DECIMAL, Decimal(1000), 3)
-    number *= Decimal(1000) ** (_DECIMAL.index(suffix) - 3)
-    return _largest_suffix(number, _DECIMAL, Decimal(1000), 3)
-
-
-def _largest_suffix(number: Decimal, suffixes: tuple[str, ...], base: Decimal, unit: int) -> str:
-    if number == 0:
-        return "0"
-    for index in range(len(suffixes) - 1, -1, -1):
-        scaled = number / base ** (index - unit)
-        if scaled == scaled.to_integral_value():
-            return f"{int(scaled)}{suffixes[index]}"
-    smallest = number / base ** (0 - unit)
-    return f"{int(smallest.to_integral_value(rounding='ROUND_UP'))}{suffixes[0]}"
-
-
-def _canonical_exponent(number: Decimal) -> str:
-    if number == 0:
-        return "0"
-    for power in range(18, -10, -3):
-        scaled = number / Decimal(10) ** power
-        if scaled == scaled.to_integral_value():
-            return f"{int(scaled)}e{power}" if power else str(int(scaled))
-    return str(number)
-
-
-def to_json(manifest: Manifest) -> bytes:
-    """Encode an object for the API server."""
-    return json.dumps(manifest, separators=(",", ":")).encode()

@@ -7,6 +7,7 @@ over to the object's own manager `pulumi-kubernetes-<8 hex digits>`, which the s
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from emulator.plugin import paths
@@ -96,7 +97,7 @@ def forced(inputs: Manifest, live: Manifest | None, *, always: bool, preview: bo
     return not entries
 
 
-def honour_ignored(inputs: Manifest, live: Manifest, manager: str, ignore: list[str]) -> Manifest:
+def honour_ignored(inputs: Manifest, live: Manifest, manager: str, ignore: Sequence[str]) -> Manifest:
     """Adjust the object to apply for `ignoreChanges`.
 
     A field that only others own is left out, so that it neither conflicts nor becomes ours; any other is sent with

@@ -12,24 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from google.protobuf.struct_pb2 import Struct
 
 from emulator.charts import archive, left_out, releases, schema
 from emulator.charts.helm import Helm, HelmError
 from emulator.cluster.layout import MARKER
 from emulator.paths import Paths
-from emulator.plugin import wire
+from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import PartialError, ProviderError
+from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
 from emulator.plugin.orphans import Orphans
 from emulator.plugin.paths import Path as PropertyPath
-from emulator.plugin.wire import UNKNOWN, Decoded, Secret
+from emulator.plugin.provider import Checked, Found
+from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
 from emulator.provider import diffing
-from emulator.provider.check import Naming, generated_name
-from emulator.provider.lifecycle import INPUTS, Lifecycle, ReadResult
-from emulator.provider.objects import Type, not_supported, parse_id, prune, without_nulls
+from emulator.provider.check import generated_name
+from emulator.provider.cluster import Cluster
+from emulator.provider.objects import not_supported, parse_id, prune, without_nulls
 from emulator.provider.progress import Progress
-from emulator.provider.secrecy import annotate, needs_annotation
+from emulator.provider.secrecy import secret_as
+from emulator.provider.state import INPUTS
 
 DEFAULT_TIMEOUT = 300
 """Seconds that Helm waits unless the inputs say otherwise."""
@@ -46,7 +48,7 @@ Inputs = dict[str, Any]
 class Releases:
     """The operations on releases of one configured provider resource. Safe for any number of threads."""
 
-    def __init__(self, lifecycle: Lifecycle, orphans: Orphans) -> None:
+    def __init__(self, cluster: Cluster, orphans: Orphans) -> None:
         """Raises ProviderError on a cluster that is not the local one: stubs have no place elsewhere."""
         state = os.environ.get(MARKER)
         if not state:
@@ -54,61 +56,53 @@ class Releases:
         paths = Paths.of(state=Path(state))
         self._binary = paths.bin / "helm"
         self._mirror = paths.mirror
-        self._lifecycle = lifecycle
-        self._client = lifecycle.client
+        self._cluster = cluster
+        self._client = cluster.client
         self._orphans = orphans
         self._left_out: dict[str, list[str]] = {}
 
-    def skips_updates(self) -> bool:
-        """See `Lifecycle.skips_updates`."""
-        return self._lifecycle.skips_updates()
-
-    def check(self, decoded: Decoded, kind: Type, naming: Naming, operation: Operation) -> Inputs:
+    def check(self, olds: Properties, news: Properties, naming: Naming, operation: Operation) -> Checked:
         """Return the inputs with name, namespace, timeout and exact version; renders the chart once all is known.
 
         Raises ProviderError for inputs that are no inputs or cannot be followed here, for a chart that cannot be had,
         and for what the chart's schema or templates refuse. Values that the chart does not know are warnings.
         """
-        inputs: Inputs = without_nulls({key: value for key, value in decoded.plain.items() if key != "values"})
-        given = decoded.plain.get("values")
+        inputs: Inputs = without_nulls({key: value for key, value in news.plain.items() if key != "values"})
+        given = news.plain.get("values")
         if given is not None:
             inputs["values"] = given  # with its nulls, which take a chart's default away
         _require_supported(inputs)
         if not inputs.get("name"):
-            inputs["name"] = naming.previous or generated_name(naming)
-        inputs["namespace"] = inputs.get("namespace") or self._lifecycle.namespace
+            inputs["name"] = olds.text("name") or generated_name(naming)
+        inputs["namespace"] = inputs.get("namespace") or self._cluster.namespace
         if not inputs.get("skipAwait"):
             inputs.setdefault("timeout", DEFAULT_TIMEOUT)
         if any(inputs.get(key) is UNKNOWN for key in ("chart", "version", "repositoryOpts")):
-            return inputs
+            return Checked(secret_as(news, inputs))
         file = self._locate(inputs)
         files = archive.unpack(file)
         inputs["version"] = yaml.safe_load(files["Chart.yaml"])["version"]
         if isinstance(given, dict):
             for problem in schema.problems(given, schema.of_chart(files)):
                 operation.warn(f"value {problem}")
-        if not decoded.has_unknowns:
+        if not news.has_unknowns:
             self._left_out[_identifier(inputs)] = left_out.described(self._render(file, inputs, operation))
-        return inputs
+        return Checked(secret_as(news, inputs))
 
     def diff(
-        self, kind: Type, olds: Struct, news: Struct, ignore: list[str], operation: Operation
-    ) -> diffing.Difference:
+        self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
+    ) -> Difference:
         """Compare old and new inputs, and with them what a refresh found; another name or namespace replaces."""
-        state = wire.decode(olds).plain
-        old = state.get(INPUTS) or {}
-        self._claim(state)
-        return diffing.compare_maps(prune(state, old), wire.decode(news).plain, old, _IDENTITY, ignore)
+        self._claim(identifier)
+        old = state.part(INPUTS).plain
+        return diffing.compare_maps(prune(state.plain, old), news.plain, _IDENTITY, operation.ignore)
 
-    def create(
-        self, kind: Type, properties: Struct, timeout: float, preview: bool, operation: Operation
-    ) -> tuple[str, Struct]:
+    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Values]:
         """Install the chart. Returns ID and state. Raises PartialError for a release that exists but failed."""
-        decoded = wire.decode(properties)
-        if preview:
-            return "", _state(decoded, None)
-        self._lifecycle.require_cluster()
-        identifier = _identifier(decoded.plain)
+        if operation.preview:
+            return "", _state(inputs, None)
+        self._cluster.require()
+        identifier = _identifier(inputs.plain)
         existing = self._find(identifier, operation)
         if existing is not None:
             if not self._orphans.belongs(f"helm/{identifier}", operation.urn):
@@ -118,58 +112,47 @@ class Releases:
                 )
             operation.inform(f"release {identifier} was begun by an interrupted run and is taken over from it")
         self._orphans.add(f"helm/{identifier}", operation.urn)
-        return identifier, self._install(decoded, timeout, operation)
+        return identifier, self._install(inputs, operation)
 
-    def update(
-        self,
-        kind: Type,
-        identifier: str,
-        olds: Struct,
-        news: Struct,
-        timeout: float,
-        ignore: list[str],
-        preview: bool,
-        operation: Operation,
-    ) -> Struct:
+    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Values:
         """Upgrade the release."""
-        decoded = wire.decode(news)
-        if preview:
-            return _state(decoded, None)
-        self._lifecycle.require_cluster()
-        return self._install(decoded, timeout, operation)
+        if operation.preview:
+            return _state(news, None)
+        self._cluster.require()
+        return self._install(news, operation)
 
-    def read(self, kind: Type, identifier: str, properties: Struct, inputs: Struct, operation: Operation) -> ReadResult:
+    def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
         """Return the release as Helm knows it; the objects of the release are not looked at."""
-        if self._lifecycle.gone_with_cluster(operation):
-            return ReadResult("", None, None)
-        if self._lifecycle.skips_updates():
-            return ReadResult(identifier, properties, inputs)
+        if self._cluster.leaves_state(operation):
+            return None
+        self._cluster.require(deleting=True)
         live = self._find(identifier, operation)
         if live is None:
-            return ReadResult("", None, None)
-        self._claim(wire.decode(properties).plain)
-        if not inputs.fields:
+            return None
+        self._claim(identifier)
+        if not inputs:
             imported = {"name": live.name, "namespace": live.namespace, "chart": live.chart, "version": live.version}
-            inputs = wire.encode({**imported, **({"values": dict(live.values)} if live.values else {})})
-        return ReadResult(identifier, _state(wire.decode(inputs), live), inputs)
+            inputs = Properties.of({**imported, **({"values": dict(live.values)} if live.values else {})})
+        return Found(identifier, _state(inputs, live), inputs)
 
-    def delete(self, kind: Type, identifier: str, properties: Struct, timeout: float, operation: Operation) -> None:
+    def delete(self, identifier: str, state: Properties, operation: Operation) -> None:
         """Uninstall the release; one that is gone is a success."""
-        if self._lifecycle.gone_with_cluster(operation):
+        if self._cluster.leaves_state(operation):
             return
-        state = wire.decode(properties).plain
-        self._claim(state)
+        self._cluster.require(deleting=True)
+        self._claim(identifier)
+        inputs = state.plain
         namespace, name = parse_id(identifier)
-        options = ["--wait"] if state.get("atomic") or not state.get("skipAwait") else []
+        options = ["--wait"] if inputs.get("atomic") or not inputs.get("skipAwait") else []
         try:
-            self._helm(operation).uninstall(name, namespace, options, timeout=_seconds(state, timeout))
+            self._helm(operation).uninstall(name, namespace, options, timeout=_seconds(inputs, operation))
         except HelmError as error:
             operation.check()
             raise ProviderError(f"the release {identifier} was not uninstalled: {error}") from None
 
-    def _install(self, decoded: Decoded, custom_timeout: float, operation: Operation) -> Struct:
+    def _install(self, given: Properties, operation: Operation) -> Values:
         """Install the release, or upgrade it where there is one."""
-        inputs = decoded.plain
+        inputs = given.plain
         namespace, name, identifier = inputs["namespace"], inputs["name"], _identifier(inputs)
         file = self._locate(inputs)
         upgrade = self._settled(identifier, operation)
@@ -188,11 +171,11 @@ class Releases:
                     inputs.get("values") or {},
                     options,
                     upgrade=upgrade,
-                    timeout=_seconds(inputs, custom_timeout),
+                    timeout=_seconds(inputs, operation),
                 )
             except HelmError as error:
                 operation.check()
-                self._fail("; ".join([str(error), *progress.missing]), decoded, upgrade, operation)
+                self._fail("; ".join([str(error), *progress.missing]), given, upgrade, operation)
         operation.clear_status()
         live = self._find(identifier, operation)
         if live is None:
@@ -204,16 +187,16 @@ class Releases:
             operation.inform(
                 f"left out here, as hooks do not run and webhooks would call controllers that are simulated: {names}"
             )
-        return _state(decoded, live)
+        return _state(given, live)
 
-    def _fail(self, error: str, decoded: Decoded, upgrade: bool, operation: Operation) -> None:
+    def _fail(self, error: str, given: Properties, upgrade: bool, operation: Operation) -> None:
         """Raise what the engine should make of a failed install: a release that is left behind stays in the state."""
-        identifier = _identifier(decoded.plain)
+        identifier = _identifier(given.plain)
         live = self._find(identifier, operation)
-        if live is None or (upgrade and decoded.plain.get("atomic")):
+        if live is None or (upgrade and given.plain.get("atomic")):
             raise ProviderError(f"the release {identifier} was not installed: {error}") from None
         message = f"the release {identifier} is {live.status}: {error}"
-        raise PartialError(message, identifier, _state(decoded, live), None, [message]) from None
+        raise PartialError(message, identifier, _state(given, live), None, [message]) from None
 
     def _settled(self, identifier: str, operation: Operation) -> bool:
         """Tell whether there is a release to upgrade, once a revision that a killed Helm left unfinished is gone.
@@ -260,7 +243,7 @@ class Releases:
     def _render(self, file: Path, inputs: Inputs, operation: Operation) -> str:
         try:
             return self._helm(operation).template(
-                inputs["name"], inputs["namespace"], file, inputs.get("values") or {}, self._lifecycle.version
+                inputs["name"], inputs["namespace"], file, inputs.get("values") or {}, self._cluster.version
             )
         except HelmError as error:
             operation.check()
@@ -277,9 +260,8 @@ class Releases:
         release = releases.Release.of(secret) if secret is not None else None
         return release if release is not None and release.status != "uninstalled" else None
 
-    def _claim(self, state: Mapping[str, Any]) -> None:
-        if state.get("name") and state.get("namespace"):
-            self._orphans.claim(f"helm/{_identifier(state)}")
+    def _claim(self, identifier: str) -> None:
+        self._orphans.claim(f"helm/{identifier}")
 
 
 def _require_supported(inputs: Inputs) -> None:
@@ -299,16 +281,16 @@ def _identifier(inputs: Mapping[str, Any]) -> str:
     return f"{inputs['namespace']}/{inputs['name']}"
 
 
-def _seconds(inputs: Mapping[str, Any], custom: float) -> int:
-    return int(custom or inputs.get("timeout") or DEFAULT_TIMEOUT)
+def _seconds(inputs: Mapping[str, Any], operation: Operation) -> int:
+    return int(operation.timeout or inputs.get("timeout") or DEFAULT_TIMEOUT)
 
 
-def _state(decoded: Decoded, live: releases.Release | None) -> Struct:
-    """Encode the state: the inputs, the live values and version over them, and what Helm knows of the release.
+def _state(inputs: Properties, live: releases.Release | None) -> dict[str, Any]:
+    """Return the state: the inputs, the live values and version over them, and what Helm knows of the release.
 
     live: None in a preview.
     """
-    outputs: dict[str, Any] = {**decoded.plain, "resourceNames": UNKNOWN, "status": UNKNOWN}
+    outputs: dict[str, Any] = {**inputs.plain, "resourceNames": UNKNOWN, "status": UNKNOWN}
     if live is not None:
         outputs |= {"version": live.version, "resourceNames": releases.resource_names(live.objects())}
         outputs |= {"values": dict(live.values)} if live.values else {}
@@ -321,8 +303,4 @@ def _state(decoded: Decoded, live: releases.Release | None) -> Struct:
             "status": live.status,
             "version": live.version,
         }
-    return wire.encode({**_marked(outputs, decoded), INPUTS: Secret(_marked(decoded.plain, decoded))})
-
-
-def _marked(outputs: dict[str, Any], decoded: Decoded) -> dict[str, Any]:
-    return annotate(outputs, decoded.marked) if needs_annotation(outputs, decoded.has_secrets) else outputs
+    return {**secret_as(inputs, outputs), INPUTS: Secret(inputs)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.plugin.wire import Secret, contains_secret
+from emulator.plugin.wire import Properties, Secret, contains_secret
 
 
 def annotate(values: dict[str, Any], marked: dict[str, Any]) -> dict[str, Any]:
@@ -39,6 +39,6 @@ def annotate(values: dict[str, Any], marked: dict[str, Any]) -> dict[str, Any]:
     return values if result is None else result
 
 
-def needs_annotation(values: dict[str, Any], has_secrets: bool) -> bool:
-    """Tell whether `annotate` could change anything."""
-    return has_secrets or values.get("kind") == "Secret"
+def secret_as(given: Properties, values: dict[str, Any]) -> dict[str, Any]:
+    """Return `values` with what is secret in `given`; the very same object when there is nothing."""
+    return annotate(values, given.marked) if given.has_secrets or values.get("kind") == "Secret" else values

@@ -9,16 +9,19 @@ import pytest
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from emulator.azure import faults, random_password
-from emulator.azure.server import start
+from emulator.azure.server import Azure
 from emulator.plugin import wire
+from emulator.plugin.server import start
 from tests.emulator.azure.subscription import GROUP, REGISTRY, Subscription
 
 
 @pytest.fixture
 def stub(azure: Subscription) -> Iterator[provider_pb2_grpc.ResourceProviderStub]:
-    server, port = start(azure.lifecycle, 0)
+    server, port = start(Azure(azure.lifecycle), 0)
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield provider_pb2_grpc.ResourceProviderStub(channel)
+        stub = provider_pb2_grpc.ResourceProviderStub(channel)
+        configure(stub)
+        yield stub
     server.stop(0).wait()
 
 

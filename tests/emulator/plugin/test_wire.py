@@ -42,35 +42,20 @@ def test_flags_and_plain_values() -> None:
     assert simple.plain is simple.marked
 
 
-def test_an_output_value_is_its_value_or_unknown() -> None:
-    output = {wire.SIGNATURE: "d0e6a833031e9bbcd3f4e8bde6ca49a4"}
-    message = wire.encode({"known": {**output, "value": "v", "secret": True}, "unknown": output})
-    decoded = wire.decode(message)
-    assert decoded.plain == {"known": "v", "unknown": UNKNOWN}
-    assert decoded.marked["known"] == Secret("v")
-
-
-def test_a_resource_reference_is_its_id() -> None:
-    reference = {wire.SIGNATURE: "5cf8f73096256a8f31e491e813e4eb8e", "urn": "urn:x", "id": "ns/name"}
-    assert wire.decode(wire.encode({"r": reference})).plain == {"r": "ns/name"}
-
-
 def test_assets_are_refused() -> None:
     asset = {wire.SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "text": "x"}
     with pytest.raises(ProviderError, match="asset or archive cannot be part of a resource here"):
-        wire.decode(wire.encode({"data": asset}))
+        wire.decode(wire.encode({"data": asset})).plain  # noqa: B018
 
 
 def test_only_what_is_wanted_is_decoded() -> None:
     message = wire.encode({"a": Secret("s"), "b": {"c": 1}, "rest": UNKNOWN})
-    decoded = wire.decode(message, only={"a", "b", "absent"})
-    assert (decoded.plain, decoded.marked) == ({"a": "s", "b": {"c": 1}}, {"a": Secret("s"), "b": {"c": 1}})
-    assert (decoded.has_secrets, decoded.has_unknowns) == (True, False)
+    assert wire.decode(message).only({"a", "b", "absent"}) == {"a": "s", "b": {"c": 1}}
 
 
 def test_text_looks_through_secrets() -> None:
-    message = wire.encode({"metadata": {"name": Secret("n")}, "outer": Secret({"inner": "i"})})
-    assert wire.text(message, "metadata", "name") == "n"
-    assert wire.text(message, "outer", "inner") == "i"
-    assert wire.text(message, "absent", "name") == ""
-    assert wire.text(Struct(), "a") == ""
+    message = wire.decode(wire.encode({"metadata": {"name": Secret("n")}, "outer": Secret({"inner": "i"})}))
+    assert message.text("metadata", "name") == "n"
+    assert message.text("outer", "inner") == "i"
+    assert message.text("absent", "name") == ""
+    assert wire.decode(Struct()).text("a") == ""

@@ -6,24 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from google.protobuf.struct_pb2 import Struct
 
 from emulator.plugin import wire
 from emulator.plugin.errors import ProviderError
+from emulator.plugin.naming import DISABLE, PROPOSE, Naming
 from emulator.plugin.wire import UNKNOWN
-from emulator.provider.check import DISABLE, PROPOSE, Naming, checked, with_namespace
+from emulator.provider.check import checked, with_namespace
 from emulator.provider.objects import Type
 
 CONFIG_MAP = Type.of_token("kubernetes:core/v1:ConfigMap")
-NEW = Naming("cm", exists=False, previous="", autonamed=False, seed=b"seed", proposed="", mode=None)
+NEW = Naming("cm", seed=b"seed")
 
 
-def check(inputs: dict[str, Any], kind: Type = CONFIG_MAP, naming: Naming = NEW) -> dict[str, Any]:
-    return checked(wire.decode(wire.encode(inputs)), kind, naming)
+def check(
+    inputs: dict[str, Any], kind: Type = CONFIG_MAP, naming: Naming = NEW, olds: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return checked(wire.decode(wire.encode(olds or {})), wire.decode(wire.encode(inputs)), kind, naming)
 
 
 def test_complete_inputs_are_left_alone() -> None:
     decoded = wire.decode(wire.encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n"}}))
-    assert checked(decoded, CONFIG_MAP, NEW) is decoded.plain
+    assert checked(wire.decode(Struct()), decoded, CONFIG_MAP, NEW) is decoded.plain
 
 
 def test_identity_is_filled_in_from_the_type() -> None:
@@ -44,8 +48,8 @@ def test_a_missing_name_is_made_up_and_marked() -> None:
 
 
 def test_a_made_up_name_is_kept() -> None:
-    naming = replace(NEW, exists=True, previous="cm-12345678", autonamed=True)
-    assert check({}, naming=naming)["metadata"]["name"] == "cm-12345678"
+    olds = {"metadata": {"name": "cm-12345678", "annotations": {"pulumi.com/autonamed": "true"}}}
+    assert check({}, olds=olds)["metadata"]["name"] == "cm-12345678"
 
 
 def test_the_engines_naming_is_honoured() -> None:
@@ -78,3 +82,9 @@ def test_the_default_namespace_fills_a_gap_only() -> None:
     assert with_namespace(given, "d") is given
     unknown = {"metadata": UNKNOWN}
     assert with_namespace(unknown, "d") is unknown
+
+
+def test_what_is_not_emulated_is_refused() -> None:
+    annotations = {"pulumi.com/replaceUnready": "true"}
+    with pytest.raises(ProviderError, match="replaceUnready is not supported by this emulated Kubernetes provider"):
+        check({"metadata": {"name": "n", "annotations": annotations}})

@@ -70,6 +70,7 @@ def test_defaults_and_flags() -> None:
         ({"kubeconfig": TEXT, "enableSecretMutable": "yes"}, "enableSecretMutable: is 'yes'; true or false is allowed"),
         ({"kubeconfig": TEXT, "enableServerSideApply": "false"}, "client-side apply is not supported"),
         ({"kubeconfig": TEXT, "renderYamlToDirectory": "/x"}, "rendering YAML to a directory is not supported"),
+        ({"kubeconfig": TEXT, "skipUpdateUnreachable": "true"}, "going on without the cluster is not supported"),
         ({"kubeconfig": TEXT, "kubeClientSettings": "{"}, "kubeClientSettings: is no JSON object"),
         ({"kubeconfig": TEXT, "strictMode": "true"}, "context: is required in strict mode"),
     ],
@@ -127,7 +128,7 @@ def test_update_or_replacement(
     old: dict[str, Any], new: dict[str, Any], changed: list[str], replaces: list[str]
 ) -> None:
     difference = config.compare(old, new)
-    assert (difference.changed, difference.replaces) == (changed, replaces)
+    assert (list(difference.changes), difference.replaces) == (changed, replaces)
 
 
 @pytest.mark.parametrize(

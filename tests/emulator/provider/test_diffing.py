@@ -29,7 +29,6 @@ def compare(
     difference = diffing.compare(
         prune(live or old, old),
         identifier,
-        old,
         new,
         patch=patch,
         rules=diffing.Rules(config_map_mutable=mutable, secret_mutable=mutable),

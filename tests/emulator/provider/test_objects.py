@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from emulator.plugin.errors import ProviderError
-from emulator.provider.objects import Type, canonical_quantity, normalized, parse_id, without_nulls
+from emulator.provider.normal import canonical_quantity, normalized
+from emulator.provider.objects import Type, parse_id, without_nulls
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_nulls_in_maps_go_and_items_of_lists_stay() -> None:
     ],
 )
 def test_types(token: str, api_version: str, kind: str, patch: bool) -> None:
-    parsed = Type.of_urn(f"urn:pulumi:dev::p::a:b:C${token}::name")
+    parsed = Type.of_token(token)
     assert (parsed.api_version, parsed.kind, parsed.patch) == (api_version, kind, patch)
 
 
@@ -116,7 +117,7 @@ def test_types(token: str, api_version: str, kind: str, patch: bool) -> None:
     ],
 )
 def test_what_only_the_official_plugin_can_do_is_named(token: str) -> None:
-    with pytest.raises(ProviderError, match="is not supported by this stand-in") as raised:
+    with pytest.raises(ProviderError, match="is not supported by this emulated Kubernetes provider") as raised:
         Type.of_token(token)
     assert token in str(raised.value)
 

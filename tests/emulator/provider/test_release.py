@@ -18,8 +18,9 @@ from emulator.charts import archive
 from emulator.charts.sources import STUB_OF
 from emulator.cluster.layout import MARKER
 from emulator.plugin import wire
+from emulator.plugin.server import start
 from emulator.plugin.wire import UNKNOWN, Secret
-from emulator.provider.server import start
+from emulator.provider.server import Kubernetes
 from tests.emulator.charts.secrets import release_secret
 from tests.emulator.provider.fake_cluster import FakeCluster
 from tests.emulator.provider.test_server import Engine, refused
@@ -100,7 +101,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
         return 200, {"items": [release_secret(config={"a": {"b": False}})] if installed else []}
 
     cluster.interfere = secrets
-    server, port = start(0)
+    server, port = start(Kubernetes(), 0)
     with contextlib.closing(Engine(port, cluster.kubeconfig)) as engine:
         yield Local(tmp_path, cluster, engine)
     server.stop(None).wait()

@@ -17,9 +17,10 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from emulator.plugin import wire
+from emulator.plugin.server import start
 from emulator.plugin.wire import Secret
-from emulator.provider import VERSION, lifecycle
-from emulator.provider.server import start
+from emulator.provider import VERSION, writing
+from emulator.provider.server import Kubernetes
 from tests.emulator.provider.fake_cluster import FakeCluster
 
 URN = "urn:pulumi:dev::p::kubernetes:core/v1:ConfigMap::cm"
@@ -61,7 +62,7 @@ class Engine:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    server, bound = start(0)
+    server, bound = start(Kubernetes(), 0)
     yield bound
     server.stop(None).wait()
 
@@ -214,7 +215,7 @@ def test_an_object_of_an_interrupted_run_goes_to_the_same_resource_only(cluster:
 def test_creates_wait_for_what_does_not_exist_yet(
     cluster: FakeCluster, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(writing, "_FIRST_PAUSE_SECONDS", 0.01)
     failures = [None, None]
 
     def interfere(method: str, path: str) -> tuple[int, dict[str, Any]] | None:
@@ -229,7 +230,7 @@ def test_creates_wait_for_what_does_not_exist_yet(
 
 
 def test_a_missing_kind_is_named(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifecycle, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(writing, "_FIRST_PAUSE_SECONDS", 0.01)
     inputs = {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": "t"}}
     with refused('no matches for kind "Thing" in version "x.io/v1"', "CustomResourceDefinition"):
         engine.create(inputs, "urn:pulumi:dev::p::kubernetes:x.io/v1:Thing::t")
@@ -314,13 +315,15 @@ def test_a_mistake_in_the_provider_resource_is_a_failure_of_its_key(engine: Engi
 
 
 def test_what_is_not_done_is_refused_by_name(engine: Engine) -> None:
-    with refused("kubernetes:yaml/v2:ConfigFile", "is not supported by this stand-in"):
+    with refused("kubernetes:yaml/v2:ConfigFile", "is not supported by this emulated Kubernetes provider"):
         engine.stub.Construct(provider_pb2.ConstructRequest(type="kubernetes:yaml/v2:ConfigFile"))
     with refused("kubernetes:helm:template"):
         engine.stub.Invoke(provider_pb2.InvokeRequest(tok="kubernetes:helm:template"))
     with refused("kubernetes:x:call"):
         engine.stub.Call(provider_pb2.CallRequest(tok="kubernetes:x:call"))
-    with refused("a Helm release on a cluster that is not the local one", "is not supported by this stand-in"):
+    with refused(
+        "a Helm release on a cluster that is not the local one", "is not supported by this emulated Kubernetes provider"
+    ):
         engine.create({}, "urn:pulumi:dev::p::kubernetes:helm.sh/v3:Release::r")
     with refused("parameterizing"):
         engine.stub.Parameterize(provider_pb2.ParameterizeRequest())
@@ -332,7 +335,7 @@ def test_the_version_is_the_sdks(engine: Engine) -> None:
 
 
 def test_a_server_of_one_cluster_reaches_no_other(cluster: FakeCluster) -> None:
-    server, bound = start(0, "https://127.0.0.1:1")
+    server, bound = start(Kubernetes("https://127.0.0.1:1"), 0)
     try:
         with refused(
             "leads to", str(json.loads(cluster.kubeconfig)["clusters"][0]["cluster"]["server"]), "https://127.0.0.1:1"

@@ -1,0 +1,102 @@
+"""Provider resources, told apart by the engine's connections.
+
+An engine opens a connection of its own for every provider resource, in every run, and no call says which resource it
+is for (Pulumi SDK, `go/common/resource/plugin/provider_plugin.go`). So the peer's address is the key. A connection
+begins with Handshake, which starts afresh even where an address is used again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+from emulator.plugin.errors import CancelledError, ProviderError
+from emulator.plugin.host import Host
+from emulator.plugin.operation import Operation
+from emulator.plugin.provider import Provider
+
+_KEPT = 256
+
+
+class Connection:
+    """One provider resource in one engine run."""
+
+    def __init__(self, address: str) -> None:
+        self.host = Host(address)
+        self._provider: Provider | None = None
+        self._lock = threading.Lock()
+        self._running: set[Operation] = set()
+        self._cancelled = False
+
+    @property
+    def provider(self) -> Provider:
+        """What serves the resources. Raises ProviderError before it was configured."""
+        if self._provider is None:
+            raise ProviderError(
+                "this connection has no configuration: the provider process was restarted during the run, or the "
+                "connection was idle for too long; run the command again"
+            )
+        return self._provider
+
+    @provider.setter
+    def provider(self, provider: Provider) -> None:
+        self._provider = provider
+
+    @contextlib.contextmanager
+    def operation(self, urn: str, **options: Any) -> Iterator[Operation]:
+        """Run an operation that `cancel` reaches. options: those of Operation."""
+        operation = Operation(urn, self.host, **options)
+        with self._lock:
+            if self._cancelled:
+                raise CancelledError("the engine cancelled the operation")
+            self._running.add(operation)
+        try:
+            yield operation
+        finally:
+            with self._lock:
+                self._running.discard(operation)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is running."""
+        return not self._running
+
+    def cancel(self) -> None:
+        """End what runs and refuse what comes."""
+        with self._lock:
+            self._cancelled = True
+            running = list(self._running)
+        for operation in running:
+            operation.cancel()
+
+
+class Connections:
+    """The connections of all engine runs; idle ones are forgotten, the longest unused first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_peer: OrderedDict[str, Connection] = OrderedDict()
+
+    def begin(self, peer: str, address: str) -> Connection:
+        """Start afresh for a new connection of the engine that listens at the address."""
+        connection = Connection(address)
+        with self._lock:
+            gone = [self._by_peer.pop(peer)] if peer in self._by_peer else []
+            self._by_peer[peer] = connection
+            idle = [key for key, each in self._by_peer.items() if each.idle and each is not connection]
+            gone += [self._by_peer.pop(key) for key in idle[: max(0, len(self._by_peer) - _KEPT)]]
+        for each in gone:
+            each.host.close()
+        return connection
+
+    def of(self, peer: str) -> Connection:
+        """Return a connection; one that began without Handshake begins with its first call."""
+        with self._lock:
+            connection = self._by_peer.get(peer)
+            if connection is not None:
+                self._by_peer.move_to_end(peer)
+                return connection
+        return self.begin(peer, "")

@@ -1,0 +1,76 @@
+"""What differs between two property maps, and what follows for the resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from emulator.plugin import paths
+from emulator.plugin.paths import Path
+
+ADD, DELETE, UPDATE = "ADD", "DELETE", "UPDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One differing property. kind: ADD, DELETE or UPDATE; of_inputs: it differs between old and new inputs.
+
+    replaces: whether it makes the engine replace the resource.
+    """
+
+    kind: str
+    replaces: bool = False
+    of_inputs: bool = True
+
+
+@dataclass(slots=True)
+class Difference:
+    """What an update would have to do. changes: by rendered property path."""
+
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    delete_before_replace: bool = False
+
+    @property
+    def replaces(self) -> list[str]:
+        """The paths that force a replacement."""
+        return [path for path, change in self.changes.items() if change.replaces]
+
+
+def differences(
+    before: Any,
+    after: Any,
+    equal: Callable[[Any, Any, Path], bool] = lambda before, after, path: bool(before == after),
+    path: Path = (),
+) -> Iterator[tuple[Path, str, Any]]:
+    """Yield each path at which two values differ, with ADD, DELETE or UPDATE, and the new value."""
+    if equal(before, after, path):
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in after.items():
+            if key in before:
+                yield from differences(before[key], value, equal, (*path, key))
+            else:
+                yield (*path, key), ADD, value
+        for key in before:
+            if key not in after:
+                yield (*path, key), DELETE, None
+    elif isinstance(before, list) and isinstance(after, list):
+        for index, (old, new) in enumerate(zip(before, after, strict=False)):
+            yield from differences(old, new, equal, (*path, index))
+        for index in range(len(before), len(after)):
+            yield (*path, index), ADD, after[index]
+        for index in range(len(after), len(before)):
+            yield (*path, index), DELETE, None
+    else:
+        yield path, UPDATE, after
+
+
+def not_ignored(changes: Mapping[Path, Change], ignore: Sequence[str]) -> dict[str, Change]:
+    """Return the changes by rendered path, without those that the paths of `ignoreChanges` cover."""
+    ignored = [paths.parse(path) for path in ignore]
+    return {
+        paths.render(path): change
+        for path, change in changes.items()
+        if not any(paths.contains(outer, path) for outer in ignored)
+    }
