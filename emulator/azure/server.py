@@ -12,9 +12,8 @@ from emulator.azure.lifecycle import Lifecycle
 from emulator.azure.validation import problems
 from emulator.plugin.diffing import Change, Difference, differences, not_ignored
 from emulator.plugin.errors import ProviderError
-from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
-from emulator.plugin.provider import Checked, Failure, Found, Plugin, Resources
+from emulator.plugin.provider import Checked, Failure, Found, Naming, Plugin, Resources
 from emulator.plugin.wire import UNKNOWN, Properties, Values
 
 

@@ -13,12 +13,27 @@ from typing import Any, Protocol
 
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import ProviderError
-from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
 from emulator.plugin.wire import Properties, Values
 
+PROPOSE, ENFORCE, DISABLE = 0, 1, 2
+
 Failure = tuple[str, str]
 """A property and what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How to make up a name.
+
+    resource_name: of the resource in the program. seed: makes the made-up name repeatable. proposed, mode: what the
+    project's autonaming configuration says (PROPOSE, ENFORCE, DISABLE), empty and None without one.
+    """
+
+    resource_name: str
+    seed: bytes = b""
+    proposed: str = ""
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,8 @@ from pulumi.runtime.proto import provider_pb2 as protocol
 from emulator.plugin.connections import Connections
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import OutcomeUnknownError, PartialError, ProviderError
-from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
-from emulator.plugin.provider import Failure, Plugin, Resources
+from emulator.plugin.provider import Failure, Naming, Plugin, Resources
 from emulator.plugin.wire import Properties, encode, message_of
 
 _LOG = logging.getLogger(__name__)

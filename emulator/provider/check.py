@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from emulator.plugin.errors import ProviderError
-from emulator.plugin.naming import DISABLE, Naming
+from emulator.plugin.provider import DISABLE, Naming
 from emulator.plugin.wire import UNKNOWN, Properties
 from emulator.provider.normal import normalized
 from emulator.provider.objects import (

@@ -5,30 +5,12 @@ from __future__ import annotations
 from emulator.plugin.operation import Operation
 from emulator.provider.client import Client
 from emulator.provider.config import Settings
-from emulator.provider.discovery import Discovery, scopes
+from emulator.provider.discovery import Discovery
 from emulator.provider.errors import ApiError, NoMatchError, UnreachableError
 from emulator.provider.objects import Manifest, Type, metadata, parse_id
 from emulator.provider.target import Target
 
 _ASSUMED_VERSION = "v1.34.0"  # of an API server that is out of reach
-
-# Kinds of the API server itself that live outside namespaces, for previews without a cluster.
-_CLUSTER_SCOPED = {
-    "": "Namespace Node PersistentVolume",
-    "admissionregistration.k8s.io": (
-        "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
-        "ValidatingWebhookConfiguration"
-    ),
-    "apiextensions.k8s.io": "CustomResourceDefinition",
-    "apiregistration.k8s.io": "APIService",
-    "certificates.k8s.io": "CertificateSigningRequest",
-    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-    "networking.k8s.io": "IngressClass",
-    "node.k8s.io": "RuntimeClass",
-    "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
-    "scheduling.k8s.io": "PriorityClass",
-    "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment",
-}
 
 
 class Cluster:
@@ -41,7 +23,6 @@ class Cluster:
         self.discovery = Discovery(self.client)
         self.unreachable: UnreachableError | None = None
         self.version = _ASSUMED_VERSION
-        self._scopes: dict[tuple[str, str], bool] = {}
         try:
             self.version = str(self.client.request("GET", "/version", probe)["gitVersion"])
         except UnreachableError as error:
@@ -71,21 +52,18 @@ class Cluster:
         hint = ". If the cluster is gone for good, set deleteUnreachable on the provider" if deleting else ""
         raise UnreachableError(f"{self.unreachable}{hint}")
 
-    def declare(self, definition: Manifest) -> None:
-        """Remember whether the kinds of a definition that is about to be created are namespaced."""
-        self._scopes.update(scopes(definition))
-
     def serves(self, kind: Type, operation: Operation) -> bool:
         """Tell whether the API server is within reach and serves a kind."""
         return self.unreachable is None and self.discovery.exists(kind.api_version, kind.kind, operation)
 
     def is_namespaced(self, kind: Type, operation: Operation) -> bool:
         """Tell whether objects of a kind live in namespaces."""
-        declared = self._scopes.get((kind.api_version, kind.kind))
-        if declared is not None:
-            return declared
+        planned = self.discovery.planned(kind.api_version, kind.kind)
+        if planned is not None:
+            return planned.namespaced
         if self.unreachable is not None:
-            return kind.kind not in _CLUSTER_SCOPED.get(kind.group, "").split()
+            # The namespace is then left out; a comparison with a recorded object takes its one.
+            return False
         try:
             return self.discovery.find(kind.api_version, kind.kind, operation).namespaced
         except NoMatchError:

@@ -39,20 +39,17 @@ class Discovery:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._lock = threading.Lock()
-        self._kinds: dict[str, dict[str, Resource]] = {}
-        self._declared: dict[tuple[str, str], Resource] = {}
+        self._served: dict[tuple[str, str], Resource] = {}
+        self._planned: dict[tuple[str, str], Resource] = {}
 
     def find(self, api_version: str, kind: str, operation: Operation) -> Resource:
         """Return the resource of a kind; asks again when it was not there the last time. Raises NoMatchError."""
         api_version = api_version.removeprefix("core/")
-        known = self._kinds.get(api_version, {}).get(kind) or self._declared.get((api_version, kind))
-        if known is not None:
-            return known
-        with self._lock:
-            found = self._kinds.get(api_version, {}).get(kind)
-            if found is None:
-                self._kinds[api_version] = self._ask(api_version, operation)
-                found = self._kinds[api_version].get(kind)
+        if (api_version, kind) not in self._served:
+            with self._lock:
+                if (api_version, kind) not in self._served:
+                    self._ask(api_version, operation)
+        found = self._served.get((api_version, kind))
         if found is None:
             raise NoMatchError(api_version, kind)
         return found
@@ -65,48 +62,43 @@ class Discovery:
             return False
         return True
 
+    def plan(self, crd: Manifest) -> None:
+        """Note the kinds of a CustomResourceDefinition that may be about to be created."""
+        self._planned.update(_resources_of(crd))
+
+    def planned(self, api_version: str, kind: str) -> Resource | None:
+        """Return the resource of a kind of a planned definition, None when no such kind is planned."""
+        return self._planned.get((api_version, kind))
+
     def declare(self, crd: Manifest) -> None:
         """Take the kinds of an established CustomResourceDefinition in."""
-        for api_version, kind, resource in _resources_of(crd):
-            self._declared[api_version, kind] = resource
+        self._served.update(_resources_of(crd))
 
     def forget(self, crd: Manifest) -> None:
-        """Ask the API server anew for the kinds of a CustomResourceDefinition that was changed or deleted."""
-        with self._lock:
-            for api_version, kind, _ in _resources_of(crd):
-                self._declared.pop((api_version, kind), None)
-                self._kinds.pop(api_version, None)
+        """Drop the kinds of a CustomResourceDefinition that was deleted."""
+        for key in _resources_of(crd):
+            self._served.pop(key, None)
 
-    def _ask(self, api_version: str, operation: Operation) -> dict[str, Resource]:
+    def _ask(self, api_version: str, operation: Operation) -> None:
         prefix = "/apis" if "/" in api_version else "/api"
         try:
             answer = self._client.request("GET", f"{prefix}/{api_version}", operation)
         except ApiError as error:
             if error.not_found:
-                return {}
+                return
             raise
-        return {
-            entry["kind"]: Resource(api_version, entry["name"], bool(entry.get("namespaced")))
-            for entry in answer.get("resources") or []
-            if "/" not in entry["name"]
-        }
+        for entry in answer.get("resources") or []:
+            if "/" not in entry["name"]:
+                resource = Resource(api_version, entry["name"], bool(entry.get("namespaced")))
+                self._served[api_version, entry["kind"]] = resource
 
 
-def scopes(crd: Manifest) -> dict[tuple[str, str], bool]:
-    """Return for each apiVersion and kind of a CustomResourceDefinition whether it is namespaced."""
-    return {(api_version, kind): resource.namespaced for api_version, kind, resource in _resources_of(crd)}
-
-
-def _resources_of(crd: Manifest) -> list[tuple[str, str, Resource]]:
+def _resources_of(crd: Manifest) -> dict[tuple[str, str], Resource]:
+    """Return the resources of a definition by apiVersion and kind; none of one that is malformed."""
     spec: Any = crd.get("spec")
-    names = spec.get("names") if isinstance(spec, dict) else None
-    versions = spec.get("versions") if isinstance(spec, dict) else None
-    if not isinstance(names, dict) or not isinstance(versions, list):
-        return []
-    found = []
-    for version in versions:
-        if isinstance(version, dict) and version.get("served"):
-            api_version = f"{spec.get('group')}/{version.get('name')}"
-            resource = Resource(api_version, str(names.get("plural")), spec.get("scope") == "Namespaced")
-            found.append((api_version, str(names.get("kind")), resource))
-    return found
+    try:
+        kind, plural, namespaced = spec["names"]["kind"], spec["names"]["plural"], spec["scope"] == "Namespaced"
+        versions = [f"{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
+    except (KeyError, TypeError):
+        return {}
+    return {(version, kind): Resource(version, plural, namespaced) for version in versions}

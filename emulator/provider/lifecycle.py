@@ -6,10 +6,9 @@ from typing import NoReturn
 
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import PartialError, ProviderError
-from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
 from emulator.plugin.orphans import Orphans
-from emulator.plugin.provider import Checked, Found
+from emulator.plugin.provider import Checked, Found, Naming
 from emulator.plugin.wire import Properties, Values
 from emulator.provider import awaiting, definitions, diffing, ownership
 from emulator.provider.check import checked, with_namespace
@@ -46,7 +45,7 @@ class Objects:
         kind = Type.of_token(operation.token)
         inputs = checked(olds, news, kind, naming)
         if is_crd(inputs) and not news.has_unknowns:
-            self._cluster.declare(inputs)
+            self._cluster.discovery.plan(inputs)
         if metadata(inputs).get("namespace") is None and self._cluster.is_namespaced(kind, operation):
             inputs = with_namespace(inputs, self._cluster.namespace)
         inputs = secret_as(news, inputs)
@@ -202,7 +201,6 @@ class Objects:
         if not kind.patch:
             live = awaiting.until_ready(target, inputs, live, operation)
         if is_crd(live):
-            self._cluster.discovery.forget(live)
             self._cluster.discovery.declare(live)
         return live
 

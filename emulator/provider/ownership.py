@@ -18,17 +18,8 @@ from emulator.provider.objects import PATCH_FIELD_MANAGER, PATCH_FORCE, Manifest
 CREATE_MANAGER = "pulumi-kubernetes"
 
 # Managers whose fields the first update takes over: client-side creates of this provider, and kubectl.
-_TAKEN_OVER = frozenset(
-    {
-        ("kubectl", "Apply"),
-        ("kubectl", "Update"),
-        ("before-first-apply", "Update"),
-        ("pulumi-kubernetes", "Update"),
-        ("pulumi-kubernetes.exe", "Update"),
-        ("pulumi-resource-kubernetes", "Update"),
-    }
-)
 _OURS_BEFORE_TRANSFER = frozenset({"pulumi-kubernetes", "pulumi-kubernetes.exe", "pulumi-resource-kubernetes"})
+_TAKEN_OVER = frozenset({*_OURS_BEFORE_TRANSFER, "kubectl", "before-first-apply"})
 
 
 def manager_for(inputs: Manifest, recorded: str) -> str:
@@ -65,7 +56,10 @@ def transfer(live: Manifest, manager: str) -> list[dict[str, Any]]:
 
 
 def _is_taken_over(entry: dict[str, Any]) -> bool:
-    return not entry.get("subresource") and (entry.get("manager"), entry.get("operation")) in _TAKEN_OVER
+    manager, operation = entry.get("manager"), entry.get("operation")
+    if entry.get("subresource"):
+        return False
+    return manager in _TAKEN_OVER if operation == "Update" else (manager, operation) == ("kubectl", "Apply")
 
 
 def _is_own(entry: dict[str, Any], manager: str) -> bool:
@@ -110,12 +104,7 @@ def honour_ignored(inputs: Manifest, live: Manifest, manager: str, ignore: Seque
         if not keys or len(keys) != len(path):
             continue
         mine, theirs = _owners(live, manager, keys)
-        if theirs and not mine:
-            inputs = _removed(inputs, keys)
-            continue
-        found, value = _lookup(live, keys)
-        if found:
-            inputs = _replaced(inputs, keys, value)
+        inputs = _changed(inputs, live, keys, remove=theirs and not mine)
     return inputs
 
 
@@ -135,31 +124,19 @@ def _owners(live: Manifest, manager: str, keys: list[str]) -> tuple[bool, bool]:
     return mine, theirs
 
 
-def _lookup(value: Any, keys: list[str]) -> tuple[bool, Any]:
-    for key in keys:
-        if not isinstance(value, dict) or key not in value:
-            return False, None
-        value = value[key]
-    return True, value
-
-
-def _removed(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+def _changed(value: Manifest, live: Any, keys: list[str], *, remove: bool) -> Manifest:
+    """Return the value with what is at the path of keys as in the live object, or without it."""
     key, rest = keys[0], keys[1:]
-    if key not in value:
-        return value
+    if not isinstance(live, dict) or key not in live:
+        return value  # what is not there cannot be ignored
     if not rest:
-        return {name: item for name, item in value.items() if name != key}
-    return {**value, key: _removed(value[key], rest)} if isinstance(value[key], dict) else value
-
-
-def _replaced(value: dict[str, Any], keys: list[str], new: Any) -> dict[str, Any]:
-    key, rest = keys[0], keys[1:]
-    if not rest:
-        return {**value, key: new}
+        others = {name: item for name, item in value.items() if name != key}
+        return others if remove else {**value, key: live[key]}
     below = value.get(key, {})
     if not isinstance(below, dict):
         raise ProviderError(f"ignoreChanges: {key!r} is no map in the inputs, so nothing below it can be ignored")
-    return {**value, key: _replaced(below, rest, new)}
+    inner = _changed(below, live[key], rest, remove=remove)
+    return {**value, key: inner} if inner is not below else value
 
 
 def explained(error: ApiError, manager: str) -> ProviderError:
@@ -177,6 +154,5 @@ def explained(error: ApiError, manager: str) -> ProviderError:
         f"server-side apply as field manager {manager!r} conflicts with other managers of the object:\n{listed}\n"
         "Either take the field out of the program, or list it in ignoreChanges, or set the annotation "
         f'{PATCH_FORCE}: "true" on the resource to take the field over. See https://www.pulumi.com/registry/packages/'
-        ""
         "kubernetes/how-to-guides/managing-resources-with-server-side-apply/#handle-field-conflicts-on-existing-resources"
     )

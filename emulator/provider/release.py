@@ -19,11 +19,10 @@ from emulator.cluster.layout import MARKER
 from emulator.paths import Paths
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import PartialError, ProviderError
-from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
 from emulator.plugin.orphans import Orphans
 from emulator.plugin.paths import Path as PropertyPath
-from emulator.plugin.provider import Checked, Found
+from emulator.plugin.provider import Checked, Found, Naming
 from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
 from emulator.provider import diffing
 from emulator.provider.check import generated_name

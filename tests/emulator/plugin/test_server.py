@@ -16,9 +16,8 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provid
 from emulator.plugin import wire
 from emulator.plugin.diffing import Change, Difference, differences, not_ignored
 from emulator.plugin.errors import OutcomeUnknownError, PartialError, ProviderError
-from emulator.plugin.naming import Naming
 from emulator.plugin.operation import Operation
-from emulator.plugin.provider import Checked, Failure, Found, Plugin
+from emulator.plugin.provider import Checked, Failure, Found, Naming, Plugin
 from emulator.plugin.server import start
 from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
 

@@ -10,7 +10,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from emulator.plugin import wire
 from emulator.plugin.errors import ProviderError
-from emulator.plugin.naming import DISABLE, PROPOSE, Naming
+from emulator.plugin.provider import DISABLE, PROPOSE, Naming
 from emulator.plugin.wire import UNKNOWN
 from emulator.provider.check import checked, with_namespace
 from emulator.provider.objects import Type
