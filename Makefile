@@ -80,7 +80,7 @@ bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the sta
 	$(VENV)/bin/python -m tests.bench
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
-	$(VENV)/bin/python -m components.lock
+	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	$(VENV)/bin/python -m reference

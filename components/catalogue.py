@@ -1,4 +1,4 @@
-"""Every version that the platform installs, pinned in one place.
+"""Every version that the platform installs on any cluster, pinned in one place; what one cloud alone has is beside it.
 
 An entry says where upstream publishes the bytes, which images they run, and where both statements come from. A digest
 stands here only once it was verified; where it is absent, the bytes are taken as they are served.
@@ -6,13 +6,13 @@ stands here only once it was verified; where it is absent, the bytes are taken a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 
 @dataclass(frozen=True, kw_only=True)
-class Artefact:
+class Artifact:
     """One version of an upstream's manifest file.
 
     name, version: `<name>-<version>.yaml` is the file's name in a mirror.
@@ -42,6 +42,8 @@ class Chart:
     name, version: as the repository has them; `<name>-<version>.tgz` is the file's name in a mirror.
     repository: address of the repository's index, or oci://.
     sha256: digest of the archive, hexadecimal; None while nobody has verified one.
+    registries: the values by which the chart is told where its images are, as paths with dots, and what upstream has
+        there behind the registry's host (the chart's values.yaml).
     source: the document that names repository and version.
     """
 
@@ -49,6 +51,7 @@ class Chart:
     version: str
     repository: str
     sha256: str | None = None
+    registries: Mapping[str, str]
     source: str
 
     @property
@@ -83,15 +86,15 @@ class NicSoftware:
 KUEUE: Final = "kueue"
 APPWRAPPER: Final = "appwrapper"
 
-ARTEFACTS: Final = (
-    Artefact(
+ARTIFACTS: Final = (
+    Artifact(
         name=KUEUE,
         version="v0.15.2",
         url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.15.2/manifests.yaml",
         images={"manager": "registry.k8s.io/kueue/kueue:v0.15.2"},
         source="https://kueue.sigs.k8s.io/docs/installation/",
     ),
-    Artefact(
+    Artifact(
         name=APPWRAPPER,
         version="v1.1.2",
         url="https://github.com/project-codeflare/appwrapper/releases/download/v1.1.2/install.yaml",
@@ -100,11 +103,29 @@ ARTEFACTS: Final = (
     ),
 )
 
+_NETWORK_OPERATOR: Final = {
+    "operator.repository": "nvidia/cloud-native",
+    "operator.ofedDriver.initContainer.repository": "nvidia/mellanox",
+}
+"""As NVIDIA's hack/release.yaml fills them in."""
+_GPU_OPERATOR: Final = {
+    "operator.repository": "nvidia",
+    "validator.repository": "nvidia",
+    "driver.repository": "nvidia",
+    "driver.manager.repository": "nvidia/cloud-native",
+    "toolkit.repository": "nvidia/k8s",
+    "devicePlugin.repository": "nvidia",
+    "gfd.repository": "nvidia",
+    "dcgmExporter.repository": "nvidia/k8s",
+}
+"""Of the parts that the platform switches on."""
+
 CHARTS: Final[tuple[Chart, ...]] = (
     Chart(
         name="node-feature-discovery",
         version="0.18.3",
         repository="oci://registry.k8s.io/nfd/charts",
+        registries={"image.repository": "nfd/node-feature-discovery"},
         source="https://github.com/kubernetes-sigs/node-feature-discovery/blob/v0.18.3/docs/deployment/helm.md; the "
         "version that NVIDIA/gpu-operator v26.3.3 depends on, deployments/gpu-operator/Chart.yaml",
     ),
@@ -112,93 +133,66 @@ CHARTS: Final[tuple[Chart, ...]] = (
         name="network-operator",
         version="26.1.0",
         repository="https://helm.ngc.nvidia.com/nvidia",
+        registries=_NETWORK_OPERATOR,
         source="https://github.com/Mellanox/network-operator/blob/v26.1.0/deployment/network-operator/Chart.yaml",
     ),
     Chart(
         name="network-operator",
         version="26.1.2",
         repository="https://helm.ngc.nvidia.com/nvidia",
+        registries=_NETWORK_OPERATOR,
         source="https://github.com/Mellanox/network-operator/blob/v26.1.2/deployment/network-operator/Chart.yaml",
     ),
     Chart(
         name="network-operator",
         version="26.4.0",
         repository="https://helm.ngc.nvidia.com/nvidia",
+        registries=_NETWORK_OPERATOR,
         source="https://github.com/Mellanox/network-operator/blob/v26.4.0/deployment/network-operator/Chart.yaml",
     ),
     Chart(
         name="gpu-operator",
         version="v26.3.3",
         repository="https://helm.ngc.nvidia.com/nvidia",
+        registries=_GPU_OPERATOR,
         source="https://github.com/NVIDIA/gpu-operator/tree/v26.3.3/deployments/gpu-operator",
     ),
     Chart(
         name="gpu-operator",
         version="v26.7.0",
         repository="https://helm.ngc.nvidia.com/nvidia",
+        registries=_GPU_OPERATOR,
         source="https://github.com/NVIDIA/gpu-operator/tree/v26.7.0/deployments/gpu-operator",
     ),
     Chart(
         name="gpu-operator",
         version="v26.3.2",
         repository="https://helm.ngc.nvidia.com/nvidia",
+        registries=_GPU_OPERATOR,
         source="https://github.com/NVIDIA/gpu-operator/tree/v26.3.2/deployments/gpu-operator",
-    ),
-    Chart(
-        name="blob-csi-driver",
-        version="1.27.7",
-        repository="https://raw.githubusercontent.com/kubernetes-sigs/blob-csi-driver/master/charts",
-        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.7/charts/README.md",
-    ),
-    Chart(
-        name="blob-csi-driver",
-        version="v1.24.1",
-        repository="https://raw.githubusercontent.com/kubernetes-sigs/blob-csi-driver/master/charts",
-        source="https://github.com/edwardsp/ai-on-aks/blob/main/README.md",
     ),
     Chart(
         name="kube-prometheus-stack",
         version="88.6.1",
         repository="https://prometheus-community.github.io/helm-charts",
+        registries={"global.imageRegistry": ""},
         source="https://github.com/prometheus-community/helm-charts/tree/main/charts/kube-prometheus-stack",
     ),
     Chart(
         name="volcano",
         version="1.15.0",
         repository="https://volcano-sh.github.io/helm-charts",
+        registries={"basic.image_registry": ""},
         source="https://github.com/volcano-sh/helm-charts/blob/main/index.yaml",
     ),
     Chart(
         name="volcano",
         version="1.14.2",
         repository="https://volcano-sh.github.io/helm-charts",
+        registries={"basic.image_registry": ""},
         source="https://github.com/volcano-sh/helm-charts/blob/main/index.yaml",
     ),
 )
-
-CHART_REGISTRIES: Final[Mapping[str, Mapping[str, str]]] = {
-    "node-feature-discovery": {"image.repository": "nfd/node-feature-discovery"},
-    "network-operator": {
-        "operator.repository": "nvidia/cloud-native",
-        "operator.ofedDriver.initContainer.repository": "nvidia/mellanox",
-    },
-    "gpu-operator": {
-        "operator.repository": "nvidia",
-        "validator.repository": "nvidia",
-        "driver.repository": "nvidia",
-        "driver.manager.repository": "nvidia/cloud-native",
-        "toolkit.repository": "nvidia/k8s",
-        "devicePlugin.repository": "nvidia",
-        "gfd.repository": "nvidia",
-        "dcgmExporter.repository": "nvidia/k8s",
-    },
-    "blob-csi-driver": {"image.baseRepo": ""},
-    "kube-prometheus-stack": {"global.imageRegistry": ""},
-    "volcano": {"basic.image_registry": ""},
-}
-"""The values by which each chart is told where its images are, as paths with dots, and what upstream has there behind
-the registry's host. Of the GPU operator, the parts that the platform switches on. Source: each chart's values.yaml, for
-the network operator with what its hack/release.yaml fills in."""
 
 
 def _nic_software(version: str, driver: str) -> NicSoftware:
@@ -222,9 +216,6 @@ GPU_DRIVERS: Final[Mapping[str, str]] = {"v26.3.3": "580.126.20", "v26.7.0": "59
 """The NVIDIA driver that each version of the GPU operator installs unless told otherwise (NVIDIA/gpu-operator,
 deployments/gpu-operator/values.yaml)."""
 
-BLOBFUSE: Final = "2.5.3"
-"""The blobfuse2 that blob-csi-driver 1.27.7 installs on Ubuntu nodes (charts/v1.27.7/blob-csi-driver/values.yaml)."""
-
 PYTHON: Final = Image(
     reference="docker.io/library/python:3.12.8-slim-bookworm",
     source="https://hub.docker.com/_/python",
@@ -237,33 +228,29 @@ PYTORCH: Final = Image(
     reference="nvcr.io/nvidia/pytorch:23.10-py3",
     source="https://github.com/edwardsp/ai-on-aks/blob/main/examples/jupyterlab/values.yaml",
 )
-NODE_HEALTH_CHECKS: Final = Image(
-    reference="mcr.microsoft.com/aznhc/aznhc-nv:1.2.0",
-    source="https://github.com/Azure/ai-infrastructure-on-azure/blob/main/utilities/aks/torset_labeler/helm/values.yaml",
-)
 
 
-def versions(name: str) -> tuple[str, ...]:
-    """Return the versions of an upstream that the platform knows, newest first."""
-    return tuple(artefact.version for artefact in ARTEFACTS if artefact.name == name)
+def versions(name: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> tuple[str, ...]:
+    """Return the versions of an upstream that a catalogue knows, newest first."""
+    return tuple(artifact.version for artifact in artifacts if artifact.name == name)
 
 
-def find(name: str, version: str) -> Artefact:
+def find(name: str, version: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> Artifact:
     """Return the entry of an upstream's version; raises KeyError when there is none."""
-    for artefact in ARTEFACTS:
-        if (artefact.name, artefact.version) == (name, version):
-            return artefact
+    for artifact in artifacts:
+        if (artifact.name, artifact.version) == (name, version):
+            return artifact
     raise KeyError(f"{name} {version} is not in the catalogue")
 
 
-def chart_versions(name: str) -> tuple[str, ...]:
-    """Return the versions of a chart that the platform knows, the default one first."""
-    return tuple(chart.version for chart in CHARTS if chart.name == name)
+def chart_versions(name: str, charts: Sequence[Chart] = CHARTS) -> tuple[str, ...]:
+    """Return the versions of a chart that a catalogue knows, the default one first."""
+    return tuple(chart.version for chart in charts if chart.name == name)
 
 
-def find_chart(name: str, version: str | None = None) -> Chart:
+def find_chart(name: str, version: str | None = None, charts: Sequence[Chart] = CHARTS) -> Chart:
     """Return the entry of a chart, the default version's unless one is named; raises KeyError when there is none."""
-    for chart in CHARTS:
+    for chart in charts:
         if chart.name == name and version in (None, chart.version):
             return chart
     raise KeyError(f"the chart {name} {version or ''} is not in the catalogue")

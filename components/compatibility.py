@@ -36,7 +36,8 @@ class Row:
 
     Each of the four holds for the versions it lists, and for all where it lists none. kubernetes: first and last minor
     version; in a row that says "broken", those outside of these are what is broken when `outside` is set.
-    reason, fix: for the reader of an error; empty in a row that says "works".
+    reason, fix: for the reader of an error; empty in a row that says "works". in a fix, `{kubernetes}` stands for the
+    setting of the cluster's version.
     """
 
     verdict: Verdict
@@ -136,7 +137,7 @@ ROWS: Final = (
         kubernetes=("1.31", "1.35"),
         outside=True,
         reason="this network operator supports Kubernetes 1.31 to 1.35",
-        fix="set azure.kubernetesVersion to 1.35, or gpu.fabric.enabled to false where no job uses InfiniBand",
+        fix="set {kubernetes} to 1.35, or gpu.fabric.enabled to false where no job uses InfiniBand",
         source=f"{_CNS}, {_NETWORK_DOCS}",
     ),
     Row(
@@ -145,20 +146,24 @@ ROWS: Final = (
         kubernetes=("1.33", "1.36"),
         outside=True,
         reason="GPU operator 26.7.0 supports Kubernetes 1.33 to 1.36 on Ubuntu",
-        fix="set azure.kubernetesVersion to 1.35",
+        fix="set {kubernetes} to 1.35",
         source=f"{_MATRIX_26_7}/platform-support.rst",
     ),
 )
 
 
-def assess(combination: Combination, rows: Sequence[Row] = ROWS) -> Assessment:
+def assess(
+    combination: Combination, rows: Sequence[Row] = ROWS, *, kubernetes: str = "the Kubernetes version"
+) -> Assessment:
     """Return what is known about a combination; a row that says "broken" outweighs one that says "works".
 
     Without InfiniBand, what a row says of a network operator does not matter for its being known to work.
+    kubernetes: the setting that says which version the cluster has, for the fix.
     """
     for row in rows:
         if row.verdict is Verdict.BROKEN and row.covers(combination):
-            return Assessment(verdict=Verdict.BROKEN, reason=row.reason, fix=row.fix, source=row.source)
+            fix = row.fix.format(kubernetes=kubernetes)
+            return Assessment(verdict=Verdict.BROKEN, reason=row.reason, fix=fix, source=row.source)
     works = [row for row in rows if row.verdict is Verdict.WORKS]
     for row in works:
         if row.covers(_with_known_network(combination, row)):
@@ -166,32 +171,10 @@ def assess(combination: Combination, rows: Sequence[Row] = ROWS) -> Assessment:
     return Assessment(
         verdict=Verdict.UNKNOWN,
         reason="no source says that these versions work together",
-        fix=f"known to work: {'; '.join(_spelt(row) for row in works)}",
+        fix=f"known to work: {'; '.join(_formatted(row) for row in works)}",
         source="",
     )
 
-
-def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
-    """Return why a version of blobfuse2 cannot be put on the nodes, None where it can.
-
-    Up to 1.26.6 the Blob driver's installer has apt install exactly this version and forbids going back, while AKS's
-    Ubuntu images come with a newer one: its pods then fail on every node.
-    """
-    if blobfuse is None or _numbers(driver) >= _FIRST_DOWNGRADING or _numbers(blobfuse) >= _numbers(_ON_NODES):
-        return None
-    return Assessment(
-        verdict=Verdict.BROKEN,
-        reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
-        "cannot go back to an older one",
-        fix="set storage.blobDriver.version to 1.27.7, or storage.blobDriver.blobfuse to null to use the nodes' own",
-        source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "
-        "https://github.com/kubernetes-sigs/blob-csi-driver/issues/1846",
-    )
-
-
-_FIRST_DOWNGRADING: Final = (1, 26, 7)
-_ON_NODES: Final = "2.5.1"
-"""Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
 
 VOLCANO_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
 """The newest Kubernetes version that each Volcano is made for. Source: volcano-sh/volcano, README.md, Kubernetes
@@ -209,7 +192,7 @@ def _with_known_network(combination: Combination, row: Row) -> Combination:
     )
 
 
-def _spelt(row: Row) -> str:
+def _formatted(row: Row) -> str:
     first, last = row.kubernetes or ("any", "any")
     return (
         f"GPU operator {' or '.join(row.gpu_operators)} with network operator {' or '.join(row.network_operators)}, "
@@ -218,8 +201,9 @@ def _spelt(row: Row) -> str:
 
 
 def _minor(version: str) -> tuple[int, ...]:
-    return _numbers(version)[:2]
+    return numbers(version)[:2]
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version such as v1.24.1."""
     return tuple(int(part) for part in version.removeprefix("v").split("."))

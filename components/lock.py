@@ -1,4 +1,6 @@
-"""`make lock`: fetches what the catalogue names from upstream and writes the digests into the catalogue.
+"""`make lock`: fetches what the catalogues name from upstream and writes the digests into them.
+
+Usage: python -m components.lock MODULE..., the dotted names of the catalogues.
 
 Run it where upstream can be reached, look at the difference, commit it. From then on every copy of a file, upstream's
 own or a mirror's, has to have that digest.
@@ -9,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-from components import catalogue
-from components.artefacts import ArtefactError, Mirror
+from components.artifacts import ArtifactError, Mirror
 
 
 def locked(source: str, url: str, digest: str) -> str:
@@ -27,22 +30,22 @@ def locked(source: str, url: str, digest: str) -> str:
     return changed
 
 
-def main() -> int:
-    """Lock every entry that can be fetched; return 1 when one cannot, with the others locked all the same."""
-    file = Path(catalogue.__file__)
+def lock(catalogue: ModuleType) -> int:
+    """Lock every entry of a catalogue that can be fetched; return the number of those that cannot."""
+    file = Path(str(catalogue.__file__))
     upstream = Mirror()
     failed = 0
-    for artefact in catalogue.ARTEFACTS:
+    for artifact in catalogue.ARTIFACTS:
         try:
-            digest = hashlib.sha256(upstream.fetch(artefact)).hexdigest()
-        except ArtefactError as error:
+            digest = hashlib.sha256(upstream.fetch(artifact)).hexdigest()
+        except ArtifactError as error:
             print(f"not locked: {error}", file=sys.stderr)
             failed += 1
             continue
-        file.write_text(locked(file.read_text(), artefact.url, digest))
-        print(f"{artefact.name} {artefact.version}: {digest}")
-    return 1 if failed else 0
+        file.write_text(locked(file.read_text(), artifact.url, digest))
+        print(f"{artifact.name} {artifact.version}: {digest}")
+    return failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(1 if sum(lock(import_module(name)) for name in sys.argv[1:]) else 0)

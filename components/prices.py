@@ -1,7 +1,7 @@
 """What machines cost by the hour, as far as a dated source says so. What is not here is unknown, and is called that.
 
-Pay-as-you-go list prices for Linux, in US dollars, before tax and before any agreement of the subscription. They
-change: look at `as_of`, and at the Azure pricing calculator before a budget depends on them.
+List prices in US dollars, before tax and before any agreement. They change: look at `as_of`, and at the provider's
+calculator before a budget depends on them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,12 @@ from typing import Final
 
 CURRENCY: Final = "USD"
 
-AKS_FREE: Final = "AKS tier Free"
-AKS_STANDARD: Final = "AKS tier Standard"
-"""Names of the charge for a cluster's control plane, `sku.tier` of a managed cluster."""
-
-_RETAIL: Final = "https://prices.azure.com/api/retail/prices"
-_AKS_TIERS: Final = "https://learn.microsoft.com/azure/aks/free-standard-pricing-tiers"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
     """One price of one item in some regions.
 
-    item: a VM size, or one of the names above. regions: as Azure's API spells them; empty for all.
+    item: a machine type or another thing that is charged for. regions: in lower case, without blanks; empty for all.
     per_hour: US dollars for one piece. as_of: the day on which the source gave this figure.
     """
 
@@ -35,44 +28,6 @@ class Price:
     per_hour: Decimal
     as_of: date
     source: str
-
-
-def _retail(size: str, region: str) -> str:
-    """Return the question to the Azure Retail Prices API that the price answers."""
-    return f"{_RETAIL}?$filter=armRegionName eq '{region}' and armSkuName eq '{size}' and priceType eq 'Consumption'"
-
-
-PRICES: Final[tuple[Price, ...]] = (
-    Price(
-        item="Standard_ND96isr_H100_v5",
-        regions=("eastus",),
-        per_hour=Decimal("98.32"),
-        as_of=date(2026, 9, 16),
-        source=_retail("Standard_ND96isr_H100_v5", "eastus"),
-    ),
-    Price(
-        item="Standard_D4s_v5",
-        regions=("eastus",),
-        per_hour=Decimal("0.192"),
-        as_of=date(2026, 9, 22),
-        source=_retail("Standard_D4s_v5", "eastus"),
-    ),
-    Price(
-        item="Standard_D4s_v5",
-        regions=("centralus",),
-        per_hour=Decimal("0.217"),
-        as_of=date(2026, 9, 29),
-        source=_retail("Standard_D4s_v5", "centralus"),
-    ),
-    Price(item=AKS_FREE, regions=(), per_hour=Decimal(0), as_of=date(2026, 7, 6), source=_AKS_TIERS),
-    Price(
-        item=AKS_STANDARD,
-        regions=("centralus", "eastus", "francecentral"),
-        per_hour=Decimal("0.10"),
-        as_of=date(2026, 9, 29),
-        source=f"{_RETAIL}?$filter=serviceName eq 'Azure Kubernetes Service' and meterName eq 'Standard Uptime SLA'",
-    ),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +54,7 @@ class Cost:
     unknown: tuple[str, ...]
 
 
-def find(item: str, region: str, prices: Sequence[Price] = PRICES) -> Price | None:
+def find(item: str, region: str, prices: Sequence[Price]) -> Price | None:
     """Return an item's price in a region, however the region is spelled (`East US`, `eastus`); None when unknown."""
     wanted = region.replace(" ", "").lower()
     for price in prices:
@@ -108,7 +63,7 @@ def find(item: str, region: str, prices: Sequence[Price] = PRICES) -> Price | No
     return None
 
 
-def cost(charges: Iterable[Charge], prices: Sequence[Price] = PRICES) -> Cost:
+def cost(charges: Iterable[Charge], prices: Sequence[Price]) -> Cost:
     """Return what charges cost together. A charge of no pieces costs nothing, whether its price is known or not."""
     low, high = Decimal(0), Decimal(0)
     used: list[Price] = []

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from components import prices
+from components.azure.prices import AKS_FREE, AKS_STANDARD, PRICES
 from components.prices import Charge, Cost
 from review.plan import Plan, Resource
 from review.replacement import azure_type
 
 _CLUSTER: Final = "containerservice:ManagedCluster"
 _POOL: Final = "containerservice:AgentPool"
-_TIERS: Final = {"Free": prices.AKS_FREE, "Standard": prices.AKS_STANDARD}
+_TIERS: Final = {"Free": AKS_FREE, "Standard": AKS_STANDARD}
 
 _WITHOUT_CHARGE: Final = frozenset(
     {
@@ -33,7 +34,7 @@ _WITHOUT_CHARGE: Final = frozenset(
 
 def of_plan(plan: Plan | None) -> Cost:
     """Return the cost of a plan; None, a stack that does not exist, costs nothing. Simulated nodes cost nothing."""
-    return prices.cost(charges(plan) if plan else ())
+    return prices.cost(charges(plan) if plan else (), PRICES)
 
 
 def charges(plan: Plan) -> Iterator[Charge]:

@@ -18,10 +18,10 @@ def deploy(inputs: StackInputs[Any]) -> Mapping[str, Any]:
     """
     import pulumi
 
-    from components.artefacts import ArtefactError
+    from components.artifacts import ArtifactError
     from stacks.layers import releases
 
     try:
         return inputs.target.deploy(inputs, releases.read(inputs))
-    except ArtefactError as error:
+    except ArtifactError as error:
         raise pulumi.RunError(str(error)) from None

@@ -18,7 +18,7 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
 from components import catalogue
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from stacks import cluster_facts, parsing, secrets, validation
 from stacks import kubeconfig as kubeconfigs
 from stacks.cluster_facts import ClusterFacts
@@ -175,7 +175,7 @@ def _mirror(settings: MirrorSettings, queueing: QueueingSettings | None, base: P
         )
         return
     mirror = settings.mirror(base)
-    folder = Path(mirror.artefacts or "")
+    folder = Path(mirror.artifacts or "")
     if not folder.is_dir():
         yield ConfigError(
             path=path,

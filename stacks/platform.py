@@ -29,5 +29,5 @@ def install(
     namespaces = workloads.namespaces(inputs, cluster, teams)
     volumes = site.volumes(namespaces)
     health.install(inputs, cluster, site, nodes)
-    workloads.install(inputs, cluster, namespaces, volumes, nodes, priorities, queues)
+    workloads.install(inputs, cluster, site, namespaces, volumes, nodes, priorities, queues)
     return outputs(inputs.settings, inputs.resolved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.health.baselines import Floor
+from components.health.thresholds import Threshold
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.tenancy.quota import Quota
@@ -35,7 +35,7 @@ class Resolved:
     volumes: Mapping[str, str]
     images: Mapping[str, str]
     gate_image: str | None
-    threshold: Floor | None
+    threshold: Threshold | None
 
 
 def resolve(partial: PartialSettings) -> Resolved | None:

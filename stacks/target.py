@@ -27,6 +27,7 @@ class TargetSpec(ABC, Generic[S]):
     sections: the keys of the tree that mean something on it, in the order of the documentation; others are refused.
     secrets: the keys of its secrets, beside those that every target has.
     count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images.
+    version_key: what a message calls the cluster's Kubernetes version.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     """
 
@@ -37,6 +38,7 @@ class TargetSpec(ABC, Generic[S]):
     secrets: ClassVar[tuple[str, ...]] = ()
     count_key: ClassVar[Path]
     registry_key: ClassVar[Path]
+    version_key: ClassVar[str] = "the cluster's Kubernetes version"
     has_kubeconfig: ClassVar[bool] = False
 
     @abstractmethod

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import storage
 
 from components.azure import roles
+from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 
@@ -23,15 +24,13 @@ class BlobStorageArgs:
 
     account: str
     container: str
-    resource_group: str
-    location: str
+    scope: ResourceScope
     sku: str
     subnet_id: pulumi.Input[str]
     allowed_ranges: tuple[str, ...] = ()
     shared_key: bool = False
     reader: pulumi.Input[str] | None = None
     writes: bool = False
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class BlobStorage(Layer):
@@ -49,8 +48,7 @@ class BlobStorage(Layer):
         account = storage.StorageAccount(
             args.account,
             account_name=args.account,
-            resource_group_name=args.resource_group,
-            location=args.location,
+            **args.scope.arguments(),
             kind=storage.Kind.STORAGE_V2,
             sku=storage.SkuArgs(name=args.sku),
             access_tier=storage.AccessTier.HOT,
@@ -67,14 +65,13 @@ class BlobStorage(Layer):
                 virtual_network_rules=[storage.VirtualNetworkRuleArgs(virtual_network_resource_id=args.subnet_id)],
                 ip_rules=[storage.IPRuleArgs(i_p_address_or_range=_range(allowed)) for allowed in args.allowed_ranges],
             ),
-            tags=dict(args.tags),
             opts=options,
         )
         container = storage.BlobContainer(
             f"{args.account}-{args.container}",
             account_name=args.account,
             container_name=args.container,
-            resource_group_name=args.resource_group,
+            resource_group_name=args.scope.resource_group,
             public_access=storage.PublicAccess.NONE,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
         )

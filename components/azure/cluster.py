@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import pulumi
 from pulumi_azure_native import containerservice
 
 from components.azure.identity import KubeletIdentity
+from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 _KUBELET: Final = "kubeletidentity"
@@ -68,9 +69,8 @@ class AksClusterArgs:
     """
 
     name: str
-    resource_group: str
+    scope: ResourceScope
     node_resource_group: str
-    location: str
     kubernetes_version: str
     support_plan: str
     tier: str
@@ -86,7 +86,6 @@ class AksClusterArgs:
     admin_groups: tuple[str, ...] = ()
     upgrade_channel: str
     node_os_channel: str
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class AksCluster(Layer):
@@ -109,8 +108,7 @@ class AksCluster(Layer):
         cluster = containerservice.ManagedCluster(
             args.name,
             resource_name_=args.name,
-            resource_group_name=args.resource_group,
-            location=args.location,
+            **args.scope.arguments(),
             node_resource_group=args.node_resource_group,
             dns_prefix=dns_prefix(args.name),
             kubernetes_version=args.kubernetes_version,
@@ -145,7 +143,6 @@ class AksCluster(Layer):
                     public_keys=[containerservice.ContainerServiceSshPublicKeyArgs(key_data=args.ssh_public_key)]
                 ),
             ),
-            tags=dict(args.tags),
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=["agentPoolProfiles"]),
         )
         cluster.agent_pool_profiles.apply(lambda pools: self._compare(args, pools))
@@ -159,7 +156,7 @@ class AksCluster(Layer):
         for difference in differences(args.system_pool, pools or ()):
             pulumi.log.warn(
                 f"the system pool of {args.name} {difference}. AKS changes it through its own commands only: "
-                f"`az aks nodepool scale` or `az aks nodepool add` with --resource-group {args.resource_group} "
+                f"`az aks nodepool scale` or `az aks nodepool add` with --resource-group {args.scope.resource_group} "
                 f"--cluster-name {args.name}, or put mlbatch:azure.systemPool back",
                 self,
             )

@@ -12,6 +12,8 @@ import pulumi
 import yaml
 from pulumi_azure_native import containerservice
 
+from components.azure.scope import ResourceScope
+
 LOCAL: Final = "local"
 LOGINS: Final = ("azurecli", "workloadidentity", "spn", "msi", LOCAL)
 """Ways to sign in: kubelogin's of that name, or the cluster's own certificate."""
@@ -23,13 +25,13 @@ sign in with what their environment says."""
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialsArgs:
-    """cluster, resource_group: names. login: one of LOGINS; `local` only works where the cluster has local accounts.
+    """cluster: its name. login: one of LOGINS; `local` only works where the cluster has local accounts.
 
     after: what has to exist before the cluster is asked.
     """
 
     cluster: str
-    resource_group: str
+    scope: ResourceScope
     login: str
     after: Sequence[pulumi.Resource]
 
@@ -48,12 +50,12 @@ class Credentials(pulumi.ComponentResource):
         options = pulumi.InvokeOutputOptions(parent=self, depends_on=list(args.after))
         if args.login == LOCAL:
             admin = containerservice.list_managed_cluster_admin_credentials_output(
-                resource_group_name=args.resource_group, resource_name=args.cluster, opts=options
+                resource_group_name=args.scope.resource_group, resource_name=args.cluster, opts=options
             )
             text = admin.apply(lambda found: _first(found.kubeconfigs))
         else:
             user = containerservice.list_managed_cluster_user_credentials_output(
-                resource_group_name=args.resource_group, resource_name=args.cluster, format="exec", opts=options
+                resource_group_name=args.scope.resource_group, resource_name=args.cluster, format="exec", opts=options
             )
             text = user.apply(lambda found: signed_in(_first(found.kubeconfigs), args.login))
         self.kubeconfig = pulumi.Output.secret(text)

@@ -9,6 +9,7 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import containerservice
 
+from components.azure.scope import ResourceScope
 from components.kubernetes.node_pool import GPU_TAINT
 from components.layer import Layer
 
@@ -50,7 +51,7 @@ class GpuPoolArgs:
 
     name: str
     cluster: str
-    resource_group: str
+    scope: ResourceScope
     kubernetes_version: str
     vm_size: str
     count: int
@@ -65,7 +66,6 @@ class GpuPoolArgs:
     labels: Mapping[str, str] = field(default_factory=dict)
     retired_tag: bool = False
     drain_timeout_minutes: int = 30
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class GpuPool(Layer):
@@ -87,7 +87,7 @@ class GpuPool(Layer):
             args.name,
             agent_pool_name=args.name,
             resource_name_=args.cluster,
-            resource_group_name=args.resource_group,
+            resource_group_name=args.scope.resource_group,
             mode=containerservice.AgentPoolMode.USER,
             type=containerservice.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
             orchestrator_version=args.kubernetes_version,
@@ -109,7 +109,7 @@ class GpuPool(Layer):
             upgrade_settings=containerservice.AgentPoolUpgradeSettingsArgs(
                 max_surge="0", max_unavailable="1", drain_timeout_in_minutes=args.drain_timeout_minutes
             ),
-            tags={**args.tags, RETIRED_TAG: "true"} if args.retired_tag else dict(args.tags),
+            tags={**args.scope.tags, **({RETIRED_TAG: "true"} if args.retired_tag else {})},
             opts=pulumi.ResourceOptions(
                 parent=self,
                 ignore_changes=["count"] if scaling else None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import managedidentity
 
 from components.azure import roles
+from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 
@@ -33,10 +34,8 @@ class ClusterIdentitiesArgs:
 
     control_plane: str
     kubelets: str
-    resource_group: str
-    location: str
+    scope: ResourceScope
     subnet_id: pulumi.Input[str]
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class ClusterIdentities(Layer):
@@ -62,9 +61,7 @@ class ClusterIdentities(Layer):
             managedidentity.UserAssignedIdentity(
                 identity,
                 resource_name_=identity,
-                resource_group_name=args.resource_group,
-                location=args.location,
-                tags=dict(args.tags),
+                **args.scope.arguments(),
                 opts=options,
             )
             for identity in (args.control_plane, args.kubelets)

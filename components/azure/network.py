@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import network
+
+from components.azure.scope import ResourceScope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,11 +15,9 @@ class NetworkArgs:
     """name: of the virtual network; its subnet is `nodes`. cidr, node_cidr: of both, the second inside the first."""
 
     name: str
-    resource_group: str
-    location: str
+    scope: ResourceScope
     cidr: str
     node_cidr: str
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Network(pulumi.ComponentResource):
@@ -34,29 +33,24 @@ class Network(pulumi.ComponentResource):
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:Network", name, None, opts)
         options = pulumi.ResourceOptions(parent=self)
-        tags = dict(args.tags)
         guard = network.NetworkSecurityGroup(
             f"{args.name}-nodes",
             network_security_group_name=f"{args.name}-nodes",
-            resource_group_name=args.resource_group,
-            location=args.location,
-            tags=tags,
+            **args.scope.arguments(),
             opts=options,
         )
         net = network.VirtualNetwork(
             args.name,
             virtual_network_name=args.name,
-            resource_group_name=args.resource_group,
-            location=args.location,
+            **args.scope.arguments(),
             address_space=network.AddressSpaceArgs(address_prefixes=[args.cidr]),
-            tags=tags,
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=["subnets"]),  # the subnet is a resource of its own
         )
         subnet = network.Subnet(
             f"{args.name}-nodes-subnet",
             subnet_name="nodes",
             virtual_network_name=args.name,
-            resource_group_name=args.resource_group,
+            resource_group_name=args.scope.resource_group,
             address_prefix=args.node_cidr,
             network_security_group=network.NetworkSecurityGroupArgs(id=guard.id),
             service_endpoints=[network.ServiceEndpointPropertiesFormatArgs(service="Microsoft.Storage")],

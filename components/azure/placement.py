@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import compute
+
+from components.azure.scope import ResourceScope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,11 +15,9 @@ class PlacementArgs:
     """name: of the group. vm_size: what is to fit into it. zone: the one of its machines, None for any."""
 
     name: str
-    resource_group: str
-    location: str
+    scope: ResourceScope
     vm_size: str
     zone: str | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Placement(pulumi.ComponentResource):
@@ -35,12 +34,10 @@ class Placement(pulumi.ComponentResource):
         group = compute.ProximityPlacementGroup(
             args.name,
             proximity_placement_group_name=args.name,
-            resource_group_name=args.resource_group,
-            location=args.location,
+            **args.scope.arguments(),
             proximity_placement_group_type=compute.ProximityPlacementGroupType.STANDARD,
             intent=compute.ProximityPlacementGroupPropertiesIntentArgs(vm_sizes=[args.vm_size]) if args.zone else None,
             zones=[args.zone] if args.zone else None,
-            tags=dict(args.tags),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.id = group.id

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_azure_native as azure
 
 
-def subscribe(
+def azure_provider(
     name: str, *, subscription: str | None, location: str, opts: pulumi.ResourceOptions | None = None
 ) -> azure.Provider:
     """Return the provider of one subscription, signed in as the Azure CLI or the ARM_* variables say.

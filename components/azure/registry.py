@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import containerregistry
 
 from components.azure import roles
+from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 
@@ -20,11 +21,9 @@ class RegistryArgs:
     """
 
     name: str
-    resource_group: str
-    location: str
+    scope: ResourceScope
     sku: str
     admin_user: bool = False
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Registry(pulumi.ComponentResource):
@@ -39,11 +38,9 @@ class Registry(pulumi.ComponentResource):
         registry = containerregistry.Registry(
             args.name,
             registry_name=args.name,
-            resource_group_name=args.resource_group,
-            location=args.location,
+            **args.scope.arguments(),
             sku=containerregistry.SkuArgs(name=args.sku),
             admin_user_enabled=args.admin_user,
-            tags=dict(args.tags),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.id = registry.id

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import resources
 
+from components.azure.scope import ResourceScope
 from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceGroupArgs:
-    """name: as Azure has it. location: the region. tags: of the group itself; Azure does not hand them down."""
+    """scope: of what the group will hold."""
 
-    name: str
-    location: str
-    tags: Mapping[str, str] = field(default_factory=dict)
+    scope: ResourceScope
 
 
 class ResourceGroup(Layer):
@@ -29,10 +28,8 @@ class ResourceGroup(Layer):
     def __init__(self, name: str, args: ResourceGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:ResourceGroup", name, None, opts)
         group = resources.ResourceGroup(
-            args.name,
-            resource_group_name=args.name,
-            location=args.location,
-            tags=dict(args.tags),
+            args.scope.resource_group,
+            **args.scope.arguments(),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.ready = [group]

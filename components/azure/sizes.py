@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from components import names
-from components.kubernetes.node_pool import NodeShape
-from components.kubernetes.quantity import Quantity
+from components.azure.baselines import THRESHOLDS
+from components.nodes.machines import Machine
 
 REGIONS_AS_OF: Final = date(2026, 6, 18)
 """When Azure published the prices from which the regions below are taken: a size counts as offered where it has one."""
@@ -143,23 +141,24 @@ class VmSize:
         """Whether its ports work only while the subscription does not have the feature."""
         return bool(self.infiniband_ports) and not self.infiniband_feature
 
-    def shape(self, *, max_pods: int = MOST_PODS, infiniband: bool = True) -> NodeShape:
+    def machine(self, *, max_pods: int = MOST_PODS) -> Machine:
         """Return a node as its pods can use it: without what AKS keeps for the kubelet.
 
-        infiniband: its ports are handed out one by one, by the SR-IOV device plugin.
         Reservations: `MicrosoftDocs/azure-aks-docs`, articles/aks/node-resource-reservations.md (1.29 and later). Its
         table ends at 64 cores; larger nodes continue it with its last step of 10 millicores for each core.
         """
         kept = (_RESERVED_PER_POD_MB * max_pods + _RESERVED_MB) * 1000**2 + _EVICTION_MIB * 1024**2
-        resources: Mapping[str, Quantity] = {
-            names.CPU: Quantity.parse(f"{1000 * self.vcpus - _reserved_millicores(self.vcpus)}m"),
-            names.MEMORY: Quantity.parse(f"{self.memory_gib - math.ceil(kept / 1024**3)}Gi"),
-            names.GPU: Quantity.parse(self.gpus),
-            names.RDMA: Quantity.parse(0),
-            names.INFINIBAND: Quantity.parse(self.infiniband_ports if infiniband else 0),
-            names.PODS: Quantity.parse(max_pods),
-        }
-        return NodeShape(instance_type=self.name, gpu_product=self.gpu_product, resources=resources)
+        return Machine(
+            name=self.name,
+            cpu=f"{1000 * self.vcpus - _reserved_millicores(self.vcpus)}m",
+            memory=f"{self.memory_gib - math.ceil(kept / 1024**3)}Gi",
+            gpus=self.gpus,
+            gpu_product=self.gpu_product,
+            ports=self.infiniband_ports,
+            pods=max_pods,
+            source=self.source,
+            thresholds=THRESHOLDS.get(self.name, {}),
+        )
 
 
 GPU_SIZES: Final = {
@@ -292,6 +291,15 @@ GPU_SIZES: Final = {
     )
 }
 
+
+def _reserved_millicores(cores: int) -> int:
+    """Return what AKS keeps of a node's CPU: 60 for the first core, 40, 20 and 20 for the next three, then 10 each."""
+    return sum((60, 40, 20, 20)[: min(cores, 4)]) + 10 * max(0, cores - 4)
+
+
+MACHINES: Final = {name: size.machine() for name, size in GPU_SIZES.items()}
+"""The same as nodes of an AKS cluster that has AKS's defaults."""
+
 _NAME: Final = re.compile(r"Standard_(?P<family>[A-Z]+)(?P<cores>\d+)(?:-(?P<active>\d+))?[A-Za-z0-9_]*")
 
 
@@ -317,8 +325,3 @@ def vcpus_of(name: str) -> int | None:
     if match is None or version is None or int(version[1]) < 3:
         return None
     return int(match["active"] or match["cores"])
-
-
-def _reserved_millicores(cores: int) -> int:
-    """Return what AKS keeps of a node's CPU: 60 for the first core, 40, 20 and 20 for the next three, then 10 each."""
-    return sum((60, 40, 20, 20)[: min(cores, 4)]) + 10 * max(0, cores - 4)

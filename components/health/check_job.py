@@ -11,19 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from components import names
-from components.health.reporter import (
-    ACCOUNT,
-    CHECKS,
-    NAMESPACE,
-    QUEUE_LABEL,
-    QUEUE_VALUES,
-    TAINT_VALUE,
-    TAINTS,
-    report_annotation,
-    state_label,
-)
+from components.health.reporter import ACCOUNT, NAMESPACE, NCCL_GATE, QUEUE_LABEL, QUEUE_VALUES, TAINT_VALUE, Check
 from components.kubernetes.manifests import Document
-from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, OWN_NODE, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
@@ -72,30 +61,32 @@ class CheckArgs:
     """How a check is run.
 
     trigger: any text; another one runs the check anew. gate: None to measure and print only, without touching nodes.
+    checks: those that there are, this one among them: a node that one of them has failed is checked all the same.
     python_image: with Python 3.11 or later, for the reporter.
     """
 
     pods: NodePods
     trigger: str
     gate: GateArgs | None = None
+    checks: Sequence[Check] = (NCCL_GATE,)
     python_image: str
     resources: Resources = field(default=RESOURCES)
 
 
-def report_settings(check: str, args: CheckArgs, judged: Mapping[str, Any]) -> Mapping[str, Any]:
+def report_settings(check: Check, args: CheckArgs, judged: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the reporter's settings; judged: how the output is judged."""
     gate = args.gate
-    taint = {"key": TAINTS[check], "value": TAINT_VALUE, "effect": gate.effect} if gate else None
+    taint = {"key": check.taint, "value": TAINT_VALUE, "effect": gate.effect} if gate else None
     queues = {"key": QUEUE_LABEL, "value": QUEUE_VALUES[gate.effect]} if gate and gate.report_to_queues else None
     return {
-        "check": check,
+        "check": check.name,
         "output": OUTPUT,
         "exitCode": EXIT_CODE,
         "trigger": args.trigger,
         "write": gate is not None,
-        "label": state_label(check),
-        "annotation": report_annotation(check),
-        "failLabels": [state_label(other) for other in CHECKS],
+        "label": check.label,
+        "annotation": check.annotation,
+        "failLabels": [other.label for other in args.checks],
         "taint": taint,
         "queueLabel": queues,
         **judged,
@@ -103,7 +94,7 @@ def report_settings(check: str, args: CheckArgs, judged: Mapping[str, Any]) -> M
 
 
 def documents(
-    check: str,
+    check: Check,
     args: CheckArgs,
     measure: Container,
     *,
@@ -116,15 +107,17 @@ def documents(
     measure: the measuring container, which leaves OUTPUT and EXIT_CODE behind and always succeeds; without its common
     volumes. data: files of its own. extra: volumes of its own.
     """
+    files = files_name(check.name)
     settings = json.dumps(report_settings(check, args, judged), indent=2)
     program = Program(module="components.health.node_report", shared=[API_CLIENT], files={**data, SETTINGS: settings})
-    job = indexed_job(check, args.pods, _pod(check, args, program, measure, extra), annotations=program.checksum())
+    pod = _pod(check.name, args, program, measure, extra)
+    job = indexed_job(check.name, args.pods, pod, annotations=program.checksum())
     # One node's failure must not end the others' checks.
     job["spec"] |= {"backoffLimitPerIndex": 0, "maxFailedIndexes": args.pods.nodes}
     del job["spec"]["backoffLimit"]
     return [
-        program.config_map(files_name(check), NAMESPACE, {WORKLOAD_LABEL: files_name(check)}),
-        placed(headless_service(check), NAMESPACE),
+        program.config_map(files, NAMESPACE, {WORKLOAD_LABEL: files}),
+        placed(headless_service(check.name), NAMESPACE),
         placed(job, NAMESPACE),
     ]
 
@@ -140,12 +133,14 @@ def _pod(check: str, args: CheckArgs, program: Program, measure: Container, extr
     credentials = _credentials() if writes else ()
     mounted = (shared_memory(args.pods.shared_memory), *own, *extra, *credentials)
     reporters = [_reporter(step, program, args, (*own, *credentials)) for step in ("mark", "report")]
+    # A node that failed is checked again, which is how its taint goes.
+    tolerations = [*args.pods.placement.tolerations, *({"key": one.taint, "operator": "Exists"} for one in args.checks)]
+    placement = replace(args.pods.placement, tolerations=tolerations)
     spec: Document = {
         "restartPolicy": "Never",
+        **placement.body(),
         "terminationGracePeriodSeconds": 5,
         "automountServiceAccountToken": False,
-        # A node that failed is checked again, which is how its taint goes.
-        "tolerations": [dict(GPU_TOLERATION), *({"key": taint, "operator": "Exists"} for taint in TAINTS.values())],
         "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_elsewhere(check)]}},
         "initContainers": [
             *(reporters[:1] if writes else []),

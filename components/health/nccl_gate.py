@@ -8,17 +8,15 @@ from typing import Final
 
 import pulumi
 
-from components.health.baselines import Floor, Scope
 from components.health.check_job import EXIT_CODE, OUTPUT, CheckArgs, documents
 from components.health.reporter import NCCL_GATE
+from components.health.thresholds import Scope, Threshold
 from components.kubernetes.manifests import Document
-from components.workloads import mpi, nccl
+from components.workloads import mpi
 from components.workloads.jobs import Container, register
+from components.workloads.nccl import PROGRAM, NcclProgram
 
 SHARED_MEMORY: Final = "8Gi"
-CHECKS_TEST: Final = "/opt/nccl-tests/build/all_reduce_perf"
-CHECKS_TOPOLOGY: Final = "/azure-nhc/topofiles"
-"""In the image of Azure's node health checks, which has no ssh server: it can test single nodes."""
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -26,14 +24,15 @@ _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 class NcclGateArgs:
     """What to measure.
 
-    scope: NODE tests each node by itself, over NVLink, with the image of the node health checks; FABRIC tests all nodes
-        together, over InfiniBand, with the image of the all-reduce test (see `workloads.nccl`), and needs two of them.
-    floor: what must be reached.
+    scope: NODE tests each node by itself, over NVLink, for which the image needs no ssh server; FABRIC tests all nodes
+        together, over the network, and needs two of them.
+    threshold: what must be reached. program: where the image has the test.
     """
 
     check: CheckArgs
     scope: Scope = Scope.NODE
-    floor: Floor
+    threshold: Threshold
+    program: NcclProgram = PROGRAM
 
 
 class NcclGate(pulumi.ComponentResource):
@@ -54,7 +53,7 @@ def job_documents(args: NcclGateArgs) -> list[Document]:
     ranks = pods.gpus * (pods.nodes if together else 1)
     command = test_command(args, ranks)
     data = mpi.index_files(
-        NCCL_GATE,
+        NCCL_GATE.name,
         nodes=pods.nodes if together else 1,
         slots=pods.gpus,
         command=command,
@@ -68,27 +67,25 @@ def job_documents(args: NcclGateArgs) -> list[Document]:
         volumes=(),
         ports=mpi.PORTS if together else {},
     )
-    floor = args.floor
-    judged = {"kind": "nccl", "ranks": ranks, "bytes": size_bytes(floor.size), "warn": floor.warn, "fail": floor.fail}
+    limit = args.threshold
+    judged = {"kind": "nccl", "ranks": ranks, "bytes": size_bytes(limit.size), "warn": limit.warn, "fail": limit.fail}
     return documents(NCCL_GATE, args.check, measure, judged=judged, data=data if together else {})
 
 
 def environment(args: NcclGateArgs) -> Mapping[str, str]:
     """Return the variables beyond the fabric's."""
-    folder = mpi.WORKSPACE if args.scope is Scope.FABRIC else CHECKS_TOPOLOGY
-    return {"NCCL_DEBUG": "WARN", **args.check.pods.fabric.topology_variable(folder)}
+    return {"NCCL_DEBUG": "WARN", **args.check.pods.fabric.topology_variable(args.program.topologies)}
 
 
 def test_command(args: NcclGateArgs, ranks: int) -> list[str]:
     """Return the mpirun command: one size, results checked."""
-    pods, size = args.check.pods, args.floor.size
-    test = nccl.TEST if args.scope is Scope.FABRIC else CHECKS_TEST
+    pods, size = args.check.pods, args.threshold.size
     return mpi.mpirun(
         processes=ranks,
         per_node=pods.gpus,
         exported=("LD_LIBRARY_PATH", *pods.fabric.variables, *environment(args)),
         options=("--bind-to", "numa", "-mca", "coll_hcoll_enable", "0"),
-        program=(test, "-b", size, "-e", size, "-f", "2", "-g", "1", "-c", "1"),
+        program=(args.program.test, "-b", size, "-e", size, "-f", "2", "-g", "1", "-c", "1"),
     )
 
 

@@ -20,9 +20,10 @@ Usage: python -m components.health.node_report SETTINGS mark, before the check, 
 check which never ends leaves no older verdict behind; with `report`, after it. SETTINGS is a JSON file with `check`,
 its name; `kind`, nhc or nccl; `output` and `exitCode`, files; `trigger`; `write`, whether the node is to be changed;
 `label`, `annotation` and `failLabels`, all labels of such checks; `taint`, with key, value and effect, or null;
-`queueLabel` with key and value, or null; and, for nhc, `expected`, the checks that must have run; for nccl, `ranks`,
-`bytes`, `warn` and `fail`. $NODE_NAME is the node. The verdict is printed and becomes the container's termination
-message; the exit code is 0 for pass and warn, 1 for fail, 2 for unknown.
+`queueLabel` with key and value, or null; and, for nhc, `expected`, the checks that must have run, and `notApplicable`,
+the fault code of one that could not be made; for nccl, `ranks`, `bytes`, `warn` and `fail`. $NODE_NAME is the node. The
+verdict is printed and becomes the container's termination message; the exit code is 0 for pass and warn, 1 for fail, 2
+for unknown.
 """
 
 from __future__ import annotations
@@ -49,9 +50,6 @@ REQUEST_SECONDS = 30
 ATTEMPTS = 5
 LONGEST_REASON = 1000
 
-NOT_APPLICABLE = "NHCNA"
-"""Azure's fault code for a check that could not be made."""
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -74,15 +72,18 @@ def gravest(verdicts: list[Verdict]) -> Verdict:
     return Verdict(state, "; ".join(dict.fromkeys(reasons)))
 
 
-def judge_checks(output: str, exit_code: int | None, expected: list[str]) -> Verdict:
-    """Judge the log of Node Health Check, which must have been told to run all checks and to name each."""
+def judge_checks(output: str, exit_code: int | None, expected: list[str], not_applicable: str) -> Verdict:
+    """Judge the log of Node Health Check, which must have been told to run all checks and to name each.
+
+    not_applicable: the fault code of a check that could not be made.
+    """
     if exit_code is None:
         return Verdict(UNKNOWN, "the checks did not run to their end")
     verdicts = []
     for line in output.splitlines():
         if "Health check failed:" in line:
             found = line.partition("Health check failed:")[2].strip()
-            verdicts.append(Verdict(UNKNOWN if NOT_APPLICABLE in found else FAIL, found))
+            verdicts.append(Verdict(UNKNOWN if not_applicable in found else FAIL, found))
         elif "Nearing a failure threshold:" in line:
             verdicts.append(Verdict(WARN, line.partition("Nearing a failure threshold:")[2].strip()))
         elif re.search(r"not found\. Skipping|test skipped", line):
@@ -162,7 +163,7 @@ def judge(settings: Json) -> Verdict:
     code = (_text(settings["exitCode"]) or "").strip()
     exit_code = int(code) if code.lstrip("-").isdigit() else None
     if settings["kind"] == "nhc":
-        return judge_checks(output, exit_code, settings["expected"])
+        return judge_checks(output, exit_code, settings["expected"], settings["notApplicable"])
     return judge_nccl(
         output,
         exit_code,

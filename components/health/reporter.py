@@ -19,11 +19,6 @@ NAMESPACE: Final = "mlbatch-health"
 ACCOUNT: Final = "health-reporter"
 POLICY: Final = "mlbatch-health-reporter"
 
-NODE_CHECK: Final = "node-check"
-NCCL_GATE: Final = "nccl-gate"
-CHECKS: Final = (NODE_CHECK, NCCL_GATE)
-TAINTS: Final = {NODE_CHECK: "aznhc", NCCL_GATE: "nccl-gate"}
-"""Keys of the taints of failed nodes; `aznhc` is that of edwardsp/ai-on-aks."""
 TAINT_VALUE: Final = "failed"
 QUEUE_LABEL: Final = next(iter(AUTOPILOT_TAINTS.values()))[0]["key"]
 """The label of Autopilot, which AppWrapper and the slack controller watch."""
@@ -31,20 +26,35 @@ QUEUE_VALUES: Final = {"NoSchedule": "ERR", "NoExecute": "EVICT"}
 """What the label says for a taint's effect: keep jobs away, or move them away as well."""
 
 
-def state_label(check: str) -> str:
-    """Return the label with a check's state: pass, warn, fail or unknown."""
-    return f"mlbatch/{check}"
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A kind of check. name: of its objects. taint: key of a failed node's taint."""
+
+    name: str
+    taint: str
+
+    @property
+    def label(self) -> str:
+        """The node's label with its state: pass, warn, fail or unknown."""
+        return f"mlbatch/{self.name}"
+
+    @property
+    def annotation(self) -> str:
+        """The node's annotation with its last report."""
+        return f"mlbatch/{self.name}-report"
 
 
-def report_annotation(check: str) -> str:
-    """Return the annotation with a check's last report."""
-    return f"mlbatch/{check}-report"
+NCCL_GATE: Final = Check(name="nccl-gate", taint="nccl-gate")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReporterArgs:
-    """writes: whether verdicts are written on nodes at all; without it there is no account."""
+    """checks: those that there are, whether they run or not.
 
+    writes: whether verdicts are written on nodes at all; without it there is no account.
+    """
+
+    checks: Sequence[Check] = (NCCL_GATE,)
     writes: bool = True
 
 
@@ -58,23 +68,23 @@ class Reporter(Layer):
 
     def __init__(self, name: str, args: ReporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:health:Reporter", name, None, opts)
-        # The node check reads the host's kernel log, which no stricter level allows.
+        # A check may read the host's kernel log, which no stricter level allows.
         body = namespace_body(NamespaceArgs(name=NAMESPACE, privileged=True))
         namespace = Manifest(f"{name}/Namespace", body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
-        given = own_node.register(account(self.namespace), name, self) if args.writes else []
+        given = own_node.register(account(self.namespace, args.checks), name, self) if args.writes else []
         self.ready = [namespace, *given]
         self.register_outputs({"namespace": self.namespace})
 
 
-def account(namespace: pulumi.Input[str]) -> OwnNodeAccount:
+def account(namespace: pulumi.Input[str], checks: Sequence[Check]) -> OwnNodeAccount:
     """Return the account: it may change the checks' own labels, annotations and taints, and nothing else."""
     return OwnNodeAccount(
         name=ACCOUNT,
         namespace=namespace,
         cluster_name=POLICY,
         who="a health check",
-        labels=[*(state_label(check) for check in CHECKS), QUEUE_LABEL],
-        annotations=[report_annotation(check) for check in CHECKS],
-        taints=list(TAINTS.values()),
+        labels=[*(check.label for check in checks), QUEUE_LABEL],
+        annotations=[check.annotation for check in checks],
+        taints=[check.taint for check in checks],
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
 from components.layer import Layer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,13 @@ class NodeGroup:
         return {**selector, **({"tolerations": tolerations} if tolerations else {})}
 
 
+ANYWHERE: Final = NodeGroup()
+"""Every node without taints."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Placement:
     """system: for the platform's own controllers and services. gpus: the nodes with GPUs."""
 
-    system: NodeGroup = NodeGroup()
-    gpus: NodeGroup = NodeGroup()
+    system: NodeGroup = ANYWHERE
+    gpus: NodeGroup = ANYWHERE

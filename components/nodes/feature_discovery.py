@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import pulumi
 
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
-from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import Placement
 from components.layer import Layer
-from components.nodes.placement import GPU_NODES, SYSTEM_NODES
 
 OPERATOR_NAMESPACE: Final = "nvidia-operator"
 """The one namespace of feature discovery and both operators (edwardsp/ai-on-aks)."""
@@ -28,11 +27,11 @@ _PCI_CLASSES: Final = ("02", "03", "0200", "0207")
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureDiscoveryArgs:
-    """chart: node-feature-discovery. namespace: must exist. tolerations: of the worker, which runs on GPU nodes."""
+    """chart: node-feature-discovery. namespace: must exist. placement: its worker runs on GPU nodes."""
 
     chart: LocatedChart
     namespace: pulumi.Input[str]
-    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
+    placement: Placement
 
 
 class FeatureDiscovery(Layer):
@@ -52,7 +51,7 @@ class FeatureDiscovery(Layer):
                 chart=args.chart,
                 namespace=args.namespace,
                 release="node-feature-discovery",
-                values=feature_discovery_values(args.tolerations),
+                values=feature_discovery_values(args.placement),
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -60,14 +59,13 @@ class FeatureDiscovery(Layer):
         self.register_outputs({})
 
 
-def feature_discovery_values(tolerations: Sequence[Mapping[str, str]]) -> Mapping[str, Any]:
+def feature_discovery_values(placement: Placement) -> Mapping[str, Any]:
     """Return the chart's values (kubernetes-sigs/node-feature-discovery, deployment/helm)."""
     return {
-        "master": {"nodeSelector": dict(SYSTEM_NODES)},
-        "gc": {"nodeSelector": dict(SYSTEM_NODES)},
+        "master": placement.system.body(),
+        "gc": placement.system.body(),
         "worker": {
-            "nodeSelector": dict(GPU_NODES),
-            "tolerations": [dict(toleration) for toleration in tolerations],
+            **placement.gpus.body(),
             "config": {
                 "sources": {"pci": {"deviceClassWhitelist": list(_PCI_CLASSES), "deviceLabelFields": ["vendor"]}}
             },

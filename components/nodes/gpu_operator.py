@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
-from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import Placement
 from components.layer import Layer
-from components.nodes.placement import SYSTEM_NODES
 from components.observability.metrics import DCGM_FIELDS
 
 _METRICS: Final = "mlbatch-dcgm-metrics"
@@ -30,23 +29,23 @@ class GpuOperatorArgs:
         driver pod is deleted: a running job is not ended by a change of version.
     monitor_labels: labels by which a Prometheus finds the GPU metrics; None for no ServiceMonitor. Its kind has to
         exist first: without it the operator does not get ready.
-    tolerations: of everything that runs on GPU nodes.
+    placement: the operator itself is a service; what it starts runs on GPU nodes, which it finds by their labels.
     """
 
     chart: LocatedChart
     namespace: pulumi.Input[str]
+    placement: Placement
     driver_version: str | None = None
     rdma: bool = True
     drain: bool = False
     monitor_labels: Mapping[str, str] | None = None
-    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
 
 
 class GpuOperator(Layer):
     """Install the operator, which then prepares each GPU node by itself.
 
     Node Feature Discovery must run, and with RDMA the network operator's policy has to be ready: in the other order the
-    driver's pods wait for symbols that nobody provides. The nodes must come without a driver of AKS's own. Ready means
+    driver's pods wait for symbols that nobody provides. The nodes must come without a driver of their own. Ready means
     that the operator runs; a node's GPUs can be asked for some minutes later.
     """
 
@@ -66,8 +65,8 @@ class GpuOperator(Layer):
 def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
     """Return the chart's values (NVIDIA/gpu-operator, deployments/gpu-operator/values.yaml).
 
-    Off: partitioned GPUs and what belongs to virtual machines, as in Azure/aks-rdma-infiniband. The metrics are listed
-    by ourselves, because the exporter's own list has no ECC errors.
+    Off: partitioned GPUs and what belongs to virtual machines. The metrics are listed by ourselves, because the
+    exporter's own list has no ECC errors.
     """
     driver: dict[str, Any] = {
         "enabled": True,
@@ -81,8 +80,8 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         monitor["additionalLabels"] = dict(args.monitor_labels)
     return {
         "nfd": {"enabled": False},
-        "operator": {"nodeSelector": dict(SYSTEM_NODES)},
-        "daemonsets": {"tolerations": [dict(toleration) for toleration in args.tolerations]},
+        "operator": args.placement.system.body(),
+        "daemonsets": {"tolerations": [dict(toleration) for toleration in args.placement.gpus.tolerations]},
         "driver": driver,
         "toolkit": {"enabled": True},
         "dcgmExporter": {

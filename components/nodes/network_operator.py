@@ -2,8 +2,7 @@
 
 The chart installs the operator alone. Up to 24.7 its values also described the driver and the plugins; from 24.10 on
 they are ignored without a word, and no node would offer a port. The NicClusterPolicy that says it all is therefore an
-object of this program (Mellanox/network-operator, deployment/network-operator/values.yaml; Azure/aks-rdma-infiniband,
-configs/nicclusterpolicy).
+object of this program (Mellanox/network-operator, deployment/network-operator/values.yaml).
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup, Placement
 from components.layer import Layer
 from components.nodes.feature_discovery import NIC_LABEL
-from components.nodes.placement import SYSTEM_NODES
 
 POLICY: Final = "nic-cluster-policy"
 """The one name that the operator accepts (controllers/nicclusterpolicy_controller.go)."""
@@ -37,8 +35,8 @@ _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
 class DevicePlugin(StrEnum):
     """How a pod gets at the InfiniBand ports.
 
-    sriov: each port is a device, `nvidia.com/mlnxnics`, that one pod holds. On AKS the ports are virtual functions
-        already, eight on each NDv5 node.
+    sriov: each port is a device, `nvidia.com/mlnxnics`, that one pod holds. In virtual machines the ports are
+        virtual functions already.
     shared: every pod that asks for one of `rdma/rdma_shared_device_a` gets all ports. Gives up that a pod's ports are
         its own, and with it a quota for them.
     """
@@ -67,17 +65,17 @@ class NetworkOperatorArgs:
         node that has such a port a policy never gets ready, so a pool of none must not be waited for.
     drain: let an upgrade of the driver evict the pods of a node first, one node at a time. Off, a node keeps its driver
         until its driver pod is deleted: a running job is not ended by a change of version.
-    tolerations: of driver and plugins. The operator leaves out nodes whose taints are not tolerated here.
+    placement: of the operator, and of driver and plugins. It leaves out nodes whose taints are not tolerated.
     """
 
     chart: LocatedChart
     images: NicImages
     namespace: pulumi.Input[str]
+    placement: Placement
     device_plugin: DevicePlugin = DevicePlugin.SRIOV
     wait: bool = True
     wait_seconds: int = 1800
     drain: bool = False
-    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
 
 
 class NetworkOperator(Layer):
@@ -98,7 +96,7 @@ class NetworkOperator(Layer):
                 chart=args.chart,
                 namespace=args.namespace,
                 release="network-operator",
-                values=network_operator_values(),
+                values=network_operator_values(args.placement.system),
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -112,7 +110,7 @@ class NetworkOperator(Layer):
         self.register_outputs({})
 
 
-def network_operator_values() -> Mapping[str, Any]:
+def network_operator_values(nodes: NodeGroup) -> Mapping[str, Any]:
     """Return the chart's values.
 
     Feature discovery is installed by itself, and its label says as much as the chart's NodeFeatureRules would.
@@ -120,7 +118,7 @@ def network_operator_values() -> Mapping[str, Any]:
     return {
         "nfd": {"enabled": False, "deployNodeFeatureRules": False},
         "sriovNetworkOperator": {"enabled": False},
-        "operator": {"nodeSelector": dict(SYSTEM_NODES)},
+        "operator": nodes.body(),
     }
 
 
@@ -136,7 +134,7 @@ def nic_cluster_policy(args: NetworkOperatorArgs) -> Document:
         "metadata": metadata,
         "spec": {
             "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [has_port]}},
-            "tolerations": [dict(toleration) for toleration in args.tolerations],
+            "tolerations": [dict(toleration) for toleration in args.placement.gpus.tolerations],
             "ofedDriver": _driver(args),
             **_plugin(args),
         },

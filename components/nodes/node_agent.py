@@ -12,6 +12,7 @@ from components import names
 from components.kubernetes import own_node
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.own_node import OwnNodeAccount
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, OWN_NODE, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
@@ -31,7 +32,7 @@ class Agent:
     name: of all its objects. module: dotted name of the program, in any package.
     arguments: of the program. port: of its health endpoint.
     labels: names of the labels that it may write, or prefixes that end in `/`.
-    node_selector, tolerations: which nodes it runs on.
+    nodes: those that it runs on.
     privileged: root with all rights on the node, in its process id namespace. Otherwise nobody, who can read.
     folders: of the node, mounted read-only at the same path; they have to exist.
     """
@@ -43,8 +44,7 @@ class Agent:
     arguments: Sequence[str]
     port: int
     labels: Sequence[str]
-    node_selector: Mapping[str, str]
-    tolerations: Sequence[Mapping[str, str]]
+    nodes: NodeGroup
     resources: Resources
     privileged: bool = False
     folders: Sequence[str] = ()
@@ -95,8 +95,7 @@ def daemon_set(agent: Agent) -> Document:
                 "spec": {
                     "serviceAccountName": agent.name,
                     "priorityClassName": names.SYSTEM_PRIORITY,
-                    "nodeSelector": dict(agent.node_selector),
-                    "tolerations": [dict(toleration) for toleration in agent.tolerations],
+                    **agent.nodes.body(),
                     **_pod_security(agent),
                     "terminationGracePeriodSeconds": 5,
                     "containers": [_container(agent)],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import pulumi
 
-from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.nodes import node_agent
 from components.nodes.agents import nvme_scratch as agent
@@ -37,13 +37,16 @@ class Filesystem(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NvmeScratchArgs:
-    """namespace: must allow privileged pods. image: a Python 3.11 or later with util-linux, without packages."""
+    """namespace: must allow privileged pods. image: a Python 3.11 or later with util-linux, without packages.
+
+    nodes: those whose local disks are to be used. disk_model: models of local disks, as a regular expression.
+    """
 
     namespace: pulumi.Input[str]
     image: str
     filesystem: Filesystem = Filesystem.EXT4
-    node_selector: Mapping[str, str] = field(default_factory=lambda: dict(POOL_LABEL))
-    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
+    nodes: NodeGroup
+    disk_model: str
     resources: Resources = RESOURCES
 
 
@@ -67,11 +70,10 @@ def scratch(args: NvmeScratchArgs) -> Agent:
         namespace=args.namespace,
         image=args.image,
         module="components.nodes.agents.nvme_scratch",
-        arguments=(FOLDER, args.filesystem.value),
+        arguments=(FOLDER, args.filesystem.value, args.disk_model),
         port=agent.PORT,
         labels=(agent.LABEL,),
-        node_selector=args.node_selector,
-        tolerations=args.tolerations,
+        nodes=args.nodes,
         resources=args.resources,
         privileged=True,
     )

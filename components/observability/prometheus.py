@@ -1,4 +1,4 @@
-"""Prometheus, Alertmanager and Grafana: the chart kube-prometheus-stack, set up for AKS.
+"""Prometheus, Alertmanager and Grafana: the chart kube-prometheus-stack.
 
 Nothing is reachable from outside of the cluster: `kubectl port-forward` is the way in.
 """
@@ -12,15 +12,15 @@ from typing import Any, Final
 import pulumi
 
 from components import names
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
 from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
 from components.layer import Layer
-from components.nodes.placement import SYSTEM_NODES
 
 NAMESPACE: Final = "monitoring"
 RELEASE: Final = "kube-prometheus-stack"
@@ -29,7 +29,8 @@ MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
 
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
-"""Parts of the control plane that AKS runs out of sight. Watched nevertheless, they would be reported as down."""
+"""Parts of the control plane that managed clusters run out of sight. Watched nevertheless, they would be reported as
+down."""
 _EVERYWHERE: Final = {"operator": "Exists", "effect": "NoSchedule"}
 
 _KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
@@ -53,6 +54,7 @@ class MonitoringArgs:
     grafana_password: of Grafana's user admin; kept secret.
     storage, storage_class: of Prometheus's volume; None for the cluster's default class.
     retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
+    nodes: for services; the node exporter is everywhere.
     """
 
     chart: LocatedChart
@@ -60,6 +62,7 @@ class MonitoringArgs:
     storage: Quantity
     storage_class: str | None
     retention_days: int
+    nodes: NodeGroup
     resources: Resources = PROMETHEUS
 
 
@@ -112,13 +115,13 @@ class KueueMonitor(pulumi.ComponentResource):
 
 def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
     """Return the chart's values (prometheus-community/helm-charts, charts/kube-prometheus-stack/values.yaml)."""
-    here = {"nodeSelector": dict(SYSTEM_NODES)}
+    placed = args.nodes.body()
     return {
         **{part: {"enabled": False} for part in _UNREACHABLE},
         "prometheus": {
             "service": {"type": "ClusterIP"},
             "prometheusSpec": {
-                **here,
+                **placed,
                 "retention": f"{args.retention_days}d",
                 "retentionSize": _retention_size(args.storage),
                 "resources": args.resources.body(),
@@ -127,10 +130,10 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "alertmanager": {
             "service": {"type": "ClusterIP"},
-            "alertmanagerSpec": {**here, "resources": _ALERTMANAGER.body()},
+            "alertmanagerSpec": {**placed, "resources": _ALERTMANAGER.body()},
         },
         "prometheusOperator": {
-            **here,
+            **placed,
             "resources": _OPERATOR.body(),
             # The webhook only checks the syntax of rules, which are this program's; it would cost a hook that may
             # change every webhook of the cluster. The operator's certificate is the webhook's.
@@ -138,7 +141,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             "tls": {"enabled": False},
         },
         "grafana": {
-            **here,
+            **placed,
             "adminUser": "admin",
             "admin": {"existingSecret": _ADMIN_SECRET, "userKey": "admin-user", "passwordKey": "admin-password"},
             "service": {"type": "ClusterIP"},
@@ -153,7 +156,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
                 "auth.anonymous": {"enabled": False},
             },
         },
-        "kube-state-metrics": {**here, "resources": _STATE_METRICS.body()},
+        "kube-state-metrics": {**placed, "resources": _STATE_METRICS.body()},
         "prometheus-node-exporter": {"resources": _NODE_EXPORTER.body(), "tolerations": [dict(_EVERYWHERE)]},
     }
 

@@ -14,8 +14,9 @@ import pulumi
 import yaml
 
 from components import names
-from components.artefacts import Release
+from components.artifacts import Release
 from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
 from components.queueing.operators import Operator, install
@@ -41,12 +42,13 @@ class AppWrappersArgs:
 
     release: upstream's manifest file and images.
     scheduler_name: the scheduler that pods of wrapped jobs get which name none; empty for the cluster's own.
-    resources: MLBatch's numbers.
+    resources: MLBatch's numbers. nodes: for services.
     """
 
     release: Release
     scheduler_name: str = ""
     resources: Resources = RESOURCES
+    nodes: NodeGroup = ANYWHERE
 
 
 class AppWrappers(Layer):
@@ -76,6 +78,7 @@ def edit(document: Document, args: AppWrappersArgs) -> Document | None:
         upstream_namespace="appwrapper-system",
         images=args.release.images,
         resources=args.resources,
+        nodes=args.nodes,
         config_map="appwrapper-operator-config",
         config_key="config.yaml",
         config=yaml.safe_dump(configuration(args.scheduler_name), sort_keys=False),

@@ -14,8 +14,9 @@ import pulumi
 import yaml
 
 from components import names
-from components.artefacts import Release
+from components.artifacts import Release
 from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
 from components.queueing.operators import Operator, install
@@ -53,11 +54,12 @@ class KueueArgs:
     """What to install.
 
     release: upstream's manifest file and images.
-    resources: MLBatch's request for the manager, with upstream's limit on CPU.
+    resources: MLBatch's request for the manager, with upstream's limit on CPU. nodes: for services.
     """
 
     release: Release
     resources: Resources = RESOURCES
+    nodes: NodeGroup = ANYWHERE
 
 
 class Kueue(Layer):
@@ -89,6 +91,7 @@ def edit(document: Document, args: KueueArgs) -> Document | None:
         upstream_namespace="kueue-system",
         images=args.release.images,
         resources=args.resources,
+        nodes=args.nodes,
         config_map="kueue-manager-config",
         config_key=_CONFIG_KEY,
         config=yaml.safe_dump(configuration(), sort_keys=False),

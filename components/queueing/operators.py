@@ -13,6 +13,7 @@ from typing import Any, Final
 from components import names
 from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.objects import checksum
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 
 _NAME_LABEL: Final = "app.kubernetes.io/name"
@@ -29,6 +30,7 @@ class Operator:
     images: references by container name.
     config: text of the ConfigMap `config_map`, under `config_key`; its digest is put on the pods, so that a change
         restarts them.
+    nodes: for services.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Operator:
     config_map: str
     config_key: str
     config: str
+    nodes: NodeGroup
 
 
 def install(document: Document, operator: Operator) -> Document | None:
@@ -85,7 +88,7 @@ def _run(deployment: Document, operator: Operator) -> None:
     template = spec["template"]
     spec["selector"]["matchLabels"][_NAME_LABEL] = operator.name
     annotate(template, checksum(operator.config))
-    template["spec"]["priorityClassName"] = names.SYSTEM_PRIORITY
+    template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.nodes.body()}
     for container in template["spec"]["containers"]:
         container["image"] = operator.images[container["name"]]
         container["imagePullPolicy"] = "IfNotPresent"

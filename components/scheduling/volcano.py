@@ -16,10 +16,11 @@ from typing import Any, Final
 
 import pulumi
 
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
 from components.workloads.jobs import LAUNCHER_ACCOUNT
@@ -46,7 +47,8 @@ class VolcanoArgs:
     namespace: of the jobs; must exist and be no team's; plain, as the chart's values are.
     queue: that they are submitted to; its weight counts against other Volcano queues only.
     launcher_view: PODS lets a job's launcher list the pods of its namespace. ALL binds Kubernetes' ClusterRole `view`,
-        as ai-on-aks does: the launcher then reads every object of the namespace but Secrets and roles.
+        as edwardsp/ai-on-aks does: the launcher then reads every object of the namespace but Secrets and roles.
+    nodes: for services.
     """
 
     chart: LocatedChart
@@ -54,6 +56,7 @@ class VolcanoArgs:
     queue: str = QUEUE
     launcher_view: LauncherView = LauncherView.PODS
     resources: Resources = RESOURCES
+    nodes: NodeGroup = ANYWHERE
 
 
 class Volcano(Layer):
@@ -90,6 +93,7 @@ def values(args: VolcanoArgs) -> Mapping[str, Any]:
     Its webhooks fail closed; they look at the jobs' namespace alone, so that a Volcano that is down stops no one else.
     """
     share = {key: dict(part) for key, part in args.resources.body().items()}
+    tolerations = [dict(toleration) for toleration in args.nodes.tolerations]
     watched = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [args.namespace]}
     return {
         "basic": {"image_pull_policy": "IfNotPresent"},
@@ -98,6 +102,8 @@ def values(args: VolcanoArgs) -> Mapping[str, Any]:
             "controller_resources": share,
             "scheduler_resources": share,
             "webhooks_namespace_selector_expressions": [watched],
+            **({"default_ns": dict(args.nodes.node_selector)} if args.nodes.node_selector else {}),
+            **({"default_tolerations": tolerations} if tolerations else {}),
         },
     }
 

@@ -17,6 +17,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
@@ -68,11 +69,14 @@ class SlackControllerArgs:
     queue: name of the queue to move the limit of.
     image: a Python 3.11 or later; the controller needs no package.
     grace_seconds: how long a loss lasts before borrowers have to go for it. The limit follows at once.
+    gpu_resource: as which nodes offer GPUs. nodes: for services.
     """
 
     queue: str
     image: str
     grace_seconds: float = 5
+    gpu_resource: str = names.GPU
+    nodes: NodeGroup = ANYWHERE
     resources: Resources = RESOURCES
 
 
@@ -101,7 +105,7 @@ def program(args: SlackControllerArgs) -> Program:
     settings = {
         "queue": args.queue,
         "apiVersion": names.KUEUE_API,
-        "gpuResource": names.GPU,
+        "gpuResource": args.gpu_resource,
         "gpuLabel": "nvidia.com/gpu.present",
         "taints": {
             resource: [taint for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute")]
@@ -177,6 +181,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
                 "spec": {
                     "serviceAccountName": _CONTROLLER,
                     "priorityClassName": names.SYSTEM_PRIORITY,
+                    **args.nodes.body(),
                     "securityContext": dict(NOBODY),
                     "terminationGracePeriodSeconds": 5,
                     "containers": [container],

@@ -13,6 +13,7 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.volumes import claim
 from components.workloads.interface import ViewerArgs, viewer
 from components.workloads.metaseq import AIM_FOLDER
@@ -23,11 +24,15 @@ _ROOT: Final = "/workspace"
 
 @dataclass(frozen=True, kw_only=True)
 class AimArgs:
-    """namespace: of the logs' claim. logs: the claim's name. image: has the `aim` command."""
+    """namespace: of the logs' claim. logs: the claim's name. image: has the `aim` command.
+
+    nodes: for services.
+    """
 
     namespace: pulumi.Input[str]
     logs: pulumi.Input[str]
     image: pulumi.Input[str]
+    nodes: NodeGroup = ANYWHERE
 
 
 class Aim(pulumi.ComponentResource):
@@ -55,5 +60,6 @@ exec aim up --repo {AIM_FOLDER} --host 0.0.0.0 --port {PORT}
             command=["/bin/bash", "-c", script],
             volumes=(claim("logs", args.logs, _ROOT),),
             port=PORT,
+            nodes=args.nodes,
         ),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.placement import NodeGroup
 from components.tenancy.quota import Quota
 
 _SUBMITTER: Final = "mlbatch/submitted-for"
@@ -21,7 +23,7 @@ class GangArgs:
     namespace: of the team that submits it.
     user: on whose behalf, recorded as an annotation; None for nobody in particular.
     pods: how many run together. requests: what each asks for, by resource. seconds: how long each runs.
-    image: has a `sleep` command.
+    image: has a `sleep` command. node_selector: of the GPU nodes; Kueue adds the tolerations of its flavor.
     """
 
     namespace: pulumi.Input[str]
@@ -31,6 +33,7 @@ class GangArgs:
     seconds: int
     priority_class: str
     image: str
+    node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
 class Gang(pulumi.ComponentResource):
@@ -77,6 +80,7 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
                     "restartPolicy": "Never",
                     "terminationGracePeriodSeconds": 0,
                     "priorityClassName": args.priority_class,
+                    **NodeGroup(node_selector=args.node_selector).body(),
                     "containers": [container],
                 }
             },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import Volume, volumes
@@ -17,7 +18,6 @@ from components.workloads.jobs import WORKLOAD_LABEL
 
 USER: Final = 1000
 RESOURCES: Final = Resources(cpu_request="250m", memory_request="512Mi", cpu_limit="2", memory_limit="4Gi")
-_INTERNAL: Final = {"service.beta.kubernetes.io/azure-load-balancer-internal": "true"}
 
 
 class Exposure(StrEnum):
@@ -32,23 +32,27 @@ class Exposure(StrEnum):
 class Reach:
     """How a Service is offered.
 
-    exposure: the cluster alone; or a load balancer in the virtual network; or one with a public address. Both carry
+    exposure: the cluster alone; or a load balancer in the cluster's network; or one with a public address. Both carry
     plain HTTP, so that what passes over them can be read on the way.
     ranges: CIDR blocks that a load balancer takes connections from; needed with one.
+    internal: annotations that make a load balancer an internal one; None where the cluster offers none.
     """
 
     exposure: Exposure = Exposure.CLUSTER
     ranges: tuple[str, ...] = ()
+    internal: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a load balancer that is open to everybody; raises ValueError."""
+        """Refuse a load balancer that is open to everybody, or that the cluster does not offer; raises ValueError."""
         if self.exposure is not Exposure.CLUSTER and not self.ranges:
             raise ValueError("a load balancer needs the address ranges that may connect to it")
+        if self.exposure is Exposure.INTERNAL and self.internal is None:
+            raise ValueError("this cluster offers no internal load balancer")
 
 
 def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, reach: Reach) -> Document:
     """Return the Service of an interface."""
-    annotations = {**SKIP_AWAIT, **(_INTERNAL if reach.exposure is Exposure.INTERNAL else {})}
+    annotations = {**SKIP_AWAIT, **((reach.internal or {}) if reach.exposure is Exposure.INTERNAL else {})}
     spec: Document = {
         "type": "ClusterIP",
         "selector": {WORKLOAD_LABEL: name},
@@ -102,6 +106,7 @@ class ViewerArgs:
     """An interface that shows the files of a volume.
 
     namespace: that of the volume's claim. image: has the command. port: that the command listens on.
+    nodes: for services.
     """
 
     namespace: pulumi.Input[str]
@@ -109,6 +114,7 @@ class ViewerArgs:
     command: Sequence[str]
     volumes: Sequence[Volume]
     port: int
+    nodes: NodeGroup
     resources: Resources = RESOURCES
 
 
@@ -142,6 +148,7 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
             "template": {
                 "metadata": {"labels": {WORKLOAD_LABEL: name}},
                 "spec": {
+                    **args.nodes.body(),
                     "automountServiceAccountToken": False,
                     "securityContext": pod_security(),
                     "containers": [container],

@@ -11,7 +11,7 @@ beside it. Each wrapped Job is one of Kueue's pod sets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -20,8 +20,8 @@ import pulumi
 from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
-from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.objects import config_map
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume, host_folder, volumes
 from components.nodes import nvme_scratch
@@ -70,14 +70,16 @@ class Submission:
 class NodePods:
     """Pods of which each takes a whole GPU node.
 
-    image: what they run. nodes: how many pods. gpus: in one node. cpu, memory: of one pod, as canonical quantities;
-    memory includes what is written to shared memory. shared_memory: size of /dev/shm. deadline_seconds: after which
-    the job is ended, however far it got.
+    image: what they run. nodes: how many pods. placement: the GPU nodes. gpus: in one node; gpu_resource: as which they
+    are asked for. cpu, memory: of one pod, as canonical quantities; memory includes what is written to shared memory.
+    shared_memory: size of /dev/shm. deadline_seconds: after which the job is ended, however far it got.
     """
 
     image: pulumi.Input[str]
     nodes: int
+    placement: NodeGroup
     gpus: int
+    gpu_resource: str = names.GPU
     cpu: str
     memory: str
     fabric: Fabric
@@ -86,7 +88,7 @@ class NodePods:
 
     def resources(self) -> Mapping[str, Mapping[str, str]]:
         """Return a container's `resources`. Limits equal requests, which extended resources demand."""
-        requests = {names.CPU: self.cpu, names.MEMORY: self.memory, names.GPU: str(self.gpus)}
+        requests = {names.CPU: self.cpu, names.MEMORY: self.memory, self.gpu_resource: str(self.gpus)}
         requests |= self.fabric.requests()
         return {"requests": requests, "limits": requests}
 
@@ -145,18 +147,19 @@ def container(pods: NodePods, args: Container) -> Document:
 def pod_spec(pods: NodePods, args: Container, submission: Submission) -> Document:
     """Return the pod of an Indexed Job or of a Volcano task: alone with its container, without access to the API."""
     mounted = (shared_memory(pods.shared_memory), *args.volumes)
+    group = pods.placement
+    if any(item.name == "scratch" for item in mounted):
+        group = replace(group, node_selector={**group.node_selector, **nvme_scratch.READY})
     spec: Document = {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 30,
         "automountServiceAccountToken": False,
-        "tolerations": [dict(GPU_TOLERATION)],
+        **group.body(),
         "containers": [container(pods, args)],
         "volumes": volumes(mounted),
     }
     if submission.priority_class is not None:
         spec["priorityClassName"] = submission.priority_class
-    if any(item.name == "scratch" for item in mounted):
-        spec["nodeSelector"] = dict(nvme_scratch.READY)
     return spec
 
 

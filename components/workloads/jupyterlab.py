@@ -32,7 +32,7 @@ from components.workloads.jobs import (
 PORT: Final = 8888
 SERVICE_PORT: Final = 80
 SHARED_MEMORY: Final = "128Gi"
-HOME: Final = "/mnt/azure"
+HOME: Final = "/mnt/home"
 TOKEN_KEY: Final = "token"
 
 

@@ -3,7 +3,7 @@
 Sources: facebookresearch/metaseq, `metaseq/launcher/opt_job_constants.py`, for the table; edwardsp/ai-on-aks,
 examples/metaseq, for the training's options. Its image is built from `docker/metaseq` of that repository.
 
-Three things differ from ai-on-aks. Its end learning rate is 0 for every model, as its template multiplies integers;
+Three things differ from that. Its end learning rate is 0 for every model, as its template multiplies integers;
 here it is the tenth of the learning rate that was meant. Its batch size has no effect, as each GPU takes 8 sequences a
 step whatever it says; here as many steps are accumulated as make it up. And under Kueue there is no MPI: metaseq's
 processes only need to know their rank, which follows from the index of their pod.
@@ -155,6 +155,8 @@ class MetaseqArgs:
 
     size: one of SIZES. updates: steps of the optimizer. logs: the claim of the volume that keeps what Aim and
     TensorBoard show; None where neither is used. use_aim, use_tensorboard: write their logs.
+    cluster_env: which of metaseq's own clusters this is like, of those that its `dataclass/configs.py` names; None for
+    metaseq's default.
     """
 
     submission: Submission
@@ -164,6 +166,7 @@ class MetaseqArgs:
     logs: pulumi.Input[str] | None = None
     use_aim: bool = False
     use_tensorboard: bool = False
+    cluster_env: str | None = None
 
 
 class Metaseq(pulumi.ComponentResource):
@@ -271,7 +274,7 @@ def train_options(args: MetaseqArgs) -> list[str]:
     plan = layout(size, args.pods.nodes * args.pods.gpus)
     options = [
         "--distributed-no-spawn",
-        "--cluster-env azure",
+        *([f"--cluster-env {args.cluster_env}"] if args.cluster_env is not None else []),
         "--train-subset train",
         "--valid-subset valid",
         "--ignore-unused-valid-subsets",

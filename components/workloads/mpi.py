@@ -23,7 +23,7 @@ WAIT_SECONDS: Final = 1800
 PORTS: Final = {"ssh": SSH_PORT, "notes": NOTES_PORT}
 VOLCANO_PORTS: Final = {"mpijob-port": VOLCANO_SSH_PORT}
 WORKSPACE: Final = "/workspace"
-"""Where the MPI programs of ai-on-aks' images work."""
+"""Where the MPI programs of these images work (edwardsp/ai-on-aks, docker)."""
 
 _HOST_FILE: Final = f"/etc/volcano/{WORKER_TASK}.host"
 """Volcano's svc plugin writes it."""

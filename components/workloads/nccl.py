@@ -1,7 +1,7 @@
 """NCCL's all-reduce test over GPU nodes: whether the fabric carries what it should.
 
 Source: edwardsp/ai-on-aks, examples/nccl-allreduce. Its image is built from `docker/nccl` of that repository: PyTorch's
-image with NVIDIA's nccl-tests and the topology file of NDv5.
+image with NVIDIA's nccl-tests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from components.workloads.jobs import (
 
 SMALLEST: Final = "1K"
 LARGEST: Final = "16G"
-TEST: Final = "/workspace/nccl-tests/build/all_reduce_perf"
 SHARED_MEMORY: Final = "8Gi"
 """Of each pod of an MPI job (edwardsp/ai-on-aks)."""
 COLLNET: Final = {"NCCL_COLLNET_ENABLE": "1", "NCCL_ALGO": "CollnetChain,NVLS"}
@@ -40,12 +39,24 @@ algorithm."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class NcclProgram:
+    """Where an image has the test, and the files that tell NCCL of a machine's topology."""
+
+    test: str = "/workspace/nccl-tests/build/all_reduce_perf"
+    topologies: str = mpi.WORKSPACE
+
+
+PROGRAM: Final = NcclProgram()
+"""In the image of edwardsp/ai-on-aks."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NcclArgs:
     """The test to run.
 
     smallest, largest: sizes of the messages, which double from one to the next; bytes, with nccl-tests' suffixes.
     sharp: reduce in the network's switches and over NVLink SHARP only; it fails where the fabric offers none.
-    debug: NCCL's log level.
+    debug: NCCL's log level. program: where the image has the test.
     """
 
     submission: Submission
@@ -54,6 +65,7 @@ class NcclArgs:
     largest: str = LARGEST
     sharp: bool = False
     debug: str = "WARN"
+    program: NcclProgram = PROGRAM
 
 
 class Nccl(pulumi.ComponentResource):
@@ -91,7 +103,7 @@ def environment(args: NcclArgs) -> Mapping[str, str]:
     fabric = args.pods.fabric
     reductions = {**fabric.switch_variables, **COLLNET} if args.sharp else {}
     direct = {"NCCL_NET_GDR_LEVEL": "5"} if fabric.resource is not None else {}
-    return {"NCCL_DEBUG": args.debug, **direct, **fabric.topology_variable(mpi.WORKSPACE), **reductions}
+    return {"NCCL_DEBUG": args.debug, **direct, **fabric.topology_variable(args.program.topologies), **reductions}
 
 
 def test_command(args: NcclArgs) -> list[str]:
@@ -114,5 +126,5 @@ def test_command(args: NcclArgs) -> list[str]:
             "plm_rsh_num_concurrent",
             "800",
         ),
-        program=(TEST, "-b", args.smallest, "-e", args.largest, "-f", "2", "-g", "1", "-c", "1"),
+        program=(args.program.test, "-b", args.smallest, "-e", args.largest, "-f", "2", "-g", "1", "-c", "1"),
     )

@@ -12,6 +12,7 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.volumes import claim
 from components.workloads.interface import ViewerArgs, viewer
 from components.workloads.metaseq import TENSORBOARD_FOLDER
@@ -22,11 +23,15 @@ _ROOT: Final = "/workspace"
 
 @dataclass(frozen=True, kw_only=True)
 class TensorBoardArgs:
-    """namespace: of the logs' claim. logs: the claim's name. image: has the `tensorboard` command."""
+    """namespace: of the logs' claim. logs: the claim's name. image: has the `tensorboard` command.
+
+    nodes: for services.
+    """
 
     namespace: pulumi.Input[str]
     logs: pulumi.Input[str]
     image: pulumi.Input[str]
+    nodes: NodeGroup = ANYWHERE
 
 
 class TensorBoard(pulumi.ComponentResource):
@@ -49,5 +54,6 @@ def documents(name: str, args: TensorBoardArgs) -> list[Document]:
             command=["tensorboard", "serve", f"--logdir={TENSORBOARD_FOLDER}", "--bind_all", f"--port={PORT}"],
             volumes=(claim("logs", args.logs, _ROOT, read_only=True),),
             port=PORT,
+            nodes=args.nodes,
         ),
     )

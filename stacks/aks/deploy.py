@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from components.azure import aks
+from components.azure.storage_classes import FILES, FILES_NFS
 from components.kubernetes.cluster import Cluster, StorageClasses
-from components.kubernetes.node_pool import GPU_TOLERATION
-from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.provider import kubernetes_provider
-from components.nodes.placement import GPU_NODES, SYSTEM_NODES
-from components.storage.storage_classes import FILES, FILES_NFS
 from stacks import platform
 from stacks.aks import infrastructure
 from stacks.aks.layers import AksLayers
@@ -28,16 +26,11 @@ def deploy(inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str,
         provider=kubernetes_provider("cluster", kubeconfig=azure.kubeconfig, identifier=azure.identifier),
         kubernetes_version=resolved.kubernetes_version,
         pool=resolved.pool,
-        placement=Placement(
-            system=NodeGroup(node_selector=SYSTEM_NODES),
-            gpus=NodeGroup(
-                node_selector=GPU_NODES, tolerations=[GPU_TOLERATION] if inputs.settings.azure.gpu_pool.taint else []
-            ),
-        ),
+        placement=aks.placement(taint=inputs.settings.azure.gpu_pool.taint),
         fabric=resolved.fabric,
-        storage=StorageClasses(block="managed-csi-premium", files=FILES, logs=FILES_NFS),
+        storage=StorageClasses(block=aks.BLOCK_CLASS, files=FILES, logs=FILES_NFS),
         registry=azure.registry,
-        load_balancer={"service.beta.kubernetes.io/azure-load-balancer-internal": "true"},
+        load_balancer=aks.INTERNAL_LOAD_BALANCER,
         deleted_with=azure.cluster,
         ready=azure.ready,
         gpus_ready=azure.pool,

@@ -8,7 +8,6 @@ from typing import Any
 
 import pulumi
 
-from components.azure import provider
 from components.azure.blob_storage import BlobStorage, BlobStorageArgs
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool
 from components.azure.credentials import Credentials, CredentialsArgs
@@ -17,8 +16,10 @@ from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs
 from components.azure.network import Network, NetworkArgs
 from components.azure.placement import Placement, PlacementArgs
+from components.azure.provider import azure_provider
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
+from components.azure.scope import ResourceScope
 from components.nodes.nvme_scratch import POOL_LABEL
 from stacks.aks.settings import AksSettings
 from stacks.aks.settings.azure import AzureSettings
@@ -52,8 +53,8 @@ def create(settings: AksSettings) -> Infrastructure:
     The stack's volumes decide what rights the nodes need on the storage account.
     """
     azure = settings.azure
-    subscription = provider.subscribe("azure", subscription=azure.subscription_id, location=azure.location)
-    group_name, location, tags = azure.resource_group, azure.location, azure.tags
+    subscription = azure_provider("azure", subscription=azure.subscription_id, location=azure.location)
+    scope = ResourceScope(resource_group=azure.resource_group, location=azure.location, tags=azure.tags)
 
     def within(*needs: pulumi.Input[pulumi.Resource], kept: bool = False) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
@@ -61,16 +62,14 @@ def create(settings: AksSettings) -> Infrastructure:
         )
 
     feature = _feature(azure, within())
-    group = ResourceGroup("group", ResourceGroupArgs(name=group_name, location=location, tags=tags), within(kept=True))
+    group = ResourceGroup("group", ResourceGroupArgs(scope=scope), within(kept=True))
     network = Network(
         "network",
         NetworkArgs(
             name=azure.cluster_name,
-            resource_group=group_name,
-            location=location,
+            scope=scope,
             cidr=azure.network.vnet_cidr,
             node_cidr=azure.network.node_cidr,
-            tags=tags,
         ),
         within(*group.ready),
     )
@@ -78,11 +77,9 @@ def create(settings: AksSettings) -> Infrastructure:
         "registry",
         RegistryArgs(
             name=azure.registry.name,
-            resource_group=group_name,
-            location=location,
+            scope=scope,
             sku=azure.registry.sku,
             admin_user=azure.registry.admin_user,
-            tags=tags,
         ),
         within(*group.ready, kept=True),
     )
@@ -91,34 +88,30 @@ def create(settings: AksSettings) -> Infrastructure:
         ClusterIdentitiesArgs(
             control_plane=f"{azure.cluster_name}-cluster",
             kubelets=f"{azure.cluster_name}-nodes",
-            resource_group=group_name,
-            location=location,
+            scope=scope,
             subnet_id=network.subnet_id,
-            tags=tags,
         ),
         within(*group.ready),
     )
     cluster = AksCluster(
-        "cluster", _cluster(azure, identities, network), within(*identities.ready, *feature, kept=True)
+        "cluster", _cluster(azure, scope, identities, network), within(*identities.ready, *feature, kept=True)
     )
     pull = RegistryPull(
         "pull",
         RegistryPullArgs(name=azure.registry.name, registry_id=registry.id, puller=identities.kubelets.principal),
         within(),
     )
-    pool = _gpu_pool(azure, network, within, [*cluster.ready, *feature], group.ready)
+    pool = _gpu_pool(azure, scope, network, within, [*cluster.ready, *feature], group.ready)
     mounted = [volume for volume in settings.storage.volumes if volume.account is None and not volume.uses_token]
-    storage = _storage(azure, network, identities, mounted, within(*group.ready, kept=True))
+    storage = _storage(azure, scope, network, identities, mounted, within(*group.ready, kept=True))
     credentials = Credentials(
         "credentials",
-        CredentialsArgs(
-            cluster=azure.cluster_name, resource_group=group_name, login=azure.access.login, after=cluster.ready
-        ),
+        CredentialsArgs(cluster=azure.cluster_name, scope=scope, login=azure.access.login, after=cluster.ready),
         within(),
     )
     return Infrastructure(
         cluster=cluster.ready[0],
-        identifier=f"{group_name}/{azure.cluster_name}",
+        identifier=f"{azure.resource_group}/{azure.cluster_name}",
         kubeconfig=credentials.kubeconfig,
         ready=[*cluster.ready, *pull.ready],
         pool=pool.ready,
@@ -140,13 +133,14 @@ def _feature(azure: AzureSettings, options: pulumi.ResourceOptions) -> list[pulu
     return [InfinibandFeature("infiniband", args, options).registered]
 
 
-def _cluster(azure: AzureSettings, identities: ClusterIdentities, network: Network) -> AksClusterArgs:
+def _cluster(
+    azure: AzureSettings, scope: ResourceScope, identities: ClusterIdentities, network: Network
+) -> AksClusterArgs:
     system = azure.system_pool
     return AksClusterArgs(
         name=azure.cluster_name,
-        resource_group=azure.resource_group,
+        scope=scope,
         node_resource_group=azure.nodes_group,
-        location=azure.location,
         kubernetes_version=azure.kubernetes_version,
         support_plan=azure.support_plan,
         tier=azure.tier,
@@ -177,12 +171,12 @@ def _cluster(azure: AzureSettings, identities: ClusterIdentities, network: Netwo
         admin_groups=azure.access.admin_groups,
         upgrade_channel=azure.upgrades.kubernetes,
         node_os_channel=azure.upgrades.node_os,
-        tags=azure.tags,
     )
 
 
 def _gpu_pool(
     azure: AzureSettings,
+    scope: ResourceScope,
     network: Network,
     within: Any,
     needs: Sequence[pulumi.Input[pulumi.Resource]],
@@ -193,11 +187,9 @@ def _gpu_pool(
     if pool.proximity_placement_group:
         placement_args = PlacementArgs(
             name=f"{azure.cluster_name}-{pool.name}",
-            resource_group=azure.resource_group,
-            location=azure.location,
+            scope=scope,
             vm_size=pool.vm_size,
             zone=pool.zones[0] if len(pool.zones) == 1 else None,
-            tags=azure.tags,
         )
         placement = Placement("placement", placement_args, within(*group))
     return GpuPool(
@@ -205,7 +197,7 @@ def _gpu_pool(
         GpuPoolArgs(
             name=pool.name,
             cluster=azure.cluster_name,
-            resource_group=azure.resource_group,
+            scope=scope,
             kubernetes_version=azure.kubernetes_version,
             vm_size=pool.vm_size,
             count=pool.count,
@@ -220,7 +212,6 @@ def _gpu_pool(
             labels=POOL_LABEL,
             retired_tag=pool.skip_gpu_driver_install_tag,
             drain_timeout_minutes=azure.upgrades.drain_timeout_minutes,
-            tags=azure.tags,
         ),
         within(*needs),
     )
@@ -228,6 +219,7 @@ def _gpu_pool(
 
 def _storage(
     azure: AzureSettings,
+    scope: ResourceScope,
     network: Network,
     identities: ClusterIdentities,
     mounted: Sequence[VolumeSettings],
@@ -239,14 +231,12 @@ def _storage(
     args = BlobStorageArgs(
         account=azure.storage.account,
         container=azure.storage.container,
-        resource_group=azure.resource_group,
-        location=azure.location,
+        scope=scope,
         sku=azure.storage.sku,
         subnet_id=network.subnet_id,
         allowed_ranges=azure.storage.allowed_ranges,
         shared_key=azure.storage.shared_key,
         reader=identities.kubelets.principal if mounted else None,
         writes=any(not volume.read_only for volume in mounted),
-        tags=azure.tags,
     )
     return BlobStorage("data", args, options).ready

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pulumi
 
 from components import catalogue
-from components.health.baselines import BASELINES
-from components.health.node_check import SHARED_MEMORY, NodeCheck, NodeCheckArgs
-from components.health.reporter import NODE_CHECK
+from components.azure.baselines import BASELINES
+from components.azure.blob_driver import BlobDriver, BlobDriverArgs
+from components.azure.blob_volume import Access, BlobVolume, BlobVolumeArgs, BlockCache, ManagedIdentity, SasToken
+from components.azure.catalogue import CHARTS
+from components.azure.node_check import NCCL_PROGRAM, NODE_CHECK, SHARED_MEMORY, NodeCheck, NodeCheckArgs
+from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs
+from components.azure.storage_classes import StorageClasses, StorageClassesArgs
+from components.catalogue import find_chart
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace
 from components.layer import Layer
-from components.nodes.node_labeler import NodeLabeler, NodeLabelerArgs
-from components.storage.blob_driver import BlobDriver, BlobDriverArgs
-from components.storage.blob_volume import Access, BlobVolume, BlobVolumeArgs, BlockCache, ManagedIdentity, SasToken
-from components.storage.storage_classes import StorageClasses, StorageClassesArgs
+from components.nodes.nvme_scratch import POOL_LABEL
 from stacks.aks.infrastructure import Infrastructure
 from stacks.aks.settings import AksSettings
 from stacks.aks.settings.storage import VolumeSettings
@@ -32,12 +35,17 @@ class AksLayers(SiteLayers):
     def __init__(self, inputs: StackInputs[AksSettings], azure: Infrastructure, cluster: Cluster) -> None:
         self._inputs, self._azure, self._cluster = inputs, azure, cluster
         self.has_node_agents = inputs.settings.gpu.node_labels
+        self.own_checks = (NODE_CHECK,)
+        self.gate_program = NCCL_PROGRAM
+        self.scratch_nodes = replace(cluster.placement.gpus, node_selector=POOL_LABEL)
+        self.cluster_env = "azure"
 
     def node_agents(self, namespace: Namespace) -> None:
         """Register the labeler of physical hosts."""
         if self._inputs.settings.gpu.node_labels:
             image = self._inputs.mirror.image(catalogue.PYTHON.reference)
-            NodeLabeler("node-labeler", NodeLabelerArgs(namespace=namespace.name, image=image), self._cluster.options())
+            args = NodeLabelerArgs(namespace=namespace.name, image=image, nodes=self._cluster.placement.gpus)
+            NodeLabeler("node-labeler", args, self._cluster.options())
 
     def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
         """Register classes, the Blob driver where a volume needs it, and the volumes."""
@@ -47,7 +55,7 @@ class AksLayers(SiteLayers):
         )
         if not settings.volumes:
             return {}
-        chart = self._inputs.mirror.chart(catalogue.find_chart("blob-csi-driver", settings.blob_driver.version))
+        chart = self._inputs.mirror.chart(find_chart("blob-csi-driver", settings.blob_driver.version, CHARTS))
         driver = BlobDriver(
             "blob-driver", BlobDriverArgs(chart=chart, blobfuse=settings.blob_driver.blobfuse), options()
         )
@@ -79,8 +87,8 @@ class AksLayers(SiteLayers):
             return
         checker = self._inputs.mirror.image(image)
         args = NodeCheckArgs(
-            check=health.check_args(self._inputs, self._cluster, check, checker, SHARED_MEMORY),
+            check=health.check_args(self._inputs, self._cluster, self, check, checker, SHARED_MEMORY),
             baseline=BASELINES[self._cluster.pool.shape.instance_type],
             kernel_log=check.kernel_log,
         )
-        NodeCheck(NODE_CHECK, args, self._cluster.options(reporter))
+        NodeCheck(NODE_CHECK.name, args, self._cluster.options(reporter))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from components import catalogue
-from components.azure import fabric
+from components.azure import catalogue, fabric
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
 from components.nodes.network_operator import DevicePlugin
@@ -49,6 +48,7 @@ class Aks(TargetSpec[AksSettings]):
     secrets = (BLOB_SAS_TOKEN,)
     count_key = ("azure", "gpuPool", "count")
     registry_key = ("azure", "registry")
+    version_key = "azure.kubernetesVersion"
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
         """Return the pool: as many nodes as there can be, with ports where they are handed out one by one."""

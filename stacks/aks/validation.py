@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.health.baselines import BASELINES
+from components.azure.baselines import BASELINES
 from stacks.aks.settings.azure import AzureSettings
 from stacks.aks.settings.health import AksHealthSettings
 from stacks.aks.settings.storage import StorageSettings

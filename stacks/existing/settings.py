@@ -9,12 +9,12 @@ from pydantic import Field
 
 from components import names
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import INSTANCE_TYPES
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
+from stacks.settings.machines import MACHINES
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.names import is_label
 
@@ -76,7 +76,7 @@ class PoolSettings(SettingsModel):
     """Tolerations of the nodes' taints."""
     count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
     """How many nodes; default as many as there are when the stack is updated: quotas then follow them."""
-    instance_type: Annotated[str, choice("instance type", tuple(INSTANCE_TYPES))] | None = None
+    instance_type: Annotated[str, choice("instance type", tuple(MACHINES))] | None = None
     """Machine type; default what the smallest of the nodes has."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
     """GPUs of one node; default what the smallest of the nodes has."""

@@ -9,13 +9,13 @@ from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool, NodeShape
 from components.kubernetes.quantity import ZERO, Quantity
-from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings, Mode
+from stacks.settings.machines import MACHINES
 from stacks.target import TargetSpec
 
 if TYPE_CHECKING:
@@ -159,13 +159,12 @@ def given_shape(pool: PoolSettings) -> NodeShape:
     if pool.rdma is not None and pool.rdma.resource in counted:
         counted[pool.rdma.resource] = devices
     if pool.instance_type is not None:
-        return node_shape(
-            INSTANCE_TYPES[pool.instance_type],
+        return MACHINES[pool.instance_type].shape(
             gpus=pool.gpus_per_node,
             cpu=pool.cpu,
             memory=pool.memory,
-            rdma_devices=counted[names.RDMA],
-            infiniband_ports=counted[names.INFINIBAND],
+            roce_devices=counted[names.RDMA],
+            ports=counted[names.INFINIBAND],
         )
     return NodeShape(
         instance_type="",

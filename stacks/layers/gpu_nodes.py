@@ -47,6 +47,7 @@ def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring |
         discovery = FeatureDiscoveryArgs(
             chart=mirror.chart(catalogue.find_chart("node-feature-discovery", gpu.feature_discovery_version)),
             namespace=operators.name,
+            placement=cluster.placement,
         )
         stands = [FeatureDiscovery("feature-discovery", discovery, cluster.options())]
     if has_ports:
@@ -59,6 +60,7 @@ def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring |
                 shared_plugin=mirror.image(software.shared_plugin),
             ),
             namespace=operators.name,
+            placement=cluster.placement,
             device_plugin=gpu.fabric.device_plugin,
             wait=inputs.resolved.nodes_at_first > 0,
             wait_seconds=gpu.fabric.wait_minutes * 60,
@@ -69,6 +71,7 @@ def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring |
         operator = GpuOperatorArgs(
             chart=mirror.chart(catalogue.find_chart("gpu-operator", gpu.operator_version)),
             namespace=operators.name,
+            placement=cluster.placement,
             driver_version=gpu.driver_version,
             rdma=has_ports,
             drain=gpu.drain_for_drivers,
@@ -88,5 +91,11 @@ def _agents(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> Non
     site.node_agents(agents)
     if scratch.enabled:
         python = inputs.mirror.image(catalogue.PYTHON.reference)
-        disks = NvmeScratchArgs(namespace=agents.name, image=python, filesystem=scratch.filesystem)
+        disks = NvmeScratchArgs(
+            namespace=agents.name,
+            image=python,
+            filesystem=scratch.filesystem,
+            nodes=site.scratch_nodes or cluster.placement.gpus,
+            disk_model=scratch.disk_model or "",
+        )
         NvmeScratch("nvme-scratch", disks, cluster.options())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from components import catalogue, names
-from components.health.baselines import Scope
 from components.health.check_job import CheckArgs, GateArgs
 from components.health.nccl_gate import SHARED_MEMORY, NcclGate, NcclGateArgs
-from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
+from components.health.reporter import NCCL_GATE, Check, Reporter, ReporterArgs
+from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
+from components.workloads import nccl
 from components.workloads.jobs import NodePods
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
@@ -23,7 +25,7 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes:
     if not wanted:
         return
     writes = any(item.mode is Mode.GATE for item in wanted)
-    reporter = Reporter("health", ReporterArgs(writes=writes), cluster.options(*nodes.ready))
+    reporter = Reporter("health", ReporterArgs(checks=checks_of(site), writes=writes), cluster.options(*nodes.ready))
     site.checks(reporter)
     gate, resolved = inputs.settings.health.nccl_gate, inputs.resolved
     if not gate.enabled or resolved.threshold is None:
@@ -31,13 +33,21 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes:
     own = resolved.gate_image if gate.scope is Scope.NODE else None
     image = inputs.mirror.image(own) if own is not None else resolved.images["nccl"]
     args = NcclGateArgs(
-        check=check_args(inputs, cluster, gate, image, SHARED_MEMORY), scope=gate.scope, floor=resolved.threshold
+        check=check_args(inputs, cluster, site, gate, image, SHARED_MEMORY),
+        scope=gate.scope,
+        threshold=resolved.threshold,
+        program=site.gate_program if own is not None else nccl.PROGRAM,
     )
-    NcclGate(NCCL_GATE, args, cluster.options(reporter))
+    NcclGate(NCCL_GATE.name, args, cluster.options(reporter))
+
+
+def checks_of(site: SiteLayers) -> Sequence[Check]:
+    """Return all checks that there are, whether they run or not."""
+    return [*site.own_checks, NCCL_GATE]
 
 
 def check_args(
-    inputs: StackInputs[Any], cluster: Cluster, item: CheckSettings, image: str, shared_memory: str
+    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, item: CheckSettings, image: str, shared_memory: str
 ) -> CheckArgs:
     """Return what all checks have in common: pods that take whole nodes, and what becomes of their verdict."""
     settings, pool = inputs.settings.workloads, cluster.pool
@@ -45,6 +55,8 @@ def check_args(
         pods=NodePods(
             image=image,
             nodes=item.nodes or pool.count,
+            placement=cluster.placement.gpus,
+            gpu_resource=cluster.gpu_resource,
             gpus=int(str(pool.shape.resources[names.GPU])),
             cpu=str(settings.cpu),
             memory=str(settings.memory),
@@ -54,5 +66,6 @@ def check_args(
         ),
         trigger=item.trigger,
         gate=GateArgs(effect=item.effect, report_to_queues=item.report_to_queues) if item.mode is Mode.GATE else None,
+        checks=checks_of(site),
         python_image=inputs.mirror.image(catalogue.PYTHON.reference),
     )

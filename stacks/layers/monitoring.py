@@ -25,6 +25,7 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
         storage=settings.storage,
         storage_class=settings.storage_class or cluster.storage.block,
         retention_days=settings.retention_days,
+        nodes=cluster.placement.system,
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
     if settings.dashboards:

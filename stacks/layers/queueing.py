@@ -33,9 +33,11 @@ def install(
     if releases.kueue is None or releases.appwrapper is None:
         return None
     system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), cluster.options())
-    wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=releases.appwrapper), cluster.options(system))
+    nodes = cluster.placement.system
+    wrapper_args = AppWrappersArgs(release=releases.appwrapper, nodes=nodes)
+    wrappers = AppWrappers("appwrapper", wrapper_args, cluster.options(system))
     options = cluster.options(system, *wrappers.definitions)  # so that Kueue finds the kind when it starts
-    kueue = Kueue("kueue", KueueArgs(release=releases.kueue), options)
+    kueue = Kueue("kueue", KueueArgs(release=releases.kueue, nodes=nodes), options)
     if metrics is not None:
         KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
     return Queueing(namespace=system, kueue=kueue, ready=[kueue, wrappers])

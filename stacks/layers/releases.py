@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components import catalogue
-from components.artefacts import Release
+from components.artifacts import Release
 from stacks.inputs import StackInputs
 
 
@@ -19,7 +19,7 @@ class Releases:
 
 
 def read(inputs: StackInputs[Any]) -> Releases:
-    """Read upstream's files; raises ArtefactError when they cannot be had."""
+    """Read upstream's files; raises ArtifactError when they cannot be had."""
     queueing, mirror = inputs.settings.queueing, inputs.mirror
     if not queueing.enabled:
         return Releases()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 
+from components.health.reporter import Check
 from components.kubernetes.namespace import Namespace
+from components.kubernetes.placement import NodeGroup
 from components.layer import Layer
 from components.tenancy.team import Team
+from components.workloads import nccl
+from components.workloads.nccl import NcclProgram
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,14 @@ class SiteLayers:
 
     has_node_agents = False
     """Whether `node_agents` registers something."""
+    own_checks: Sequence[Check] = ()
+    """Those that `checks` may register."""
+    gate_program: NcclProgram = nccl.PROGRAM
+    """Where the target's own image for a single node has the all-reduce test."""
+    scratch_nodes: NodeGroup | None = None
+    """Those whose local disks are used, None for all GPU nodes."""
+    cluster_env: str | None = None
+    """Which of metaseq's own clusters this one is like."""
 
     def node_agents(self, namespace: Namespace) -> None:
         """Register programs of its own on the GPU nodes, in a namespace that allows privileged pods."""

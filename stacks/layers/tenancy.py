@@ -23,7 +23,12 @@ def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | Non
     options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
     flavor = DefaultFlavor("flavor", DefaultFlavorArgs(tolerations=cluster.placement.gpus.tolerations), options)
     SlackQueue("slack", SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name), options)
-    controller = SlackControllerArgs(queue=names.SLACK_QUEUE, image=inputs.mirror.image(catalogue.PYTHON.reference))
+    controller = SlackControllerArgs(
+        queue=names.SLACK_QUEUE,
+        image=inputs.mirror.image(catalogue.PYTHON.reference),
+        gpu_resource=cluster.gpu_resource,
+        nodes=cluster.placement.system,
+    )
     SlackController("slack-controller", controller, cluster.options(queueing.namespace, queueing.kueue))
     editor = EditorRole("editor", cluster.options())
     return {

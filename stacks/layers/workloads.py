@@ -28,7 +28,7 @@ from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.queueing import Queueing
-from stacks.layers.site import Namespaces
+from stacks.layers.site import Namespaces, SiteLayers
 from stacks.secrets import JUPYTER_TOKEN
 from stacks.settings.workloads import NodeWorkloadSettings, SubmissionSettings
 
@@ -48,6 +48,7 @@ def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, T
 def install(
     inputs: StackInputs[Any],
     cluster: Cluster,
+    site: SiteLayers,
     namespaces: Namespaces,
     volumes: Mapping[str, pulumi.Input[str]],
     nodes: GpuNodes,
@@ -67,9 +68,10 @@ def install(
             namespace=settings.workloads.namespace,
             queue=settings.volcano.queue,
             launcher_view=settings.volcano.launcher_view,
+            nodes=cluster.placement.system,
         )
         volcano = Volcano("volcano", args, cluster.options(namespaces.workloads))
-    _Workloads(inputs, cluster, namespaces, volumes, nodes, queues, volcano).install()
+    _Workloads(inputs, cluster, site, namespaces, volumes, nodes, queues, volcano).install()
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class _Workloads:
 
     inputs: StackInputs[Any]
     cluster: Cluster
+    site: SiteLayers
     namespaces: Namespaces
     volumes: Mapping[str, pulumi.Input[str]]
     nodes: GpuNodes
@@ -124,6 +127,7 @@ class _Workloads:
             logs=logs.name if logs and (job.use_aim or job.use_tensorboard) else None,
             use_aim=job.use_aim,
             use_tensorboard=job.use_tensorboard,
+            cluster_env=self.site.cluster_env,
         )
         Metaseq(job.name, args, options)
 
@@ -149,7 +153,7 @@ class _Workloads:
             token=password(lab.name, self.inputs.secrets.get(JUPYTER_TOKEN)),
             storage_class=lab.storage_class or self.cluster.storage.files,
             storage=f"{lab.fs_size}Ti",
-            reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges),
+            reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges, internal=self.cluster.load_balancer),
             user=lab.user,
             scratch=lab.scratch,
         )
@@ -167,10 +171,12 @@ class _Workloads:
     def _viewers(self, logs: LogVolume) -> None:
         settings, images = self.inputs.settings.workloads, self.inputs.resolved.images
         namespace, options = self._namespace(settings.metaseq.submission)
+        nodes = self.cluster.placement.system
         if settings.aim.enabled:
-            Aim(settings.aim.name, AimArgs(namespace=namespace, logs=logs.name, image=images["aim"]), options)
+            aim = AimArgs(namespace=namespace, logs=logs.name, image=images["aim"], nodes=nodes)
+            Aim(settings.aim.name, aim, options)
         if settings.tensorboard.enabled:
-            board = TensorBoardArgs(namespace=namespace, logs=logs.name, image=images["tensorboard"])
+            board = TensorBoardArgs(namespace=namespace, logs=logs.name, image=images["tensorboard"], nodes=nodes)
             TensorBoard(settings.tensorboard.name, board, options)
 
     def _sample(self) -> None:
@@ -186,6 +192,7 @@ class _Workloads:
             seconds=gang.seconds,
             priority_class=gang.priority_class,
             image=self.inputs.mirror.image(catalogue.BUSYBOX.reference),
+            node_selector=self.cluster.placement.gpus.node_selector,
         )
         sample.Gang(gang.name, job, self.cluster.options(*self.queues, team))
 
@@ -216,6 +223,8 @@ class _Workloads:
         return NodePods(
             image=image,
             nodes=workload.pods,
+            placement=self.cluster.placement.gpus,
+            gpu_resource=self.cluster.gpu_resource,
             gpus=int(str(self.cluster.pool.shape.resources[names.GPU])),
             cpu=str(workload.cpu or settings.cpu),
             memory=str(workload.memory or settings.memory),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final
+from collections.abc import Iterator
+from typing import Annotated, Final, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from components import catalogue
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
+from stacks.errors import ConfigError, Path
 from stacks.settings.model import SettingsModel, choice, reject, spelt
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
@@ -27,6 +29,21 @@ def _driver(value: str) -> str:
             hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
         )
     return value
+
+
+def _expression(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        reject(
+            message=f"this is no regular expression: {error}",
+            expected="an expression as Python's re module has them",
+            hint="write a dot for a character that gets in the way",
+        )
+    return value
+
+
+DiskModel: TypeAlias = Annotated[str, AfterValidator(_expression)]
 
 
 class FabricSettings(SettingsModel):
@@ -51,6 +68,20 @@ class ScratchSettings(SettingsModel):
     """Make the file system."""
     filesystem: Filesystem = Filesystem.EXT4
     """What the disks are formatted with."""
+    disk_model: DiskModel | None = None
+    """Models of these disks, as a regular expression; `lsblk --output NAME,MODEL` shows them. Disks of other models are
+    left alone.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Have the disks named that may be formatted."""
+        if self.enabled and self.disk_model is None:
+            yield ConfigError(
+                path=(*path, "diskModel"),
+                message="nothing says which disks may be formatted",
+                expected="the models of the nodes' local NVMe disks, as a regular expression",
+                hint="take them from `lsblk --output NAME,MODEL` on a node",
+            )
 
 
 class GpuSettings(SettingsModel):

@@ -9,9 +9,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from components.health.baselines import FLOORS, Floor, Scope
+from components.health.thresholds import Scope, Threshold
 from components.kubernetes.node_pool import NodePool
 from stacks.errors import ConfigError, Path, key
+from stacks.settings import machines
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel
 
@@ -68,12 +69,12 @@ class NcclGateSettings(CheckSettings):
     fail_gbs: Annotated[int, Field(ge=1, le=MOST_GBS)] | None = None
     """Bus bandwidth in GB/s below which the state is fail; default the machine type's own."""
 
-    def threshold(self, pool: NodePool) -> Floor | None:
+    def threshold(self, pool: NodePool) -> Threshold | None:
         """Return what an all-reduce has to reach, None where neither the settings nor the machine type say."""
-        known = FLOORS.get((pool.shape.instance_type, self.scope))
+        known = machines.threshold(pool.shape.instance_type, self.scope)
         warn, fail = self.warn_gbs, self.fail_gbs
         if warn is not None and fail is not None:
-            return Floor(expected=known.expected if known else warn, warn=warn, fail=fail, source=_OWN)
+            return Threshold(expected=known.expected if known else warn, warn=warn, fail=fail, source=_OWN)
         if known is None or (warn is None and fail is None):
             return known
         return replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from stacks.settings.model import SettingsModel
 
 
@@ -27,7 +27,7 @@ class MirrorSettings(SettingsModel):
             artifacts = str(resolve_path(artifacts, base))
         where = artifacts.rstrip("/") if artifacts else None
         images = self.images.rstrip("/") if self.images else None
-        return Mirror(artefacts=where, charts=where, images=images, verify=self.verify)
+        return Mirror(artifacts=where, charts=where, images=images, verify=self.verify)
 
 
 def resolve_path(path: str, base: Path) -> Path:

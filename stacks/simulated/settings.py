@@ -8,11 +8,11 @@ from pydantic import Field
 
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from stacks.settings import PlatformSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
+from stacks.settings.machines import MACHINES
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.monitoring import MonitoringSettings
 
@@ -22,7 +22,7 @@ class NodesSettings(SettingsModel):
 
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] = 3
     """How many nodes."""
-    instance_type: Annotated[str, choice("instance type", tuple(INSTANCE_TYPES))] = next(iter(INSTANCE_TYPES))
+    instance_type: Annotated[str, choice("instance type", tuple(MACHINES))] = next(iter(MACHINES))
     """Machine type that they show."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
     """GPUs of one node, in place of the instance type's own."""
@@ -35,12 +35,11 @@ class NodesSettings(SettingsModel):
 
     def pool(self) -> NodePool:
         """Return the nodes as the layers see them."""
-        shape = node_shape(
-            INSTANCE_TYPES[self.instance_type],
+        shape = MACHINES[self.instance_type].shape(
             gpus=self.gpus_per_node,
             cpu=self.cpu,
             memory=self.memory,
-            rdma_devices=self.roce_per_node,
+            roce_devices=self.roce_per_node,
         )
         return NodePool(count=self.count, shape=shape)
 

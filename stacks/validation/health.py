@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.health.baselines import FLOORS, Scope
+from components.health.thresholds import Scope
 from components.kubernetes.node_pool import NodePool
 from stacks.errors import ConfigError, Path, key
 from stacks.partial import PartialSettings
+from stacks.settings import machines
 from stacks.settings.health import CheckSettings, HealthSettings, NcclGateSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.admission import count_key
@@ -49,7 +50,7 @@ def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: Node
 
 def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[ConfigError]:
     path: Path = ("health", "ncclGate")
-    known = FLOORS.get((pool.shape.instance_type, item.scope)) if pool is not None else None
+    known = machines.threshold(pool.shape.instance_type, item.scope) if pool is not None else None
     if pool is not None and known is None:
         for name, value in (("warnGbs", item.warn_gbs), ("failGbs", item.fail_gbs)):
             if value is None:

@@ -11,6 +11,7 @@ from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.volcano import VolcanoSettings
+from stacks.target import TargetSpec
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -58,7 +59,8 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None
         driver=gpu.driver,
         kubernetes=partial.kubernetes_version,
     )
-    return combination, assess(combination)
+    target = partial.target or TargetSpec
+    return combination, assess(combination, kubernetes=target.version_key)
 
 
 def _format(combination: Combination) -> str:

@@ -18,8 +18,8 @@ GO_MOD = Path(mirror.__file__).parent / "tools" / "cluster" / "go.mod"
 def test_the_built_controller_is_of_the_version_that_the_program_installs(source: mirror.Source) -> None:
     pinned = re.search(rf"^\s*{re.escape(source.module)} (\S+)", GO_MOD.read_text(), re.MULTILINE)
     assert pinned is not None
-    artefact = catalogue.find(source.name, pinned[1])
-    assert f"{source.image}:{pinned[1]}" in artefact.images.values()
+    artifact = catalogue.find(source.name, pinned[1])
+    assert f"{source.image}:{pinned[1]}" in artifact.images.values()
 
 
 def test_the_deployment_gets_the_released_image_and_the_rest_stays_byte_for_byte() -> None:
@@ -35,9 +35,9 @@ def test_the_deployment_gets_the_released_image_and_the_rest_stays_byte_for_byte
     assert "staging" not in changed
 
 
-@pytest.mark.parametrize("artefact", catalogue.ARTEFACTS, ids=lambda artefact: artefact.file)
-def test_the_unit_tests_manifests_are_upstreams(artefact: catalogue.Artefact) -> None:
+@pytest.mark.parametrize("artifact", catalogue.ARTIFACTS, ids=lambda artifact: artifact.file)
+def test_the_unit_tests_manifests_are_upstreams(artifact: catalogue.Artifact) -> None:
     """They are kept reduced, so that unit tests need no Go: `python -m tests.unit.releases .local/dev/mirror`."""
-    filled = FOLDER.parents[2] / ".local" / "dev" / "mirror" / artefact.file
+    filled = FOLDER.parents[2] / ".local" / "dev" / "mirror" / artifact.file
     assert filled.is_file(), "`make mirror` fills the folder"
-    assert (FOLDER / artefact.file).read_text() == reduced(filled.read_text())
+    assert (FOLDER / artifact.file).read_text() == reduced(filled.read_text())

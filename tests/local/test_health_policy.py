@@ -11,6 +11,7 @@ from typing import Any
 import kubernetes
 import pytest
 
+from components.azure.node_check import NODE_CHECK
 from components.health import reporter
 from components.kubernetes import own_node
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
@@ -59,7 +60,7 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
     documents = [
         *nodes,
         namespace_body(NamespaceArgs(name=reporter.NAMESPACE, privileged=True)),
-        *own_node.documents(reporter.account(reporter.NAMESPACE)),
+        *own_node.documents(reporter.account(reporter.NAMESPACE, (NODE_CHECK, reporter.NCCL_GATE))),
         pod,
     ]
     for document in documents:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components import catalogue
-from components.artefacts import Mirror, Release
+from components.artifacts import Mirror, Release
 from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def mirror() -> Mirror:
     """A mirror with upstream's manifests, reduced (see `tests.unit.releases`)."""
-    return Mirror(artefacts=str(FOLDER))
+    return Mirror(artifacts=str(FOLDER))
 
 
 @pytest.fixture(scope="session")

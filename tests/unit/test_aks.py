@@ -13,7 +13,7 @@ import pulumi
 import pytest
 import yaml
 
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from stacks.errors import SettingsError
@@ -69,7 +69,7 @@ def settings(**changes: Any) -> dict[str, Any]:
 
 
 def loaded(mirror: Mirror, raw: Mapping[str, Any]) -> StackInputs[Any]:
-    files = {"artifacts": mirror.artefacts, "verify": False, **raw.get("mirror", {})}
+    files = {"artifacts": mirror.artifacts, "verify": False, **raw.get("mirror", {})}
     return interpret({**raw, "mirror": files}, base=ROOT, environment={})
 
 
@@ -363,7 +363,7 @@ def test_other_targets_do_not_load_azures_sdk() -> None:
 
 
 def test_the_target_loads_only_the_parts_of_azures_sdk_that_it_uses(mirror: Mirror) -> None:
-    program = f"from tests.unit.test_aks import *\ndeployed(Mirror(artefacts={mirror.artefacts!r}), shipped())\n"
+    program = f"from tests.unit.test_aks import *\ndeployed(Mirror(artifacts={mirror.artifacts!r}), shipped())\n"
     partial = {
         part for part in sdk_modules(program) if not part.startswith("_") and part not in ("provider", "outputs")
     }

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from components.health.baselines import FLOORS, Scope
+from components.azure.baselines import THRESHOLDS
+from components.health.thresholds import Scope
 from stacks import secrets
 from stacks.aks.settings.azure import AzureSettings
 from stacks.aks.settings.health import AksHealthSettings
@@ -75,7 +76,7 @@ def test_secrets_are_set_as_secrets() -> None:
 
 def test_the_expected_bandwidths_are_those_that_the_checks_judge_by() -> None:
     for scope, row in ((Scope.NODE, "| one node"), (Scope.FABRIC, "| two or more nodes")):
-        floor = FLOORS["Standard_ND96isr_H100_v5", scope]
+        floor = THRESHOLDS["Standard_ND96isr_H100_v5"][scope]
         line = next(line for line in TEXT.splitlines() if line.startswith(row))
         assert [cell.strip() for cell in line.split("|")[2:4]] == [f"{floor.expected:g}", f"{floor.fail:g}"]
 

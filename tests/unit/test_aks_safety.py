@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from components import names
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from components.azure.sizes import GPU_SIZES
 from components.kubernetes.quantity import Quantity
 from stacks.errors import SettingsError
@@ -141,7 +141,10 @@ def test_pods_use_local_disks_only_where_these_are_mounted(record: Record) -> No
     ]
     assert len(using) == 2
     for _, pod in using:
-        assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}
+        assert pod["nodeSelector"] == {
+            "kubernetes.azure.com/accelerator": "nvidia",
+            "mlbatch/nvme-scratch": "ready",
+        }
 
 
 def test_only_pods_that_want_gpus_land_on_gpu_nodes(record: Record) -> None:

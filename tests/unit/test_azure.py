@@ -6,6 +6,7 @@ import asyncio
 import base64
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from itertools import chain, repeat
 from typing import Any
@@ -24,10 +25,11 @@ from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs, KubeletIdentity
 from components.azure.network import Network, NetworkArgs
 from components.azure.placement import Placement, PlacementArgs
-from components.azure.provider import subscribe
+from components.azure.provider import azure_provider
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
+from components.azure.scope import ResourceScope
 from emulator.azure.services.agent_pools import AgentPool
 from tests.unit.harness import Record, Registered, build, strings
 
@@ -40,6 +42,8 @@ IDENTITIES = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentitie
 STATE = "azure-native:features:getSubscriptionFeatureRegistration"
 USER_CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCredentials"
+
+SCOPE = ResourceScope(resource_group="lab", location="eastus")
 
 KUBECONFIG = """
 apiVersion: v1
@@ -117,9 +121,8 @@ def cluster_args(**changes: Any) -> AksClusterArgs:
     return AksClusterArgs(
         **{
             "name": "lab_1",
-            "resource_group": "lab",
+            "scope": SCOPE,
             "node_resource_group": "lab-nrg",
-            "location": "eastus",
             "kubernetes_version": "1.35",
             "support_plan": "KubernetesOfficial",
             "tier": "Standard",
@@ -148,7 +151,7 @@ def pool_args(**changes: Any) -> GpuPoolArgs:
         **{
             "name": "ndv5",
             "cluster": "lab",
-            "resource_group": "lab",
+            "scope": SCOPE,
             "kubernetes_version": "1.35",
             "vm_size": "Standard_ND96isr_H100_v5",
             "count": 2,
@@ -165,7 +168,7 @@ def pool(**changes: Any) -> Registered:
 
 class TestCluster:
     def test_everything_that_azure_is_asked_for(self) -> None:
-        assert cluster(tags={"team": "ml"}).inputs == {
+        assert cluster(scope=replace(SCOPE, tags={"team": "ml"})).inputs == {
             "resourceName": "lab_1",
             "resourceGroupName": "lab",
             "nodeResourceGroup": "lab-nrg",
@@ -273,7 +276,7 @@ class TestCluster:
 
 class TestGpuPool:
     def test_everything_that_azure_is_asked_for(self) -> None:
-        found = pool(labels={"local-nvme-scratch": "true"}, tags={"team": "ml"})
+        found = pool(labels={"local-nvme-scratch": "true"}, scope=replace(SCOPE, tags={"team": "ml"}))
         assert found.inputs == {
             "agentPoolName": "ndv5",
             "resourceName": "lab",
@@ -322,7 +325,7 @@ class TestGpuPool:
         assert pool(taint=False).inputs["nodeTaints"] == []
 
     def test_the_retired_tag_comes_besides_the_switch_that_works(self) -> None:
-        found = pool(retired_tag=True, tags={"team": "ml"}).inputs
+        found = pool(retired_tag=True, scope=replace(SCOPE, tags={"team": "ml"})).inputs
         assert found["tags"] == {"team": "ml", "SkipGPUDriverInstall": "true"}
         assert found["gpuProfile"] == {"driver": "None"}
 
@@ -330,8 +333,7 @@ class TestGpuPool:
         def program() -> None:
             args = PlacementArgs(
                 name="ndv5-ppg",
-                resource_group="lab",
-                location="eastus",
+                scope=SCOPE,
                 vm_size="Standard_ND96isr_H100_v5",
                 zone="2",
             )
@@ -357,9 +359,7 @@ class TestRegistry:
     @staticmethod
     def program(admin_user: bool = False) -> Callable[[], None]:
         def declare() -> None:
-            args = RegistryArgs(
-                name="labImages", resource_group="lab", location="eastus", sku="Standard", admin_user=admin_user
-            )
+            args = RegistryArgs(name="labImages", scope=SCOPE, sku="Standard", admin_user=admin_user)
             registry = Registry("registry", args)
             assert registry.server == "labimages.azurecr.io"
             RegistryPull(
@@ -412,7 +412,7 @@ class TestNetwork:
     @staticmethod
     def record() -> Record:
         def program() -> None:
-            place: dict[str, Any] = {"resource_group": "lab", "location": "eastus"}
+            place: dict[str, Any] = {"scope": SCOPE}
             net = Network("net", NetworkArgs(name="lab", cidr="10.128.0.0/20", node_cidr="10.128.4.0/22", **place))
             identities = ClusterIdentities(
                 "identities",
@@ -477,8 +477,7 @@ class TestBlobStorage:
             **{
                 "account": "labdata",
                 "container": "data",
-                "resource_group": "lab",
-                "location": "eastus",
+                "scope": SCOPE,
                 "sku": "Standard_LRS",
                 "subnet_id": "subnet",
                 **changes,
@@ -626,7 +625,7 @@ class TestCredentials:
 
         def program() -> None:
             created = AksCluster("lab", cluster_args())
-            args = CredentialsArgs(cluster="lab_1", resource_group="lab", login=login, after=created.ready)
+            args = CredentialsArgs(cluster="lab_1", scope=SCOPE, login=login, after=created.ready)
             found = Credentials("credentials", args)
             found.kubeconfig.apply(seen.append)
             is_secret: pulumi.Output[bool] = pulumi.Output.from_input(found.kubeconfig.is_secret())
@@ -689,20 +688,20 @@ class TestCredentials:
 
 class TestTheRest:
     def test_the_resource_group(self) -> None:
-        args = ResourceGroupArgs(name="lab", location="eastus", tags={"team": "ml"})
+        args = ResourceGroupArgs(scope=replace(SCOPE, tags={"team": "ml"}))
         found = only(run(lambda: ResourceGroup("group", args)), "resources:ResourceGroup")
         assert found.inputs == {"resourceGroupName": "lab", "location": "eastus", "tags": {"team": "ml"}}
 
     def test_protection_reaches_what_a_component_creates(self) -> None:
-        args = ResourceGroupArgs(name="lab", location="eastus")
+        args = ResourceGroupArgs(scope=SCOPE)
         options = pulumi.ResourceOptions(protect=True)
         assert only(run(lambda: ResourceGroup("group", args, options)), "resources:ResourceGroup").protect
 
     def test_one_provider_for_one_subscription(self) -> None:
         def program() -> None:
-            provider = subscribe("azure", subscription="0b1f", location="eastus")
+            provider = azure_provider("azure", subscription="0b1f", location="eastus")
             options = pulumi.ResourceOptions(providers=[provider])
-            ResourceGroup("group", ResourceGroupArgs(name="lab", location="eastus"), options)
+            ResourceGroup("group", ResourceGroupArgs(scope=SCOPE), options)
 
         record = run(program)
         provider = next(item for item in record.resources if item.type == "pulumi:providers:azure-native")
@@ -716,7 +715,7 @@ class TestTheRest:
 
 class TestSizes:
     def test_a_node_offers_what_aks_leaves_to_pods(self) -> None:
-        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].shape()
+        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].machine().shape()
         assert {name: str(amount) for name, amount in shape.resources.items()} == {
             "cpu": "94940m",
             "memory": "1895Gi",
@@ -728,7 +727,7 @@ class TestSizes:
         assert (shape.instance_type, shape.gpu_product) == ("Standard_ND96isr_H100_v5", "NVIDIA-H100-80GB-HBM3")
 
     def test_ports_are_no_resource_where_nothing_hands_them_out(self) -> None:
-        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].shape(infiniband=False)
+        shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].machine().shape(ports=0)
         assert shape.resources[names.INFINIBAND].nano == 0
 
     @pytest.mark.parametrize(
@@ -746,7 +745,7 @@ class TestSizes:
             assert size.infiniband_ports in (0, size.gpus)
             assert size.regions is None or size.regions <= sizes.REGIONS
             assert size.source.startswith("https://")
-            assert set(size.shape().resources) == set(names.RESOURCES)
+            assert set(size.machine().shape().resources) == set(names.RESOURCES)
             if size.infiniband_feature:
                 assert size.infiniband_ports
         assert {size.name for size in sizes.GPU_SIZES.values() if size.refuses_infiniband_feature} == {

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from components import catalogue
-from components.artefacts import LocatedChart, Mirror
+from components.artifacts import LocatedChart, Mirror
+from components.azure import catalogue as azure
 from components.kubernetes.charts import Chart, ChartArgs
 from emulator.charts.schema import of_chart, problems
 from emulator.charts.sources import stub, stubs
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
+
+CHARTS = (*catalogue.CHARTS, *azure.CHARTS)
 
 
 def installed(chart: LocatedChart) -> Registered:
@@ -52,7 +55,8 @@ def test_a_chart_of_an_oci_repository_is_named_by_its_address() -> None:
 
 
 def test_a_mirror_takes_the_repositorys_place() -> None:
-    release = installed(Mirror(charts="/srv/mirror").chart(catalogue.find_chart("blob-csi-driver")))
+    chart = catalogue.find_chart("blob-csi-driver", charts=azure.CHARTS)
+    release = installed(Mirror(charts="/srv/mirror").chart(chart))
     assert release.inputs["chart"] == "/srv/mirror/blob-csi-driver-1.27.7.tgz"
     assert "repositoryOpts" not in release.inputs
 
@@ -72,7 +76,7 @@ def test_a_registry_of_ones_own_takes_the_place_of_the_host_of_each_image() -> N
     assert Mirror().chart(catalogue.find_chart("gpu-operator")).values == {}
 
 
-@pytest.mark.parametrize("chart", catalogue.CHARTS, ids=lambda chart: f"{chart.name}-{chart.version}")
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: f"{chart.name}-{chart.version}")
 def test_every_chart_says_where_its_images_are_by_values_that_it_knows(chart: catalogue.Chart) -> None:
     given = Mirror(images="registry.example.org/mirror").chart(chart).values
     assert given
@@ -81,8 +85,8 @@ def test_every_chart_says_where_its_images_are_by_values_that_it_knows(chart: ca
 
 
 def test_each_chart_names_one_repository_and_its_source() -> None:
-    assert len({(chart.name, chart.version) for chart in catalogue.CHARTS}) == len(catalogue.CHARTS)
-    for chart in catalogue.CHARTS:
+    assert len({(chart.name, chart.version) for chart in CHARTS}) == len(CHARTS)
+    for chart in CHARTS:
         assert chart.repository.startswith(("https://", "oci://"))
         assert chart.source.startswith("https://")
 

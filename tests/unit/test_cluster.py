@@ -14,7 +14,7 @@ from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION, NodePool
 from components.kubernetes.placement import NodeGroup, Placement
 from components.layer import Layer, needed
-from components.nodes.shapes import INSTANCE_TYPES, node_shape
+from components.nodes.machines import H100_SXM5
 from tests.unit.harness import Record, build
 
 
@@ -27,7 +27,7 @@ class Outer(Layer):
 
 
 def cluster(provider: kubernetes.Provider) -> Cluster:
-    pool = NodePool(count=2, shape=node_shape(INSTANCE_TYPES["h100-sxm5-8x"]))
+    pool = NodePool(count=2, shape=H100_SXM5.shape())
     return Cluster(identifier="lab", provider=provider, pool=pool, placement=Placement())
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from components import catalogue
-from components.compatibility import ROWS, Combination, Row, Verdict, assess, blobfuse_fault
+from components.azure.compatibility import blobfuse_fault
+from components.compatibility import ROWS, Combination, Row, Verdict, assess
 from stacks import secrets, validation
+from stacks.aks.settings import AksGpuSettings
 from stacks.errors import ConfigError
 from stacks.parsing import read
-from stacks.settings.gpu import GpuSettings
+from stacks.settings.gpu import GpuSettings, ScratchSettings
 from tests.unit.configurations import aks, errors_of, partial_of
 
 TOKEN = "sv=2024-11-04&sr=c&sp=rl&se=2026-12-01&sig=c2VjcmV0"
@@ -248,6 +250,15 @@ class TestSettings:
         problem = wrong(section, value)
         assert problem.path == (section, *path)
         assert problem.expected == allowed
+
+    def test_disks_are_formatted_only_where_somebody_says_which(self) -> None:
+        scratch = AksGpuSettings.model_validate_json('{"nvmeScratch": {"filesystem": "xfs"}}').nvme_scratch
+        assert (scratch.enabled, scratch.disk_model) == (True, "Microsoft NVMe Direct Disk( v2)?")
+        problem = wrong("gpu", {"nvmeScratch": {"diskModel": "disk["}})
+        assert problem.path == ("gpu", "nvmeScratch", "diskModel")
+        (error,) = ScratchSettings(enabled=True).check(("gpu", "nvmeScratch"))
+        assert error.path == ("gpu", "nvmeScratch", "diskModel")
+        assert list(ScratchSettings().check(("gpu", "nvmeScratch"))) == []
 
     @pytest.mark.parametrize("version", ["latest", "580", "580.126.20-ubuntu22.04", "v580.126.20", "58.1.1"])
     def test_a_driver_has_the_form_of_nvidias_versions(self, version: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from stacks import deploy, inputs
 from stacks.cluster_facts import ClusterFacts, NodeFacts
 from stacks.errors import SettingsError
@@ -48,7 +48,7 @@ def loaded(
         asked.append(selector)
         return ClusterFacts(identifier=UID, version=version, nodes=nodes if selector is not None else ())
 
-    files = {"artifacts": mirror.artefacts, "verify": False}
+    files = {"artifacts": mirror.artifacts, "verify": False}
     return inputs.interpret({**raw, "mirror": files}, base=ROOT, environment={"KUBECONFIG": str(kubeconfig)}, ask=ask)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pulumi
 import pytest
 
 from components import catalogue, names
-from components.artefacts import Mirror
+from components.artifacts import Mirror
+from components.azure import aks
+from components.azure.aks import LOCAL_DISKS
 from components.azure.fabric import SHARED, SRIOV
+from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
 from components.nodes import node_agent
@@ -33,7 +37,6 @@ from components.nodes.network_operator import (
     network_operator_values,
     nic_cluster_policy,
 )
-from components.nodes.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.nodes.nvme_scratch import (
     FOLDER,
     POOL_LABEL,
@@ -48,6 +51,7 @@ from tests.unit.harness import Record, Registered, build
 RELEASE = "kubernetes:helm.sh/v3:Release"
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 IMAGE = catalogue.PYTHON.reference
+PLACEMENT = aks.placement(taint=True)
 
 
 def images() -> NicImages:
@@ -57,12 +61,20 @@ def images() -> NicImages:
 
 def network_args(**changes: Any) -> NetworkOperatorArgs:
     chart = Mirror().chart(catalogue.find_chart("network-operator"))
-    return NetworkOperatorArgs(**{"chart": chart, "images": images(), "namespace": OPERATOR_NAMESPACE, **changes})
+    return NetworkOperatorArgs(
+        **{"chart": chart, "images": images(), "namespace": OPERATOR_NAMESPACE, "placement": PLACEMENT, **changes}
+    )
 
 
 def gpu_args(**changes: Any) -> GpuOperatorArgs:
     chart = Mirror().chart(catalogue.find_chart("gpu-operator"))
-    return GpuOperatorArgs(**{"chart": chart, "namespace": OPERATOR_NAMESPACE, **changes})
+    return GpuOperatorArgs(**{"chart": chart, "namespace": OPERATOR_NAMESPACE, "placement": PLACEMENT, **changes})
+
+
+def scratch_args(**changes: Any) -> NvmeScratchArgs:
+    nodes = replace(PLACEMENT.gpus, node_selector=POOL_LABEL)
+    values = {"namespace": node_agent.NAMESPACE, "image": IMAGE, "nodes": nodes, "disk_model": LOCAL_DISKS}
+    return NvmeScratchArgs(**{**values, **changes})
 
 
 def plugin_config(policy: dict[str, Any], key: str) -> Any:
@@ -74,7 +86,9 @@ def operators() -> Record:
     def program() -> None:
         namespace = Namespace("operators", NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True)).name
         chart = Mirror().chart(catalogue.find_chart("node-feature-discovery"))
-        discovery = FeatureDiscovery("discovery", FeatureDiscoveryArgs(chart=chart, namespace=namespace))
+        discovery = FeatureDiscovery(
+            "discovery", FeatureDiscoveryArgs(chart=chart, namespace=namespace, placement=PLACEMENT)
+        )
         after = pulumi.ResourceOptions(depends_on=discovery.ready)
         network = NetworkOperator("network", network_args(namespace=namespace), after)
         GpuOperator("gpu", gpu_args(namespace=namespace), pulumi.ResourceOptions(depends_on=network.ready))
@@ -113,7 +127,7 @@ class TestOrder:
 
 class TestFeatureDiscovery:
     def test_values(self) -> None:
-        assert feature_discovery_values((GPU_TOLERATION,)) == {
+        assert feature_discovery_values(PLACEMENT) == {
             "master": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
             "gc": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
             "worker": {
@@ -136,7 +150,7 @@ class TestFeatureDiscovery:
 
 class TestNetworkOperator:
     def test_the_chart_installs_the_operator_alone(self) -> None:
-        assert network_operator_values() == {
+        assert network_operator_values(PLACEMENT.system) == {
             "nfd": {"enabled": False, "deployNodeFeatureRules": False},
             "sriovNetworkOperator": {"enabled": False},
             "operator": {"nodeSelector": {"kubernetes.azure.com/mode": "system"}},
@@ -239,16 +253,16 @@ class TestGpuOperator:
 
 
 def agents() -> tuple[node_agent.Agent, node_agent.Agent]:
-    labeler = node_labeler(NodeLabelerArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
-    disks = scratch(NvmeScratchArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
+    labeler = node_labeler(NodeLabelerArgs(namespace=node_agent.NAMESPACE, image=IMAGE, nodes=PLACEMENT.gpus))
+    disks = scratch(scratch_args())
     return labeler, disks
 
 
 @pytest.fixture(scope="module")
 def record() -> Record:
     def program() -> None:
-        NodeLabeler("labeler", NodeLabelerArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
-        NvmeScratch("disks", NvmeScratchArgs(namespace=node_agent.NAMESPACE, image=IMAGE))
+        NodeLabeler("labeler", NodeLabelerArgs(namespace=node_agent.NAMESPACE, image=IMAGE, nodes=PLACEMENT.gpus))
+        NvmeScratch("disks", scratch_args())
 
     return build(program)
 
@@ -274,12 +288,13 @@ class TestAgents:
         assert READY == {"mlbatch/nvme-scratch": "ready"}
         assert pod["hostPID"] is True
         (container,) = pod["containers"]
-        assert container["command"][-2:] == [FOLDER, "ext4"] == ["/pv-disks/scratch", "ext4"]
+        assert container["command"][-3:-1] == [FOLDER, "ext4"] == ["/pv-disks/scratch", "ext4"]
+        assert container["command"][-1] == LOCAL_DISKS
         assert pod["tolerations"] == [TOLERATION]
 
     def test_the_file_system_can_be_chosen(self) -> None:
-        args = NvmeScratchArgs(namespace=node_agent.NAMESPACE, image=IMAGE, filesystem=Filesystem.XFS)
-        assert scratch(args).arguments == (FOLDER, "xfs")
+        args = scratch_args(filesystem=Filesystem.XFS)
+        assert scratch(args).arguments == (FOLDER, "xfs", LOCAL_DISKS)
 
     @pytest.mark.parametrize("index", [0, 1])
     def test_every_container_has_bounds(self, index: int) -> None:

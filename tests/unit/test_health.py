@@ -13,15 +13,20 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from components import catalogue
+from components.azure import catalogue as azure_catalogue
+from components.azure import node_check
+from components.azure.baselines import BASELINES, THRESHOLDS, checks
 from components.azure.fabric import SRIOV
-from components.health import node_check, node_report
-from components.health.baselines import BASELINES, FLOORS, Scope, checks
+from components.azure.node_check import NCCL_PROGRAM, NODE_CHECK, NodeCheck, NodeCheckArgs
+from components.health import node_report
 from components.health.check_job import CheckArgs, GateArgs
 from components.health.nccl_gate import NcclGate, NcclGateArgs, job_documents, size_bytes, test_command
-from components.health.node_check import NodeCheck, NodeCheckArgs
-from components.health.reporter import Reporter, ReporterArgs
+from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
+from components.health.thresholds import Scope
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
+from components.workloads import nccl
 from components.workloads.jobs import NodePods
 from tests.unit.harness import Record, build
 
@@ -29,6 +34,7 @@ test_command.__test__ = False  # type: ignore[attr-defined]
 
 NDV5 = "Standard_ND96isr_H100_v5"
 BASELINE = BASELINES[NDV5]
+CHECKS = (NODE_CHECK, NCCL_GATE)
 
 
 def record(component: Callable[[pulumi.ResourceOptions], Any]) -> Record:
@@ -40,7 +46,8 @@ def record(component: Callable[[pulumi.ResourceOptions], Any]) -> Record:
 
 def check(nodes: int = 3, gate: GateArgs | None = None, trigger: str = "monday") -> CheckArgs:
     pods = NodePods(
-        image=catalogue.NODE_HEALTH_CHECKS.reference,
+        placement=NodeGroup(tolerations=[GPU_TOLERATION]),
+        image=azure_catalogue.NODE_HEALTH_CHECKS.reference,
         nodes=nodes,
         gpus=8,
         cpu="64",
@@ -49,7 +56,8 @@ def check(nodes: int = 3, gate: GateArgs | None = None, trigger: str = "monday")
         shared_memory="128Gi",
         deadline_seconds=3600,
     )
-    return CheckArgs(pods=pods, trigger=trigger, gate=gate, python_image="registry.example.org/python:3")
+    image = "registry.example.org/python:3"
+    return CheckArgs(pods=pods, trigger=trigger, gate=gate, checks=CHECKS, python_image=image)
 
 
 def node_checks(**values: Any) -> Record:
@@ -59,7 +67,8 @@ def node_checks(**values: Any) -> Record:
 
 
 def gate(scope: Scope = Scope.NODE, **values: Any) -> NcclGateArgs:
-    return NcclGateArgs(check=check(**values), scope=scope, floor=FLOORS[NDV5, scope])
+    program = NCCL_PROGRAM if scope is Scope.NODE else nccl.PROGRAM
+    return NcclGateArgs(check=check(**values), scope=scope, threshold=THRESHOLDS[NDV5][scope], program=program)
 
 
 def settings(built: Record, name: str = "node-check") -> dict[str, Any]:
@@ -102,12 +111,12 @@ class TestBaselines:
 
     @pytest.mark.parametrize("scope", Scope)
     def test_a_floor_warns_before_it_fails_and_says_where_it_is_from(self, scope: Scope) -> None:
-        floor = FLOORS[NDV5, scope]
+        floor = THRESHOLDS[NDV5][scope]
         assert floor.fail < floor.warn < floor.expected
         assert "Azure/" in floor.source
 
     def test_a_floor_for_single_nodes_is_that_of_the_node_check(self) -> None:
-        assert FLOORS[NDV5, Scope.NODE].fail == BASELINE.nccl_gbs
+        assert THRESHOLDS[NDV5][Scope.NODE].fail == BASELINE.nccl_gbs
 
 
 class TestNodeCheck:
@@ -245,7 +254,7 @@ class TestNodeCheck:
         assert returned == 0
         assert "another order" in results["output.txt"]
         assert "exit-code" not in results
-        verdict = node_report.judge_checks(results["output.txt"], None, checks(BASELINE, kernel_log=True))
+        verdict = node_report.judge_checks(results["output.txt"], None, checks(BASELINE, kernel_log=True), "NHCNA")
         assert verdict.state == "unknown"
 
 
@@ -305,11 +314,11 @@ class TestNcclGate:
 
 class TestReporter:
     def test_without_gates_there_is_no_account(self) -> None:
-        built = record(lambda opts: Reporter("reporter", ReporterArgs(writes=False), opts))
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(checks=CHECKS, writes=False), opts))
         assert [item.kind for item in built.objects()] == ["Namespace"]
 
     def test_the_account_may_read_and_patch_nodes_and_nothing_else(self) -> None:
-        built = record(lambda opts: Reporter("reporter", ReporterArgs(), opts))
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(checks=CHECKS), opts))
         assert built.one("ClusterRole", "mlbatch-health-reporter").inputs["rules"] == [
             {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}
         ]
@@ -319,14 +328,14 @@ class TestReporter:
         assert built.one("ServiceAccount", "health-reporter", "mlbatch-health")
 
     def test_the_policy_is_in_force_before_the_permission(self) -> None:
-        built = record(lambda opts: Reporter("reporter", ReporterArgs(), opts))
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(checks=CHECKS), opts))
         binding = built.one("ClusterRoleBinding", "mlbatch-health-reporter")
         before = built.closure(binding)
         for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
             assert built.one(kind, "mlbatch-health-reporter").urn in before
 
     def test_the_policy_fails_closed_and_holds_for_the_account_alone(self) -> None:
-        built = record(lambda opts: Reporter("reporter", ReporterArgs(), opts))
+        built = record(lambda opts: Reporter("reporter", ReporterArgs(checks=CHECKS), opts))
         spec = built.one("ValidatingAdmissionPolicy", "mlbatch-health-reporter").inputs["spec"]
         assert spec["failurePolicy"] == "Fail"
         (condition,) = spec["matchConditions"]

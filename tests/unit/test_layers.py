@@ -12,7 +12,6 @@ import pytest
 from components import names
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.quantity import Quantity
-from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.tenancy.editor import EditorRole
@@ -20,6 +19,7 @@ from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs, binding_name
 from components.workloads.gang import Gang, GangArgs
+from stacks.settings.machines import MACHINES
 from tests.unit.harness import Record, build
 
 QUOTA = {
@@ -55,7 +55,7 @@ def resource_groups(**limits: dict[str, str]) -> list[dict[str, Any]]:
 
 class TestNodes:
     def nodes(self, count: int = 3, machine: str = "h100-sxm5-8x", gpus: int | None = None) -> Record:
-        pool = NodePool(count=count, shape=node_shape(INSTANCE_TYPES[machine], gpus=gpus))
+        pool = NodePool(count=count, shape=MACHINES[machine].shape(gpus=gpus))
         return record(lambda opts: SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), opts))
 
     def test_a_node_is_kwoks_and_looks_like_a_gpu_machine(self) -> None:
@@ -86,7 +86,13 @@ class TestNodes:
     def test_instance_type_and_gpus_can_be_chosen(self) -> None:
         node = self.nodes(1, "Standard_ND96isr_H100_v5", 4).one("Node", "gpu-node-0").inputs
         assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "Standard_ND96isr_H100_v5"
-        assert node["status"]["capacity"] == {"cpu": "96", "memory": "1900Gi", "nvidia.com/gpu": "4", "pods": "250"}
+        assert node["status"]["capacity"] == {
+            "cpu": "94940m",
+            "memory": "1895Gi",
+            "nvidia.com/gpu": "4",
+            "nvidia.com/mlnxnics": "8",
+            "pods": "250",
+        }
 
     def test_a_changed_shape_replaces_a_node_and_a_cordon_is_left_alone(self) -> None:
         node = self.nodes(1).one("Node", "gpu-node-0")

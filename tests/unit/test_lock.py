@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from components import catalogue, lock
-from components.artefacts import Mirror
-from tests.unit.test_artefacts import ENTRY
+from components.artifacts import Mirror
+from tests.unit.test_artifacts import ENTRY
 
-SOURCE = """ARTEFACTS = (
-    Artefact(
+SOURCE = """ARTIFACTS = (
+    Artifact(
         name="tool",
         url="https://example.org/tool/install.yaml",
         images={},
     ),
-    Artefact(
+    Artifact(
         name="other",
         url="https://example.org/other/install.yaml",
         sha256="00",
@@ -46,11 +46,11 @@ def test_an_address_without_an_entry_is_an_error() -> None:
 
 def test_every_entry_of_the_catalogue_can_be_locked() -> None:
     source = Path(catalogue.__file__).read_text()
-    for artefact in catalogue.ARTEFACTS:
-        assert 'sha256="ab"' in lock.locked(source, artefact.url, "ab")
+    for artifact in catalogue.ARTIFACTS:
+        assert 'sha256="ab"' in lock.locked(source, artifact.url, "ab")
 
 
 def test_a_mirror_of_rendered_files_need_not_have_the_published_digests(tmp_path: Path) -> None:
     (tmp_path / ENTRY.file).write_text("kind: Tool\n")
     other = replace(ENTRY, sha256=hashlib.sha256(b"kind: Other\n").hexdigest())
-    assert Mirror(artefacts=str(tmp_path), verify=False).read(other) == "kind: Tool\n"
+    assert Mirror(artifacts=str(tmp_path), verify=False).read(other) == "kind: Tool\n"

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from components.nodes.agents import hyperv_labels, node, nvme_scratch
+from components.azure.agents import hyperv_labels
+from components.azure.aks import LOCAL_DISKS
+from components.nodes.agents import node, nvme_scratch
 from components.nodes.agents.nvme_scratch import Answer, Scratch, ScratchError
 
 
@@ -214,7 +216,7 @@ READY = {"mlbatch/nvme-scratch": "ready"}
 
 
 def round_on(machine: Machine, own: FakeNode, filesystem: str = "ext4") -> bool:
-    return nvme_scratch.round_of(Scratch(machine, "/pv-disks/scratch", filesystem), own)
+    return nvme_scratch.round_of(Scratch(machine, "/pv-disks/scratch", filesystem, LOCAL_DISKS), own)
 
 
 class TestScratch:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from components.azure.baselines import BASELINES, checks
 from components.health import node_report
-from components.health.baselines import BASELINES, checks
-from components.health.node_report import FAIL, PASS, UNKNOWN, WARN, change, judge_checks, judge_nccl
+from components.health.node_report import FAIL, PASS, UNKNOWN, WARN, Verdict, change, judge_nccl
 
 EXPECTED = ["check_gpu_count 8", "check_gpu_bw 48 335", "check_nccl_allreduce 460.0 1 16G $AZ_NHC_ROOT/topo.xml"]
 SIZE = 16 << 30
@@ -42,6 +42,10 @@ def allreduce(
         lines.append(f" {size}  {size // 4}  float  sum  -1  {half}")
     lines += [f"# Out of bounds values : {bounds}", "# Avg bus bandwidth    : 481.234", "#"]
     return "\n".join(lines)
+
+
+def judge_checks(output: str, exit_code: int | None, expected: list[str]) -> Verdict:
+    return node_report.judge_checks(output, exit_code, expected, "NHCNA")
 
 
 class TestChecks:
@@ -169,6 +173,7 @@ def settings(**values: Any) -> dict[str, Any]:
         "taint": {"key": "aznhc", "value": "failed", "effect": "NoSchedule"},
         "queueLabel": {"key": "autopilot.ibm.com/gpuhealth", "value": "ERR"},
         "expected": EXPECTED,
+        "notApplicable": "NHCNA",
         **values,
     }
 

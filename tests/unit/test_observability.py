@@ -12,7 +12,8 @@ import pulumi
 import pytest
 
 from components import catalogue
-from components.artefacts import Mirror, Release
+from components.artifacts import Mirror, Release
+from components.azure.aks import SYSTEM_NODES
 from components.kubernetes.manifests import edited, identity
 from components.kubernetes.quantity import Quantity
 from components.observability import dashboards, metrics
@@ -39,6 +40,7 @@ def args(**changes: Any) -> MonitoringArgs:
         "storage": Quantity.parse("100Gi"),
         "storage_class": "managed-csi-premium",
         "retention_days": 15,
+        "nodes": SYSTEM_NODES,
     }
     return MonitoringArgs(**{**values, **changes})
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from components import names
-from components.artefacts import Release
+from components.artifacts import Release
 from components.kubernetes.manifests import Document, edited, identity
 from components.kubernetes.objects import checksum
 from components.queueing import appwrapper, kueue

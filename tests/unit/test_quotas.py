@@ -8,15 +8,16 @@ import pytest
 
 from components import names
 from components.kubernetes.node_pool import NodePool
-from components.nodes.shapes import INSTANCE_TYPES, node_shape
+from components.kubernetes.quantity import Quantity
 from stacks.quotas import slack_quota, team_quotas
+from stacks.settings.machines import MACHINES
 from stacks.settings.tenancy import QueueingSettings, QuotaSettings, TeamSettings
 
 GIVEN = QuotaSettings.model_validate({"cpu": "10", "memory": "100Gi", "nvidia.com/gpu": "3"}, strict=False)
 
 
 def pool(count: int) -> NodePool:
-    shape = node_shape(INSTANCE_TYPES["Standard_ND96isr_H100_v5"], infiniband_ports=8)
+    shape = MACHINES["Standard_ND96isr_H100_v5"].shape(cpu=Quantity.parse(96), memory=Quantity.parse("1900Gi"))
     return NodePool(count=count, shape=shape)
 
 

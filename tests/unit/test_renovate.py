@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from components import catalogue
+from components.azure import catalogue as azure
 from emulator.toolchain import PULUMI_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -40,18 +41,19 @@ def test_every_chart_is_found_where_it_is_published() -> None:
         for hit in found("docker")
         if "repository" in hit
     }
-    assert helm | oci == {(chart.name, chart.version, chart.repository) for chart in catalogue.CHARTS}
+    assert helm | oci == {(chart.name, chart.version, chart.repository) for chart in (*catalogue.CHARTS, *azure.CHARTS)}
 
 
 def test_every_manifest_is_found_at_its_project() -> None:
     hits = {(hit["depName"], hit["currentValue"]) for hit in found("github-releases")}
-    for artefact in catalogue.ARTEFACTS:
-        project = artefact.url.removeprefix("https://github.com/").partition("/releases/")[0]
-        assert (project, artefact.version) in hits
+    for artifact in catalogue.ARTIFACTS:
+        project = artifact.url.removeprefix("https://github.com/").partition("/releases/")[0]
+        assert (project, artifact.version) in hits
 
 
 def test_every_image_is_found() -> None:
-    images = {value.reference for value in vars(catalogue).values() if isinstance(value, catalogue.Image)}
+    values = [*vars(catalogue).values(), *vars(azure).values()]
+    images = {value.reference for value in values if isinstance(value, catalogue.Image)}
     assert images == {f"{hit['depName']}:{hit['currentValue']}" for hit in found("docker") if "repository" not in hit}
 
 

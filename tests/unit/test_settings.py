@@ -99,11 +99,11 @@ def test_the_slack_queue_defaults_to_one_node_and_to_nothing_on_a_single_node() 
 def test_an_instance_type_brings_its_numbers_and_settings_override_them() -> None:
     azure = settings_of({"target": "simulated", "nodes": {"count": 2, "instanceType": "Standard_ND96isr_H100_v5"}})
     assert {name: str(amount) for name, amount in azure.nodes.pool().shape.resources.items()} == {
-        "cpu": "96",
-        "memory": "1900Gi",
+        "cpu": "94940m",
+        "memory": "1895Gi",
         "nvidia.com/gpu": "8",
         "nvidia.com/roce_gdr": "0",
-        "nvidia.com/mlnxnics": "0",
+        "nvidia.com/mlnxnics": "8",
         "pods": "250",
     }
     own = settings_of(
@@ -405,7 +405,7 @@ class TestMirror:
         folder = tmp_path / "mirror"
         folder.mkdir()
         text = self.report({"artifacts": str(folder)}, kubeconfig, tmp_path)
-        for artifact in catalogue.ARTEFACTS:
+        for artifact in catalogue.ARTIFACTS:
             assert f"the folder {folder} lacks {artifact.file}" in text
             assert f"put {artifact.url} there" in text
 
@@ -421,11 +421,11 @@ class TestMirror:
 
     def test_a_relative_folder_counts_from_the_project(self, kubeconfig: Path, tmp_path: Path) -> None:
         (tmp_path / "files").mkdir()
-        for artifact in catalogue.ARTEFACTS:
+        for artifact in catalogue.ARTIFACTS:
             (tmp_path / "files" / artifact.file).write_text("")
         raw = {**valid(), "mirror": {"artifacts": "files/", "images": "registry.example.org/mirror/"}}
         stack = interpret(raw, kubeconfig, tmp_path)
-        assert stack.mirror.artefacts == str(tmp_path / "files")
+        assert stack.mirror.artifacts == str(tmp_path / "files")
         assert stack.mirror.images == "registry.example.org/mirror"
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from components import ownership
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from components.kubernetes.quantity import canonical
 from components.tenancy import slack
 from stacks import deploy, inputs
@@ -33,7 +33,7 @@ QUANTITY_MAPS = {"requests", "limits", "capacity", "allocatable"}
 
 def stack_of(raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
     return inputs.interpret(
-        {**raw, "mirror": {"artifacts": mirror.artefacts, **raw.get("mirror", {})}},
+        {**raw, "mirror": {"artifacts": mirror.artifacts, **raw.get("mirror", {})}},
         base=ROOT,
         environment={"KUBECONFIG": str(kubeconfig)},
         ask=lambda config, settings, nodes: ClusterFacts(identifier=UID, version="1.34"),
@@ -314,7 +314,7 @@ def test_a_team_more_changes_nothing_else(mirror: Mirror, kubeconfig: Path, reco
 def test_upstream_files_that_cannot_be_had_end_the_program_before_the_first_resource(
     stack: StackInputs[Any], tmp_path: Path
 ) -> None:
-    broken = replace(stack, mirror=Mirror(artefacts=str(tmp_path)))
+    broken = replace(stack, mirror=Mirror(artifacts=str(tmp_path)))
     registered: list[Record] = []
     with pytest.raises(pulumi.RunError, match=r"the mirror lacks kueue v\d"):
         registered.append(build(lambda: deploy(broken)))

@@ -8,11 +8,10 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import catalogue
-from components.artefacts import Mirror
-from components.kubernetes.quantity import Quantity
-from components.storage.blob_driver import BlobDriver, BlobDriverArgs, blob_driver_values
-from components.storage.blob_volume import (
+from components.artifacts import Mirror
+from components.azure import catalogue
+from components.azure.blob_driver import BlobDriver, BlobDriverArgs, blob_driver_values
+from components.azure.blob_volume import (
     BlobVolume,
     BlobVolumeArgs,
     BlockCache,
@@ -20,7 +19,9 @@ from components.storage.blob_volume import (
     SasToken,
     mount_options,
 )
-from components.storage.storage_classes import Reclaim, StorageClasses, StorageClassesArgs, files_class
+from components.azure.storage_classes import Reclaim, StorageClasses, StorageClassesArgs, files_class
+from components.catalogue import find_chart
+from components.kubernetes.quantity import Quantity
 from tests.unit.harness import Record, Registered, build, strings
 
 TOKEN = "sv=2024-11-04&sr=c&sp=rl&sig=c2VjcmV0"
@@ -49,7 +50,7 @@ def volume_of(record: Record) -> Registered:
 
 class TestBlobDriver:
     def values(self, blobfuse: str | None) -> Any:
-        chart = Mirror().chart(catalogue.find_chart("blob-csi-driver"))
+        chart = Mirror().chart(find_chart("blob-csi-driver", charts=catalogue.CHARTS))
         return blob_driver_values(BlobDriverArgs(chart=chart, blobfuse=blobfuse))
 
     def test_the_proxy_puts_the_pinned_blobfuse_on_the_nodes(self) -> None:
@@ -66,7 +67,7 @@ class TestBlobDriver:
         assert self.values(None)["node"]["blobfuseProxy"] == {"installBlobfuse": False, "installBlobfuse2": False}
 
     def test_it_goes_where_the_cloud_configuration_is(self) -> None:
-        chart = Mirror().chart(catalogue.find_chart("blob-csi-driver"))
+        chart = Mirror().chart(find_chart("blob-csi-driver", charts=catalogue.CHARTS))
         record = build(lambda: BlobDriver("blob", BlobDriverArgs(chart=chart, blobfuse=None)))
         (release,) = (item for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release")
         assert (release.inputs["namespace"], release.inputs["name"]) == ("kube-system", "blob-csi-driver")

@@ -9,7 +9,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import catalogue
-from components.artefacts import Mirror
+from components.artifacts import Mirror
 from components.compatibility import VOLCANO_KUBERNETES
 from components.scheduling.volcano import LauncherView, Volcano, VolcanoArgs
 from stacks.validation.versions import too_new, volcano_error

@@ -10,14 +10,15 @@ import pytest
 import yaml
 
 from components import names
+from components.azure.baselines import THRESHOLDS
 from components.azure.fabric import SHARED, SRIOV
-from components.health.baselines import FLOORS, Scope
+from components.health.thresholds import Scope
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
-from components.nodes.shapes import INSTANCE_TYPES, node_shape
 from components.workloads.jobs import Gang
 from stacks.errors import ConfigError, key
 from stacks.settings.health import HealthSettings, NcclGateSettings
+from stacks.settings.machines import MACHINES
 from stacks.settings.workloads import WorkloadsSettings
 from tests.unit.configurations import errors_of, partial_of
 
@@ -126,7 +127,7 @@ def test_the_fabric_follows_the_nodes(size: str, gpu: dict[str, Any], expected: 
 
 def test_a_pod_asks_for_the_nodes_gpus_and_ports() -> None:
     own = settings(nccl=job(cpu=32))
-    pool = NodePool(count=1, shape=node_shape(INSTANCE_TYPES[NDV5]))
+    pool = NodePool(count=1, shape=MACHINES[NDV5].shape())
     asked = own.requests(own.nccl, pool, SRIOV)
     assert {name: str(amount) for name, amount in asked.items()} == {
         names.CPU: "32",
@@ -137,9 +138,9 @@ def test_a_pod_asks_for_the_nodes_gpus_and_ports() -> None:
 
 
 def test_thresholds_can_be_set_and_default_to_the_machine_types() -> None:
-    pool = NodePool(count=2, shape=node_shape(INSTANCE_TYPES[NDV5]))
-    other = NodePool(count=2, shape=node_shape(INSTANCE_TYPES["h100-sxm5-8x"]))
-    assert NcclGateSettings().threshold(pool) == FLOORS[NDV5, Scope.NODE]
+    pool = NodePool(count=2, shape=MACHINES[NDV5].shape())
+    other = NodePool(count=2, shape=MACHINES["h100-sxm5-8x"].shape())
+    assert NcclGateSettings().threshold(pool) == THRESHOLDS[NDV5][Scope.NODE]
     fabric = NcclGateSettings.model_validate({"scope": Scope.FABRIC}).threshold(pool)
     lowered = NcclGateSettings.model_validate({"failGbs": 440}).threshold(pool)
     own = NcclGateSettings.model_validate({"warnGbs": 350, "failGbs": 300}).threshold(other)

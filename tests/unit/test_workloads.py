@@ -15,10 +15,13 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import names
+from components.azure.aks import INTERNAL_LOAD_BALANCER
 from components.azure.fabric import SHARED, SRIOV
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup
 from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
 from components.workloads.jobs import Gang, NodePods, Submission
@@ -36,7 +39,8 @@ WHOLE_NODE = {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8", "nvidia.co
 
 
 def pods(nodes: int = 2, fabric: Fabric = SRIOV, **values: Any) -> NodePods:
-    common = {"image": "registry.example.org/nccltest:1", "gpus": 8, "cpu": "64", "memory": "1000Gi"}
+    common: dict[str, Any] = {"image": "registry.example.org/nccltest:1", "gpus": 8, "cpu": "64", "memory": "1000Gi"}
+    common["placement"] = NodeGroup(tolerations=[GPU_TOLERATION])
     return NodePods(
         **{**common, "nodes": nodes, "fabric": fabric, "shared_memory": "8Gi", "deadline_seconds": 3600, **values}
     )
@@ -335,6 +339,9 @@ class TestMetaseq:
 
     def test_the_options_of_1_3b_on_one_node(self) -> None:
         options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b"))
+        assert not [option for option in options if option.startswith("--cluster-env")], "metaseq has a default"
+        named = MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b", cluster_env="rsc")
+        assert "--cluster-env rsc" in metaseq.train_options(named)
         assert {
             "--decoder-layers 24",
             "--decoder-embed-dim 2048",
@@ -498,7 +505,7 @@ class TestJupyterLab:
         }
 
     def test_a_load_balancer_takes_connections_from_given_addresses_only(self) -> None:
-        inside = Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",))
+        inside = Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",), internal=INTERNAL_LOAD_BALANCER)
         service = self.built(lab(reach=inside)).one("Service", "jupyterlab").inputs
         assert service["spec"]["type"] == "LoadBalancer"
         assert service["spec"]["loadBalancerSourceRanges"] == ["10.0.0.0/8"]
@@ -508,6 +515,8 @@ class TestJupyterLab:
         assert "service.beta.kubernetes.io/azure-load-balancer-internal" not in service["metadata"]["annotations"]
         with pytest.raises(ValueError, match="address ranges"):
             Reach(exposure=Exposure.PUBLIC)
+        with pytest.raises(ValueError, match="no internal load balancer"):
+            Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",))
 
     def test_a_new_one_does_not_wait_for_a_second_node(self) -> None:
         assert jupyterlab.server("jupyterlab", lab())["spec"]["strategy"] == {"type": "Recreate"}
@@ -520,7 +529,7 @@ class TestJupyterLab:
             "resources": {"requests": {"storage": "1Ti"}},
         }
         pod = pod_of([jupyterlab.server("jupyterlab", lab())], "Deployment")
-        assert mounts(pod)["/mnt/azure"]["persistentVolumeClaim"] == {"claimName": "jupyterlab-home"}
+        assert mounts(pod)["/mnt/home"]["persistentVolumeClaim"] == {"claimName": "jupyterlab-home"}
         assert mounts(pod)["/dev/shm"]["emptyDir"]["sizeLimit"] == "128Gi"
         assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}
         without = pod_of([jupyterlab.server("jupyterlab", lab(scratch=False))], "Deployment")

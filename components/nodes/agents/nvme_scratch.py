@@ -1,7 +1,7 @@
 """Makes one scratch file system of a node's local NVMe disks, and labels the node while it is really mounted.
 
-Local are the disks whose model is "Microsoft NVMe Direct Disk" or its v2; the disk of the operating system and remote
-disks have other models (Azure/azure-vm-utils, `azure-nvme-id`). Several become one RAID 0.
+Local are the disks of a given model; the disk of the operating system and remote disks have others. Several become one
+RAID 0.
 
 Every round looks at the node as it is. Mounted from these disks: label. Not mounted: take the label away, then bring
 back the array that is there, or make one of blank disks, then the file system, then mount. What is on a disk and was
@@ -10,11 +10,10 @@ not put there by this program stays as it is: the round fails and the node gets 
 After a reboot the mount is gone while its folder is still there, on the disk of the operating system. A job that starts
 before this program is kept from filling that disk: the folder is immutable while nothing is mounted on it.
 
-All commands are the node's own, run in its mount namespace: AKS's Ubuntu images have mdadm and e2fsprogs, which
-Azure/ai-infrastructure-on-azure uses in the same way.
+All commands are the node's own, run in its mount namespace: it needs mdadm, and e2fsprogs or xfsprogs.
 
-Usage: python -m components.nodes.agents.nvme_scratch FOLDER FILESYSTEM, with $NODE_NAME set; in a privileged pod that
-shares the node's process ids.
+Usage: python -m components.nodes.agents.nvme_scratch FOLDER FILESYSTEM MODEL, where MODEL is a regular expression, with
+$NODE_NAME set; in a privileged pod that shares the node's process ids.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ READY = "ready"
 PORT = 8082
 PERIOD_SECONDS = 60.0
 
-MODEL = re.compile(r"Microsoft NVMe Direct Disk( v2)?")
 ARRAY = "/dev/md/mlbatch-scratch"
 ARRAY_NAME = "mlbatch-scratch"
 CHUNK_KIB = 512
@@ -84,14 +82,14 @@ class Device:
         )
 
 
-def local_disks(listing: str) -> list[Device]:
-    """Return the local NVMe disks of lsblk's JSON, without those with partitions: an operating system may be there."""
+def local_disks(listing: str, model: re.Pattern[str]) -> list[Device]:
+    """Return the disks of a model of lsblk's JSON, without those with partitions: an operating system may be there."""
     devices = [Device.read(entry) for entry in json.loads(listing)["blockdevices"]]
     return [
         device
         for device in devices
         if device.kind == "disk"
-        and MODEL.fullmatch(device.model)
+        and model.fullmatch(device.model)
         and not any(child.kind == "part" for child in device.children)
     ]
 
@@ -110,10 +108,13 @@ def array_of(disks: Sequence[Device]) -> Device | None:
 
 
 class Scratch:
-    """The scratch file system of this node. folder: where it is mounted. filesystem: ext4 or xfs."""
+    """The scratch file system of this node.
 
-    def __init__(self, run: Run, folder: str, filesystem: str) -> None:
-        self._run, self._folder, self._filesystem = run, folder, filesystem
+    folder: where it is mounted. filesystem: ext4 or xfs. model: of the disks, as a regular expression.
+    """
+
+    def __init__(self, run: Run, folder: str, filesystem: str, model: str) -> None:
+        self._run, self._folder, self._filesystem, self._model = run, folder, filesystem, re.compile(model)
 
     def is_mounted(self) -> bool:
         """Whether the folder is a mount of the local disks; raises ScratchError when it is one of something else."""
@@ -141,7 +142,7 @@ class Scratch:
 
     def _disks(self) -> list[Device]:
         columns = "PATH,TYPE,MODEL,FSTYPE,MOUNTPOINTS"
-        disks = local_disks(self._do("lsblk", "--json", "--output", columns))
+        disks = local_disks(self._do("lsblk", "--json", "--output", columns), self._model)
         if not disks:
             raise ScratchError("this node has no local NVMe disk")
         return disks
@@ -230,9 +231,9 @@ def on_the_node(command: Sequence[str]) -> Answer:
     return Answer(done.returncode, done.stdout if done.returncode == 0 else done.stderr)
 
 
-def main(folder: str, filesystem: str) -> None:
+def main(folder: str, filesystem: str, model: str) -> None:
     """Keep the scratch space of this node mounted, and its label true."""
-    scratch, own = Scratch(on_the_node, folder, filesystem), node.Node.own()
+    scratch, own = Scratch(on_the_node, folder, filesystem, model), node.Node.own()
     node.run(lambda: round_of(scratch, own), PERIOD_SECONDS, PORT)
 
 

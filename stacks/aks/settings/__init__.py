@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from components.azure.aks import LOCAL_DISKS
 from stacks.aks.settings.azure import AzureSettings
 from stacks.aks.settings.health import AksHealthSettings
 from stacks.aks.settings.storage import StorageSettings
 from stacks.settings import PlatformSettings
-from stacks.settings.gpu import GpuSettings, ScratchSettings
+from stacks.settings.gpu import DiskModel, GpuSettings, ScratchSettings
+
+
+class AksScratchSettings(ScratchSettings):
+    """A scratch file system on the local NVMe disks of each GPU node."""
+
+    enabled: bool = True
+    disk_model: DiskModel | None = LOCAL_DISKS
 
 
 class AksGpuSettings(GpuSettings):
@@ -14,7 +22,7 @@ class AksGpuSettings(GpuSettings):
 
     node_labels: bool = True
     """Label nodes with their physical host."""
-    nvme_scratch: ScratchSettings = ScratchSettings(enabled=True)
+    nvme_scratch: AksScratchSettings = AksScratchSettings()
 
 
 class AksSettings(PlatformSettings):

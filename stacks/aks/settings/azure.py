@@ -267,7 +267,8 @@ class AzureSettings(SettingsModel):
         infiniband: ports are handed out one by one, as NVIDIA's SR-IOV device plugin does.
         """
         pool = self.gpu_pool
-        return NodePool(count=pool.most_nodes, shape=pool.size.shape(max_pods=pool.max_pods, infiniband=infiniband))
+        shape = pool.size.machine(max_pods=pool.max_pods).shape(ports=None if infiniband else 0)
+        return NodePool(count=pool.most_nodes, shape=shape)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the options to each other, and to what the region and AKS have."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from components import catalogue
+from components.azure import catalogue
 from stacks.settings.health import CheckSettings, HealthSettings
 from stacks.settings.workloads import Tag
 

@@ -9,16 +9,17 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from components import catalogue
-from components.compatibility import blobfuse_fault
+from components.azure import catalogue
+from components.azure.blob_volume import CAPACITY
+from components.azure.compatibility import blobfuse_fault
+from components.azure.storage_classes import Reclaim
+from components.catalogue import chart_versions
 from components.kubernetes.quantity import Quantity
-from components.storage.blob_volume import CAPACITY
-from components.storage.storage_classes import Reclaim
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Rule, SettingsModel, choice, reject, spelt
 from stacks.settings.workloads import NAMESPACE
 
-_BLOB_DRIVER: Final = catalogue.chart_versions("blob-csi-driver")
+_BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
 _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _ACCOUNT: Final = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER: Final = re.compile(r"[a-z0-9](-?[a-z0-9]){2,62}")

@@ -6,5 +6,5 @@ from pathlib import Path
 from components import catalogue
 from tests.unit.releases import FOLDER, reduced
 
-for artifact in catalogue.ARTEFACTS:
+for artifact in catalogue.ARTIFACTS:
     (FOLDER / artifact.file).write_text(reduced((Path(sys.argv[1]) / artifact.file).read_text()))

@@ -7,7 +7,7 @@ has moved to another host gets new values, and labels without a pair go.
 The partition key of the InfiniBand ports, the full-member one of a machine's own partition, becomes `ib/pkey`
 (edwardsp/ai-on-aks, examples/node-labeler).
 
-Usage: python -m components.nodes.agents.hyperv_labels, with $NODE_NAME set.
+Usage: python -m components.azure.agents.hyperv_labels, with $NODE_NAME set.
 """
 
 from __future__ import annotations

@@ -13,19 +13,27 @@ from typing import Final
 
 import pulumi
 
-from components.health.baselines import NodeBaseline, checks, configuration
+from components.azure.baselines import NodeBaseline, checks, configuration
 from components.health.check_job import EXIT_CODE, OUTPUT, CheckArgs, documents
-from components.health.reporter import NODE_CHECK
+from components.health.reporter import Check
 from components.kubernetes.manifests import Document
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
 from components.workloads.jobs import Container, register
+from components.workloads.nccl import NcclProgram
 
+NODE_CHECK: Final = Check(name="node-check", taint="aznhc")
+"""The taint is that of edwardsp/ai-on-aks."""
 SHARED_MEMORY: Final = "128Gi"
 TIMEOUT_SECONDS: Final = 900
 """For all checks of a node together, most of it all-reduce and InfiniBand; upstream's 500 end at the first failure."""
 _CONFIGURATION: Final = "aznhc.conf"
 _ROOT: Final = "/azure-nhc"
+_NOT_APPLICABLE: Final = "NHCNA"
+"""Azure's fault code for a check that could not be made."""
+
+NCCL_PROGRAM: Final = NcclProgram(test="/opt/nccl-tests/build/all_reduce_perf", topologies=f"{_ROOT}/topofiles")
+"""The all-reduce test in the checks' image, which has no ssh server: it can test single nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +77,11 @@ def job_documents(args: NodeCheckArgs) -> list[Document]:
         NODE_CHECK,
         args.check,
         measure,
-        judged={"kind": "nhc", "expected": checks(args.baseline, kernel_log=args.kernel_log)},
+        judged={
+            "kind": "nhc",
+            "expected": checks(args.baseline, kernel_log=args.kernel_log),
+            "notApplicable": _NOT_APPLICABLE,
+        },
         data={_CONFIGURATION: configuration(args.baseline, kernel_log=args.kernel_log)},
         extra=(log,) if args.kernel_log else (),
     )

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from components import artefacts, catalogue
-from components.artefacts import ArtefactError, Mirror
-from components.catalogue import Artefact
+from components import artifacts, catalogue
+from components.artifacts import ArtifactError, Mirror
+from components.catalogue import Artifact
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY = Artefact(
+ENTRY = Artifact(
     name="tool",
     version="v1.0.0",
     url="https://example.org/tool/install.yaml",
@@ -24,7 +24,7 @@ ENTRY = Artefact(
 
 
 def test_each_entry_is_pinned_and_its_address_is_the_release_of_its_version() -> None:
-    for entry in catalogue.ARTEFACTS:
+    for entry in catalogue.ARTIFACTS:
         assert re.fullmatch(r"v\d+\.\d+\.\d+", entry.version)
         assert entry.url.startswith("https://github.com/")
         assert f"/releases/download/{entry.version}/" in entry.url
@@ -35,7 +35,7 @@ def test_each_entry_is_pinned_and_its_address_is_the_release_of_its_version() ->
 
 def test_each_image_has_a_registry_a_path_and_a_tag_that_does_not_move() -> None:
     images = [catalogue.PYTHON.reference, catalogue.BUSYBOX.reference]
-    images += [image for entry in catalogue.ARTEFACTS for image in entry.images.values()]
+    images += [image for entry in catalogue.ARTIFACTS for image in entry.images.values()]
     for image in images:
         assert re.fullmatch(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9/._-]+:v?\d+\.\d+\.\d+[a-z0-9.-]*", image), image
 
@@ -50,10 +50,13 @@ def test_no_version_stands_outside_of_the_catalogue() -> None:
     files = [*(ROOT / "components").rglob("*.py"), *(ROOT / "stacks").rglob("*.py"), ROOT / "__main__.py"]
     files += ROOT.glob("Pulumi*.yaml")
     assert len(files) > 20
+    folders = (ROOT / "components", ROOT / "components" / "azure")
+    catalogues = {folder / name for folder in folders for name in ("catalogue.py", "compatibility.py")}
+    assert catalogues < set(files)
     found = [
         f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
         for file in files
-        if file.name not in ("catalogue.py", "compatibility.py")
+        if file not in catalogues
         for number, line in enumerate(file.read_text().splitlines(), 1)
         if pattern.search(line)
     ]
@@ -71,31 +74,31 @@ def test_without_a_mirror_upstream_is_asked() -> None:
 
 
 def test_a_mirror_takes_the_place_of_host_and_address() -> None:
-    mirror = Mirror(artefacts="https://mirror.example.org/files", images="mirror.example.org/images")
+    mirror = Mirror(artifacts="https://mirror.example.org/files", images="mirror.example.org/images")
     assert mirror.locate(ENTRY) == "https://mirror.example.org/files/tool-v1.0.0.yaml"
     assert mirror.image("registry.k8s.io/kueue/kueue:v1") == "mirror.example.org/images/kueue/kueue:v1"
 
 
 def test_a_folder_gives_the_file_and_the_images(tmp_path: Path) -> None:
     (tmp_path / "tool-v1.0.0.yaml").write_text("kind: Tool\n")
-    release = Mirror(artefacts=str(tmp_path), images="mirror.example.org").release(ENTRY)
+    release = Mirror(artifacts=str(tmp_path), images="mirror.example.org").release(ENTRY)
     assert release.manifest == "kind: Tool\n"
     assert release.images == {"manager": "mirror.example.org/team/tool:v1.0.0"}
 
 
 def test_a_file_that_a_folder_lacks_is_named_with_where_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError) as error:
-        Mirror(artefacts=str(tmp_path)).read(ENTRY)
+    with pytest.raises(ArtifactError) as error:
+        Mirror(artifacts=str(tmp_path)).read(ENTRY)
     assert str(tmp_path / "tool-v1.0.0.yaml") in str(error.value)
     assert ENTRY.url in str(error.value)
 
 
 def test_a_recorded_digest_is_checked(tmp_path: Path) -> None:
     (tmp_path / "tool-v1.0.0.yaml").write_text("kind: Tool\n")
-    mirror = Mirror(artefacts=str(tmp_path))
+    mirror = Mirror(artifacts=str(tmp_path))
     right = replace(ENTRY, sha256=hashlib.sha256(b"kind: Tool\n").hexdigest())
     assert mirror.read(right) == "kind: Tool\n"
-    with pytest.raises(ArtefactError, match=r"is not tool v1\.0\.0: its sha256 is"):
+    with pytest.raises(ArtifactError, match=r"is not tool v1\.0\.0: its sha256 is"):
         mirror.read(replace(ENTRY, sha256="0" * 64))
 
 
@@ -103,9 +106,9 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_way_out(monkeypatch: 
     def refuse(url: str, timeout: float) -> None:
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr(artefacts, "urlopen", refuse)
+    monkeypatch.setattr(artifacts, "urlopen", refuse)
     with pytest.raises(
-        ArtefactError, match=r"cannot be fetched from https://example\.org/tool/install\.yaml: timed out"
+        ArtifactError, match=r"cannot be fetched from https://example\.org/tool/install\.yaml: timed out"
     ) as error:
         Mirror().read(ENTRY)
-    assert "set mlbatch:mirror.artefacts to a folder that holds tool-v1.0.0.yaml" in str(error.value)
+    assert "set mlbatch:mirror.artifacts to a folder that holds tool-v1.0.0.yaml" in str(error.value)

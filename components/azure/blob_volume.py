@@ -14,11 +14,11 @@ from typing import Any, Final, TypeAlias
 
 import pulumi
 
+from components.azure.blob_driver import DRIVER
+from components.azure.storage_classes import BLOB
 from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.quantity import Quantity
-from components.storage.blob_driver import DRIVER
-from components.storage.storage_classes import BLOB
 
 CAPACITY: Final = Quantity.parse("8Ti")
 """Nominal: what a container holds is not limited by it."""

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from components.catalogue import CHART_REGISTRIES, Artefact, Chart
+from components.catalogue import Artifact, Chart
 
 _TIMEOUT = 30.0
-"""Seconds for each answer of a server that holds artefacts."""
+"""Seconds for each answer of a server that holds artifacts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,15 +39,15 @@ class LocatedChart:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ArtefactError(RuntimeError):
-    """An artefact cannot be had or is not what the catalogue says; the message names it and what to do."""
+class ArtifactError(RuntimeError):
+    """An artifact cannot be had or is not what the catalogue says; the message names it and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mirror:
     """A site's own copies of what upstreams publish.
 
-    artefacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
+    artifacts: an absolute folder, or an https address without trailing slash, that holds `<name>-<version>.yaml`
         files; None for upstream.
     charts: the same for `<name>-<version>.tgz` files, which the Kubernetes provider reads.
     images: a registry prefix that takes the place of the registry host of each image, those of charts among them; None
@@ -56,23 +56,23 @@ class Mirror:
         source, rather than copied, cannot have them.
     """
 
-    artefacts: str | None = None
+    artifacts: str | None = None
     charts: str | None = None
     images: str | None = None
     verify: bool = True
 
-    def locate(self, artefact: Artefact) -> str:
-        """Return the file or the address that an artefact is read from."""
-        if self.artefacts is None:
-            return artefact.url
-        if self.artefacts.startswith("https://"):
-            return f"{self.artefacts}/{artefact.file}"
-        return str(Path(self.artefacts) / artefact.file)
+    def locate(self, artifact: Artifact) -> str:
+        """Return the file or the address that an artifact is read from."""
+        if self.artifacts is None:
+            return artifact.url
+        if self.artifacts.startswith("https://"):
+            return f"{self.artifacts}/{artifact.file}"
+        return str(Path(self.artifacts) / artifact.file)
 
-    def release(self, artefact: Artefact) -> Release:
-        """Return an artefact with its images as they are pulled; raises ArtefactError as `read` does."""
-        images = {container: self.image(reference) for container, reference in artefact.images.items()}
-        return Release(manifest=self.read(artefact), images=images)
+    def release(self, artifact: Artifact) -> Release:
+        """Return an artifact with its images as they are pulled; raises ArtifactError as `read` does."""
+        images = {container: self.image(reference) for container, reference in artifact.images.items()}
+        return Release(manifest=self.read(artifact), images=images)
 
     def chart(self, chart: Chart) -> LocatedChart:
         """Return where a chart is read from: the mirror's archive, else upstream's repository."""
@@ -88,27 +88,27 @@ class Mirror:
             chart=name,
             version=chart.version,
             repository=repository,
-            values=self._image_values(chart.name),
+            values=self._image_values(chart),
         )
 
-    def read(self, artefact: Artefact) -> str:
-        """Return an artefact's text.
+    def read(self, artifact: Artifact) -> str:
+        """Return an artifact's text.
 
-        Raises ArtefactError when it is absent, cannot be fetched within bounds, or has another digest than recorded.
+        Raises ArtifactError when it is absent, cannot be fetched within bounds, or has another digest than recorded.
         """
-        content = self.fetch(artefact)
+        content = self.fetch(artifact)
         digest = hashlib.sha256(content).hexdigest()
-        if self.verify and artefact.sha256 is not None and digest != artefact.sha256:
-            raise ArtefactError(
-                f"{self.locate(artefact)} is not {artefact.name} {artefact.version}: its sha256 is {digest}, "
-                f"the catalogue has {artefact.sha256}. Fetch it again from {artefact.url}."
+        if self.verify and artifact.sha256 is not None and digest != artifact.sha256:
+            raise ArtifactError(
+                f"{self.locate(artifact)} is not {artifact.name} {artifact.version}: its sha256 is {digest}, "
+                f"the catalogue has {artifact.sha256}. Fetch it again from {artifact.url}."
             )
         return content.decode()
 
-    def fetch(self, artefact: Artefact) -> bytes:
-        """Return an artefact's bytes as they are; raises ArtefactError when they cannot be had."""
-        location = self.locate(artefact)
-        return _fetch(location, artefact) if location.startswith("https://") else _load(Path(location), artefact)
+    def fetch(self, artifact: Artifact) -> bytes:
+        """Return an artifact's bytes as they are; raises ArtifactError when they cannot be had."""
+        location = self.locate(artifact)
+        return _fetch(location, artifact) if location.startswith("https://") else _load(Path(location), artifact)
 
     def image(self, reference: str) -> str:
         """Return the reference under which an image is pulled: `<prefix>/<path>` in place of `<host>/<path>`."""
@@ -117,9 +117,9 @@ class Mirror:
         _, _, path = reference.partition("/")
         return f"{self.images}/{path}"
 
-    def _image_values(self, chart: str) -> Mapping[str, Any]:
+    def _image_values(self, chart: Chart) -> Mapping[str, Any]:
         values: dict[str, Any] = {}
-        for path, upstream in CHART_REGISTRIES[chart].items() if self.images is not None else ():
+        for path, upstream in chart.registries.items() if self.images is not None else ():
             *sections, last = path.split(".")
             at = values
             for section in sections:
@@ -128,23 +128,23 @@ class Mirror:
         return values
 
 
-def _load(file: Path, artefact: Artefact) -> bytes:
+def _load(file: Path, artifact: Artifact) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise ArtefactError(
-            f"the mirror lacks {artefact.name} {artefact.version}: {file}: {error.strerror}. Put {artefact.url} there."
+        raise ArtifactError(
+            f"the mirror lacks {artifact.name} {artifact.version}: {file}: {error.strerror}. Put {artifact.url} there."
         ) from error
 
 
-def _fetch(url: str, artefact: Artefact) -> bytes:
+def _fetch(url: str, artifact: Artifact) -> bytes:
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:
             content: bytes = answer.read()
             return content
     except (URLError, TimeoutError) as error:
         reason = getattr(error, "reason", None) or error
-        raise ArtefactError(
-            f"{artefact.name} {artefact.version} cannot be fetched from {url}: {reason}. On a site without internet "
-            f"access, set mlbatch:mirror.artefacts to a folder that holds {artefact.file}."
+        raise ArtifactError(
+            f"{artifact.name} {artifact.version} cannot be fetched from {url}: {reason}. On a site without internet "
+            f"access, set mlbatch:mirror.artifacts to a folder that holds {artifact.file}."
         ) from error

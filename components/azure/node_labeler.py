@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import pulumi
 
-from components.kubernetes.node_pool import GPU_TOLERATION
+from components.azure.agents import hyperv_labels
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.nodes import node_agent
-from components.nodes.agents import hyperv_labels
 from components.nodes.node_agent import Agent
-from components.nodes.placement import GPU_NODES
 
 NAME: Final = "node-labeler"
 
@@ -22,12 +20,14 @@ RESOURCES: Final = Resources(cpu_request="10m", memory_request="32Mi", cpu_limit
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLabelerArgs:
-    """namespace: must allow pods that mount the node's folders. image: a Python 3.11 or later, without packages."""
+    """namespace: must allow pods that mount the node's folders. image: a Python 3.11 or later, without packages.
+
+    nodes: those with GPUs.
+    """
 
     namespace: pulumi.Input[str]
     image: str
-    node_selector: Mapping[str, str] = field(default_factory=lambda: dict(GPU_NODES))
-    tolerations: Sequence[Mapping[str, str]] = (GPU_TOLERATION,)
+    nodes: NodeGroup
     resources: Resources = RESOURCES
 
 
@@ -50,12 +50,11 @@ def node_labeler(args: NodeLabelerArgs) -> Agent:
         name=NAME,
         namespace=args.namespace,
         image=args.image,
-        module="components.nodes.agents.hyperv_labels",
+        module="components.azure.agents.hyperv_labels",
         arguments=(),
         port=hyperv_labels.PORT,
         labels=(hyperv_labels.PREFIX, hyperv_labels.PARTITION),
-        node_selector=args.node_selector,
-        tolerations=args.tolerations,
+        nodes=args.nodes,
         resources=args.resources,
         folders=(str(hyperv_labels.POOL.parent),),
     )

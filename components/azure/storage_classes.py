@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pulumi
 
+from components.azure.blob_driver import DRIVER
 from components.kubernetes.manifests import Document, Manifest
-from components.storage.blob_driver import DRIVER
 
 BLOB: Final = "azureblob-fuse-premium"
 """Data sets in containers; also the class of volumes that name their container (edwardsp/ai-on-aks, olmojob)."""

@@ -1,32 +1,12 @@
-"""What a healthy node of a machine type has and reaches."""
+"""What a healthy node of Azure's machine types has and reaches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-
-class Scope(StrEnum):
-    """How many nodes an all-reduce runs over."""
-
-    NODE = "node"
-    FABRIC = "fabric"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Floor:
-    """Bus bandwidth of NCCL's all-reduce, in GB/s, for messages of `size`.
-
-    expected: of a healthy machine, for people to compare with. warn, fail: below which the state is `warn` or `fail`.
-    """
-
-    expected: float
-    warn: float
-    fail: float
-    size: str = "16G"
-    source: str
+from components.health.thresholds import Scope, Threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,22 +36,24 @@ class NodeBaseline:
 _NDV5: Final = "Standard_ND96isr_H100_v5"
 _CHECKS: Final = "Azure/azurehpc-health-checks, conf/nd96isr_h100_v5.conf"
 
-FLOORS: Final[Mapping[tuple[str, Scope], Floor]] = {
-    (_NDV5, Scope.NODE): Floor(
-        expected=478,
-        warn=470,
-        fail=460,
-        source=f"fail: {_CHECKS}; expected: Azure/AI-benchmarking-guide, Azure_Results/ND_H100_v5_results.md; warn: "
-        "about half way between them, our choice",
-    ),
-    (_NDV5, Scope.FABRIC): Floor(
-        expected=450,
-        warn=400,
-        fail=300,
-        source="Azure/ai-infrastructure-on-azure, skills/slurm/sku_performance_baseline",
-    ),
+THRESHOLDS: Final[Mapping[str, Mapping[Scope, Threshold]]] = {
+    _NDV5: {
+        Scope.NODE: Threshold(
+            expected=478,
+            warn=470,
+            fail=460,
+            source=f"fail: {_CHECKS}; expected: Azure/AI-benchmarking-guide, Azure_Results/ND_H100_v5_results.md; "
+            "warn: about half way between them, our choice",
+        ),
+        Scope.FABRIC: Threshold(
+            expected=450,
+            warn=400,
+            fail=300,
+            source="Azure/ai-infrastructure-on-azure, skills/slurm/sku_performance_baseline",
+        ),
+    },
 }
-"""By machine type. A gate for any other type needs floors of its own."""
+"""By machine type. A gate for any other type needs thresholds of its own."""
 
 BASELINES: Final[Mapping[str, NodeBaseline]] = {
     _NDV5: NodeBaseline(

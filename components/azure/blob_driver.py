@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pulumi
 
-from components.artefacts import LocatedChart
+from components.artifacts import LocatedChart
+from components.azure.aks import SYSTEM_NODES
 from components.kubernetes.charts import Chart, ChartArgs
 from components.layer import Layer
-from components.nodes.placement import SYSTEM_NODES
 
 DRIVER: Final = "blob.csi.azure.com"
 _NAMESPACE: Final = "kube-system"
@@ -57,6 +57,6 @@ def blob_driver_values(args: BlobDriverArgs) -> Mapping[str, Any]:
     if args.blobfuse is not None:
         proxy["blobfuse2Version"] = args.blobfuse
     return {
-        "controller": {"nodeSelector": dict(SYSTEM_NODES)},
+        "controller": SYSTEM_NODES.body(),
         "node": {"enableBlobfuseProxy": True, "blobfuseProxy": proxy, "tolerations": [dict(_EVERYWHERE)]},
     }

@@ -1,0 +1,31 @@
+"""What every AKS cluster brings with it: labels of nodes, a class of disks, internal load balancers, local disks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup, Placement
+
+SYSTEM_NODES: Final = NodeGroup(node_selector={"kubernetes.azure.com/mode": "system"})
+"""AKS gives this label to the nodes of system pools."""
+
+GPU_LABEL: Final[Mapping[str, str]] = {"kubernetes.azure.com/accelerator": "nvidia"}
+"""AKS gives this label to the nodes of every pool with NVIDIA GPUs."""
+
+BLOCK_CLASS: Final = "managed-csi-premium"
+"""Class of premium disks, one of those that AKS creates (learn.microsoft.com/azure/aks/concepts-storage)."""
+
+INTERNAL_LOAD_BALANCER: Final[Mapping[str, str]] = {"service.beta.kubernetes.io/azure-load-balancer-internal": "true"}
+"""Annotation of a Service whose load balancer has an address of the virtual network."""
+
+LOCAL_DISKS: Final = "Microsoft NVMe Direct Disk( v2)?"
+"""Models of local NVMe disks; those of the operating system and remote ones have others (Azure/azure-vm-utils,
+`azure-nvme-id`)."""
+
+
+def placement(*, taint: bool) -> Placement:
+    """Return where the platform's pods run. taint: the GPU nodes have the GPU taint."""
+    tolerations = [GPU_TOLERATION] if taint else []
+    return Placement(system=SYSTEM_NODES, gpus=NodeGroup(node_selector=GPU_LABEL, tolerations=tolerations))

@@ -1,0 +1,29 @@
+"""Which versions of what AKS alone has go together (see `components.compatibility`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.compatibility import Assessment, Verdict, numbers
+
+_FIRST_DOWNGRADING: Final = (1, 26, 7)
+_ON_NODES: Final = "2.5.1"
+"""Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
+
+
+def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
+    """Return why a version of blobfuse2 cannot be put on the nodes, None where it can.
+
+    Up to 1.26.6 the Blob driver's installer has apt install exactly this version and forbids going back, while AKS's
+    Ubuntu images come with a newer one: its pods then fail on every node.
+    """
+    if blobfuse is None or numbers(driver) >= _FIRST_DOWNGRADING or numbers(blobfuse) >= numbers(_ON_NODES):
+        return None
+    return Assessment(
+        verdict=Verdict.BROKEN,
+        reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
+        "cannot go back to an older one",
+        fix="set storage.blobDriver.version to 1.27.7, or storage.blobDriver.blobfuse to null to use the nodes' own",
+        source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "
+        "https://github.com/kubernetes-sigs/blob-csi-driver/issues/1846",
+    )

@@ -1,0 +1,27 @@
+"""What NCCL's all-reduce has to reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """How many nodes an all-reduce runs over."""
+
+    NODE = "node"
+    FABRIC = "fabric"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """Bus bandwidth of NCCL's all-reduce, in GB/s, for messages of `size`.
+
+    expected: of a healthy machine, for people to compare with. warn, fail: below which the state is `warn` or `fail`.
+    """
+
+    expected: float
+    warn: float
+    fail: float
+    size: str = "16G"
+    source: str

@@ -1,0 +1,66 @@
+"""Machine types that a simulated or an existing cluster may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from components import names
+from components.health.thresholds import Scope, Threshold
+from components.kubernetes.node_pool import NodeShape
+from components.kubernetes.quantity import Quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A machine type, as the pods of one node can use it.
+
+    cpu, memory: as quantities, without what is kept for the system; gpus: pieces; gpu_product: the value of the label
+    `nvidia.com/gpu.product`; ports: InfiniBand's, handed out one by one; pods: the kubelet's limit; source: where the
+    numbers come from. thresholds: what NCCL's all-reduce reaches on healthy ones, as far as somebody says.
+    """
+
+    name: str
+    cpu: str
+    memory: str
+    gpus: int
+    gpu_product: str
+    ports: int = 0
+    pods: int
+    source: str
+    thresholds: Mapping[Scope, Threshold] = field(default_factory=dict)
+
+    def shape(
+        self,
+        *,
+        gpus: int | None = None,
+        cpu: Quantity | None = None,
+        memory: Quantity | None = None,
+        roce_devices: int = 0,
+        ports: int | None = None,
+    ) -> NodeShape:
+        """Return the shape of a node, with what is given in place of the type's own numbers."""
+        resources = {
+            names.CPU: cpu or Quantity.parse(self.cpu),
+            names.MEMORY: memory or Quantity.parse(self.memory),
+            names.GPU: Quantity.parse(self.gpus if gpus is None else gpus),
+            names.RDMA: Quantity.parse(roce_devices),
+            names.INFINIBAND: Quantity.parse(self.ports if ports is None else ports),
+            names.PODS: Quantity.parse(self.pods),
+        }
+        return NodeShape(instance_type=self.name, gpu_product=self.gpu_product, resources=resources)
+
+
+H100_SXM5: Final = Machine(
+    name="h100-sxm5-8x",
+    cpu="224",
+    memory="2113411288Ki",
+    gpus=8,
+    gpu_product="NVIDIA-H100-80GB-HBM3",
+    pods=250,
+    source="MLBatch tutorial for KubeCon EU 2025: worker nodes of the OpenShift cluster pokprod",
+)
+
+MACHINES: Final = {machine.name: machine for machine in (H100_SXM5,)}
+"""Those of no cloud, by name; a cloud's own stand beside its sizes."""

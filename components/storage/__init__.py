@@ -1,1 +1,0 @@
-"""Volumes, and the drivers behind them."""

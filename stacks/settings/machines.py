@@ -1,0 +1,18 @@
+"""The machine types that a stack may name, and what is known of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.azure import sizes  # noqa: TID251 - a simulated or an existing cluster may have any cloud's machines
+from components.health.thresholds import Scope, Threshold
+from components.nodes import machines
+
+MACHINES: Final = {**machines.MACHINES, **sizes.MACHINES}
+"""By name, the default first."""
+
+
+def threshold(instance_type: str, scope: Scope) -> Threshold | None:
+    """Return what NCCL's all-reduce reaches on healthy machines of a type, None where nobody says."""
+    machine = MACHINES.get(instance_type)
+    return machine.thresholds.get(scope) if machine is not None else None
