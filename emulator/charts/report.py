@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from emulator.charts import releases
-from emulator.cluster.pod_status import PLAYED
+from emulator.cluster.pod_status import SIMULATED
 
 HEADER = ("RELEASE", "NAMESPACE", "CHART", "VERSION", "STATUS", "SORT", "SIMULATED PODS")
 
@@ -49,7 +49,7 @@ def is_simulated(pod: Mapping[str, Any]) -> bool:
     if status.get("phase") != "Running":
         return False
     # The runtime of a real container fills imageID in; the local kubelet and KWOK do not where nothing runs.
-    return status.get("reason") == PLAYED or not any(
+    return status.get("reason") == SIMULATED or not any(
         container.get("imageID") for container in status.get("containerStatuses") or []
     )
 

@@ -4,6 +4,7 @@ Everything listens on loopback or on Unix sockets of the user. `start`, `stop`, 
 the whole interface; the pieces run beneath the daemon in `emulator.cluster.supervisor`.
 """
 
-from emulator.cluster.lifecycle import ClusterError, ClusterStatus, ProcessStatus, reset, start, status, stop, wipe
+from emulator.cluster.cluster_status import ClusterStatus, ProcessStatus
+from emulator.cluster.lifecycle import ClusterError, reset, start, status, stop, wipe
 
 __all__ = ["ClusterError", "ClusterStatus", "ProcessStatus", "reset", "start", "status", "stop", "wipe"]

@@ -1,15 +1,9 @@
-"""A small client of the Kubernetes REST API: requests, and stores that follow a collection by list and watch.
-
-The `kubernetes` package takes over a second to import, too long for processes that should be up in a few.
-"""
+"""A small client of the Kubernetes REST API that takes and returns plain objects."""
 
 from __future__ import annotations
 
 import json
-import logging
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,9 +16,8 @@ Object = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-_log = logging.getLogger(__name__)
-_WATCH_SECONDS = 300
-_RETRY_SECONDS = 0.5
+WATCH_SECONDS = 300
+"""How long a watch may last; it begins anew after that."""
 
 
 class ApiError(Exception):
@@ -78,58 +71,40 @@ class Api:
         """Delete the object at an API path; `body` is its DeleteOptions."""
         return self._json("DELETE", path, body)
 
-    def ready(self, path: str = "/readyz", timeout: float = 2.0) -> bool:
-        """Tell whether a health endpoint answers 200."""
+    def ready(self) -> bool:
+        """Tell whether the API server says that it is ready."""
         try:
-            response = self._pool.request("GET", self._server + path, timeout=timeout, retries=False)
-        except urllib3.exceptions.HTTPError:
+            self._send("GET", "/readyz")
+        except ApiError:
             return False
-        return response.status == 200
+        return True
 
-    @contextmanager
-    def stream(self, path: str) -> Iterator[Iterator[Object]]:
-        """Yield the events of a watch as they come; the connection ends with the block."""
-        timeout = urllib3.Timeout(connect=self._timeout, read=_WATCH_SECONDS + 30)
+    def watch(self, path: str) -> Iterator[Object]:
+        """Yield the events of a watch as they come, until it ends."""
+        timeout = urllib3.Timeout(connect=self._timeout, read=WATCH_SECONDS + 30)
+        response = self._send("GET", path, timeout=timeout, preload_content=False)
         try:
-            response = self._pool.request(
-                "GET", self._server + path, timeout=timeout, retries=False, preload_content=False
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise ApiError(0, str(error)) from error
-        try:
-            if response.status != 200:
-                raise ApiError(response.status, response.read(2000, decode_content=True).decode(errors="replace"))
-            yield _lines(response)
+            for line in response:
+                yield json.loads(line)
         except urllib3.exceptions.HTTPError as error:
             raise ApiError(0, str(error)) from error
         finally:
             response.close()
 
     def _json(self, method: str, path: str, body: Object | None = None, kind: str = "application/json") -> Object:
+        data = None if body is None else json.dumps(body).encode()
+        found: Object = self._send(method, path, body=data, headers={**self._pool.headers, "Content-Type": kind}).json()
+        return found
+
+    def _send(self, method: str, path: str, **options: Any) -> urllib3.BaseHTTPResponse:
+        options = {"timeout": self._timeout, "retries": False, **options}
         try:
-            response = self._pool.request(
-                method,
-                self._server + path,
-                body=None if body is None else json.dumps(body).encode(),
-                headers={**self._pool.headers, "Content-Type": kind},
-                timeout=self._timeout,
-                retries=False,
-            )
+            response = self._pool.request(method, self._server + path, **options)
         except urllib3.exceptions.HTTPError as error:
             raise ApiError(0, f"{method} {path}: {error}") from error
         if response.status >= 300:
             raise ApiError(response.status, f"{method} {path}: {response.status} {_message(response.data)}")
-        found: Object = json.loads(response.data)
-        return found
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[Object]:
-    rest = b""
-    for chunk in response.stream(1 << 16):
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line:
-                yield json.loads(line)
+        return response
 
 
 def _message(body: bytes) -> str:
@@ -137,105 +112,3 @@ def _message(body: bytes) -> str:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
         return body[:500].decode(errors="replace")
-
-
-class Store:
-    """A live copy of one collection, kept by list and watch in a thread of its own.
-
-    Objects are keyed by (namespace, name) and must not be changed by readers. `changed` is called, from the thread of
-    the store, with the key of each object that was added, changed or deleted.
-    """
-
-    def __init__(
-        self,
-        api: Api,
-        collection: str,
-        *,
-        selector: Mapping[str, str] | None = None,
-        changed: Callable[[tuple[str, str]], None] = lambda key: None,
-    ) -> None:
-        self._api = api
-        self._collection = collection
-        self._selector = dict(selector or {})
-        self._changed = changed
-        self._objects: dict[tuple[str, str], Object] = {}
-        self._lock = threading.Lock()
-        self._synced = threading.Event()
-
-    def start(self) -> None:
-        """Start to follow the collection."""
-        threading.Thread(target=self._run, name=f"watch {self._collection}", daemon=True).start()
-
-    def wait(self, timeout: float) -> bool:
-        """Wait until the collection has been listed once; tell whether it has."""
-        return self._synced.wait(timeout)
-
-    def get(self, namespace: str, name: str) -> Object | None:
-        """Return one object of the copy."""
-        with self._lock:
-            return self._objects.get((namespace, name))
-
-    def all(self) -> list[Object]:
-        """Return every object of the copy."""
-        with self._lock:
-            return list(self._objects.values())
-
-    def _run(self) -> None:
-        pause = threading.Event()
-        while True:
-            try:
-                self._follow()
-            except ApiError as error:
-                _log.info("watch of %s interrupted: %s", self._collection, error)
-            except Exception:
-                _log.exception("watch of %s failed", self._collection)
-            pause.wait(_RETRY_SECONDS)
-
-    def _follow(self) -> None:
-        listed = self._api.get(self._path({}))
-        self._replace({_key(item): item for item in listed.get("items") or []})
-        self._synced.set()
-        version = listed["metadata"]["resourceVersion"]
-        while True:
-            query = {
-                "watch": "true",
-                "allowWatchBookmarks": "true",
-                "resourceVersion": version,
-                "timeoutSeconds": str(_WATCH_SECONDS),
-            }
-            with self._api.stream(self._path(query)) as events:
-                for event in events:
-                    item = event["object"]
-                    if event["type"] == "ERROR":
-                        raise ApiError(int(item.get("code", 0)), str(item.get("message")))
-                    version = item["metadata"]["resourceVersion"]
-                    if event["type"] != "BOOKMARK":
-                        self._apply(event["type"], item)
-
-    def _path(self, query: Mapping[str, str]) -> str:
-        both = {**self._selector, **query}
-        return f"{self._collection}?{urlencode(both)}" if both else self._collection
-
-    def _replace(self, found: dict[tuple[str, str], Object]) -> None:
-        with self._lock:
-            old, self._objects = self._objects, found
-        for key in old.keys() | found.keys():
-            if _version(old.get(key)) != _version(found.get(key)):
-                self._changed(key)
-
-    def _apply(self, kind: str, item: Object) -> None:
-        key = _key(item)
-        with self._lock:
-            if kind == "DELETED":
-                self._objects.pop(key, None)
-            else:
-                self._objects[key] = item
-        self._changed(key)
-
-
-def _key(item: Object) -> tuple[str, str]:
-    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
-
-
-def _version(item: Object | None) -> str | None:
-    return None if item is None else item["metadata"]["resourceVersion"]

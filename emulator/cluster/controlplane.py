@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import http.client
 import json
 import os
 import socket
-import ssl
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.cluster import certificates, images
-from emulator.cluster.api import Api, ApiError, is_ready
-from emulator.cluster.credentials import Account, read_kubeconfig, write_kubeconfigs
-from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout, write_private
+from emulator.cluster import certificates, credentials, images
+from emulator.cluster.api import Api
+from emulator.cluster.layout import MARKER, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout, write_private
+from emulator.cluster.node import node_ready
 from emulator.cluster.ports import Ports
 
 SUPERVISOR = "emulator.cluster.supervisor"
@@ -69,57 +67,45 @@ def environment(layout: Layout) -> dict[str, str]:
 def prepare(layout: Layout, ports: Ports) -> None:
     """Write certificates, tokens, kubeconfigs and the API server's egress configuration."""
     certificates.ensure(layout.secrets)
-    write_kubeconfigs(layout, ports.api)
-    write_private(layout.secret("egress.json"), json.dumps(_egress_configuration(layout), indent=2) + "\n")
-
-
-def _egress_configuration(layout: Layout) -> dict[str, object]:
-    """EgressSelectorConfiguration (apiserver.k8s.io/v1beta1): calls to the cluster's network go to the proxy."""
-    connection = {
-        "proxyProtocol": "HTTPConnect",
-        "transport": {"uds": {"udsName": str(layout.egress_socket)}},
-    }
-    return {
+    credentials.write(layout, ports.api)
+    # Calls to the cluster's network go to the kubelet's proxy (EgressSelectorConfiguration, apiserver.k8s.io/v1beta1).
+    connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": str(layout.socket("egress"))}}}
+    egress = {
         "apiVersion": "apiserver.k8s.io/v1beta1",
         "kind": "EgressSelectorConfiguration",
         "egressSelections": [{"name": "cluster", "connection": connection}],
     }
+    write_private(layout.secret("egress.json"), json.dumps(egress))
 
 
 def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessSpec, ...]:
     """Return the processes in the order in which they start; they stop in the reverse order."""
-    account = read_kubeconfig(layout.paths.kubeconfig.read_text())
+    account = credentials.read_kubeconfig(layout.paths.kubeconfig.read_text())
     api = Api(account, timeout=_TIMEOUT)
-    state = str(layout.paths.state)
+    folders = ("--root", str(layout.paths.root), "--state", str(layout.paths.state))
     found = [
-        ProcessSpec("etcd", _etcd(layout), lambda: _etcd_healthy(layout.etcd_socket)),
-        ProcessSpec(
-            "kube-apiserver",
-            _api_server(layout, ports),
-            lambda: api.ready(timeout=_TIMEOUT),
-            after=("etcd",),
-            stop_seconds=8.0,
-        ),
+        ProcessSpec("etcd", _etcd(layout), lambda: accepts(layout.socket("etcd"))),
+        ProcessSpec("kube-apiserver", _api_server(layout, ports), api.ready, after=("etcd",), stop_seconds=8.0),
         ProcessSpec(
             "kube-controller-manager",
             _controller_manager(layout, ports),
-            lambda: _healthy(ports.controller_manager),
+            lambda: accepts(ports.controller_manager),
             after=("kube-apiserver",),
         ),
         ProcessSpec(
-            "kube-scheduler", _scheduler(layout, ports), lambda: _healthy(ports.scheduler), after=("kube-apiserver",)
+            "kube-scheduler", _scheduler(layout, ports), lambda: accepts(ports.scheduler), after=("kube-apiserver",)
         ),
         ProcessSpec(
             "kwok",
             _kwok(layout, ports),
-            lambda: _healthy(ports.kwok, tls=False),
+            lambda: accepts(ports.kwok),
             after=("kube-apiserver",),
-            prepare=lambda: _release_leases(account),
+            prepare=lambda: _release_leases(Api(account)),
         ),
         ProcessSpec(
             "kubelet",
-            (sys.executable, "-m", "emulator.cluster.kubelet", "--root", str(layout.paths.root), "--state", state),
-            lambda: accepts(layout.kubelet_socket) and node_ready(api),
+            (sys.executable, "-m", "emulator.cluster.kubelet", *folders),
+            lambda: accepts(layout.socket("kubelet")) and node_ready(api),
             after=("kube-apiserver",),
             stop_seconds=8.0,
         ),
@@ -128,13 +114,13 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
         reaching = ("--api-server", account.server)
         found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
-        serve = ("serve", "--port", str(ports.azure), "--state", state)
+        serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
         found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
     return tuple(found)
 
 
 def fingerprint(layout: Layout, *, provider: bool) -> str:
-    """Return a digest that changes when the code of the daemon's processes or one of their binaries does.
+    """Return a digest that changes when the emulator's code, the project's simulations or a binary do.
 
     A running cluster whose fingerprint differs was started by other code and has to be started again.
     """
@@ -161,9 +147,9 @@ def _etcd(layout: Layout) -> tuple[str, ...]:
         str(layout.paths.bin / "etcd"),
         "--name=local",
         f"--data-dir={layout.etcd_data}",
-        f"--listen-client-urls=unix://{layout.etcd_socket}",
+        f"--listen-client-urls=unix://{layout.socket('etcd')}",
         "--advertise-client-urls=http://localhost:2379",
-        f"--listen-peer-urls=unix://{layout.sockets / 'peer.sock'}",
+        f"--listen-peer-urls=unix://{layout.socket('peer')}",
         "--initial-advertise-peer-urls=http://localhost:2380",
         "--initial-cluster=local=http://localhost:2380",
         "--unsafe-no-fsync",
@@ -177,29 +163,28 @@ def _api_server(layout: Layout, ports: Ports) -> tuple[str, ...]:
     secret = layout.secret
     return (
         str(layout.paths.bin / "kube-apiserver"),
-        f"--etcd-servers=unix://{layout.etcd_socket}",
+        f"--etcd-servers=unix://{layout.socket('etcd')}",
         "--bind-address=127.0.0.1",
         f"--secure-port={ports.api}",
         "--advertise-address=127.0.0.1",
         # A loopback address is not a valid endpoint of the Service `kubernetes`, so nobody maintains its endpoints.
         "--endpoint-reconciler-type=none",
-        f"--tls-cert-file={secret('serving.crt')}",
-        f"--tls-private-key-file={secret('serving.key')}",
-        f"--client-ca-file={secret('ca.crt')}",
-        f"--token-auth-file={layout.token_file}",
+        f"--tls-cert-file={secret('apiserver.crt')}",
+        f"--tls-private-key-file={secret('apiserver.key')}",
+        f"--token-auth-file={secret(credentials.TOKENS)}",
         "--authorization-mode=RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-signing-key-file={secret('service-account.key')}",
-        f"--service-account-key-file={secret('service-account.pub')}",
+        f"--service-account-signing-key-file={secret('service-accounts.key')}",
+        f"--service-account-key-file={secret('service-accounts.key')}",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--egress-selector-config-file={secret('egress.json')}",
-        f"--requestheader-client-ca-file={secret('front-proxy-ca.crt')}",
-        f"--requestheader-allowed-names={certificates.FRONT_PROXY_USER}",
+        f"--requestheader-client-ca-file={secret('ca.crt')}",
+        f"--requestheader-allowed-names={certificates.NAME}",
         "--requestheader-username-headers=X-Remote-User",
         "--requestheader-group-headers=X-Remote-Group",
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-        f"--proxy-client-cert-file={secret('front-proxy-client.crt')}",
-        f"--proxy-client-key-file={secret('front-proxy-client.key')}",
+        f"--proxy-client-cert-file={secret('apiserver.crt')}",
+        f"--proxy-client-key-file={secret('apiserver.key')}",
         "--allow-privileged=true",
         "--profiling=false",
     )
@@ -211,22 +196,17 @@ def _controller_manager(layout: Layout, ports: Ports) -> tuple[str, ...]:
         f"--kubeconfig={layout.secret('controller-manager.kubeconfig')}",
         *_secure_serving(layout, ports.controller_manager),
         "--use-service-account-credentials=true",
-        f"--service-account-private-key-file={layout.secret('service-account.key')}",
+        f"--service-account-private-key-file={layout.secret('service-accounts.key')}",
         f"--root-ca-file={layout.secret('ca.crt')}",
         # The defaults (20, 30) make the controllers of a fresh cluster queue for seconds.
         "--kube-api-qps=200",
         "--kube-api-burst=400",
-        "--profiling=false",
     )
 
 
 def _scheduler(layout: Layout, ports: Ports) -> tuple[str, ...]:
-    return (
-        str(layout.paths.bin / "kube-scheduler"),
-        f"--kubeconfig={layout.secret('scheduler.kubeconfig')}",
-        *_secure_serving(layout, ports.scheduler),
-        "--profiling=false",
-    )
+    kubeconfig = f"--kubeconfig={layout.secret('scheduler.kubeconfig')}"
+    return (str(layout.paths.bin / "kube-scheduler"), kubeconfig, *_secure_serving(layout, ports.scheduler))
 
 
 def _secure_serving(layout: Layout, port: int) -> tuple[str, ...]:
@@ -234,9 +214,10 @@ def _secure_serving(layout: Layout, port: int) -> tuple[str, ...]:
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        f"--tls-cert-file={layout.secret('serving.crt')}",
-        f"--tls-private-key-file={layout.secret('serving.key')}",
+        f"--tls-cert-file={layout.secret('apiserver.crt')}",
+        f"--tls-private-key-file={layout.secret('apiserver.key')}",
         "--authentication-skip-lookup=true",
+        "--profiling=false",
     )
 
 
@@ -252,21 +233,12 @@ def _kwok(layout: Layout, ports: Ports) -> tuple[str, ...]:
     )
 
 
-def _release_leases(account: Account) -> None:
-    """Delete the leases of the simulated nodes.
+def _release_leases(api: Api) -> None:
+    """Delete the leases of the nodes.
 
     A new KWOK has a new identity and would leave its nodes alone until the leases of the one before have run out.
     """
-    others = f"?fieldSelector=metadata.name!={NODE_NAME}"
-    Api(account).delete(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases{others}", {})
-
-
-def node_ready(api: Api) -> bool:
-    """Tell whether the node of the local kubelet exists and is Ready."""
-    try:
-        return is_ready(api.get(f"/api/v1/nodes/{NODE_NAME}"))
-    except ApiError:
-        return False
+    api.delete("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", {})
 
 
 def accepts(address: int | Path) -> bool:
@@ -276,38 +248,3 @@ def accepts(address: int | Path) -> bool:
         connection.settimeout(_TIMEOUT)
         target = str(address) if isinstance(address, Path) else ("127.0.0.1", address)
         return connection.connect_ex(target) == 0
-
-
-def _healthy(port: int, *, tls: bool = True) -> bool:
-    """Ask /healthz on loopback. The server's certificate is not checked: nothing is sent that could be stolen."""
-    connection: http.client.HTTPConnection
-    if tls:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=_TIMEOUT, context=context)
-    else:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT)
-    return _asks_200(connection, "/healthz")
-
-
-def _etcd_healthy(path: Path) -> bool:
-    connection = http.client.HTTPConnection("localhost", timeout=_TIMEOUT)
-    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.sock.settimeout(_TIMEOUT)
-    try:
-        connection.sock.connect(str(path))
-    except OSError:
-        connection.sock.close()
-        return False
-    return _asks_200(connection, "/health")
-
-
-def _asks_200(connection: http.client.HTTPConnection, path: str) -> bool:
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

@@ -7,29 +7,34 @@ import csv
 import io
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 
 from emulator.cluster.layout import NODE_NAME, Layout, write_private
 
 CONTEXT = "mlbatch-local"
-ADMINISTRATOR = "admin"
+TOKENS = "tokens.csv"
+"""The API server's static token file, in the secrets folder."""
 
-_USERS: dict[str, tuple[str, ...]] = {
-    ADMINISTRATOR: ("system:masters",),
-    "system:kube-controller-manager": (),
-    "system:kube-scheduler": (),
-    "kwok": ("system:masters",),
-    f"system:node:{NODE_NAME}": ("system:masters", "system:nodes"),
-}
 
-KUBECONFIGS: dict[str, str] = {
-    "controller-manager.kubeconfig": "system:kube-controller-manager",
-    "scheduler.kubeconfig": "system:kube-scheduler",
-    "kwok.kubeconfig": "kwok",
-    "kubelet.kubeconfig": f"system:node:{NODE_NAME}",
-}
-"""File in the secrets folder -> user whose token it carries."""
+@dataclass(frozen=True)
+class _User:
+    """A user, the groups that it is in, and the file in the secrets folder that is its kubeconfig."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    kubeconfig: str = ""
+
+
+_ADMINISTRATOR = _User("admin", ("system:masters",))
+_USERS = (
+    _ADMINISTRATOR,
+    _User("system:kube-controller-manager", kubeconfig="controller-manager.kubeconfig"),
+    _User("system:kube-scheduler", kubeconfig="scheduler.kubeconfig"),
+    _User("kwok", ("system:masters",), "kwok.kubeconfig"),
+    _User(f"system:node:{NODE_NAME}", ("system:masters", "system:nodes"), "kubelet.kubeconfig"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,49 +46,33 @@ class Account:
     token: str
 
 
-def ensure_tokens(layout: Layout) -> dict[str, str]:
-    """Return a token for each user, made at random once and kept in the API server's token file.
+def write(layout: Layout, api_port: int) -> None:
+    """Write the API server's token file, the administrator's kubeconfig and those of the cluster's own processes.
 
-    The file's format is `token,user,uid,"group,group"` (Kubernetes documentation, "Static token file").
+    A token is made at random once and kept. The token file's format is `token,user,uid,"group,group"` (Kubernetes
+    documentation, "Static token file").
     """
-    tokens = _load_tokens(layout)
-    for user in _USERS:
-        tokens.setdefault(user, secrets.token_urlsafe(32))
+    file = layout.secret(TOKENS)
+    kept = {row[1]: row[0] for row in csv.reader(file.read_text().splitlines())} if file.exists() else {}
+    tokens = {user.name: kept.get(user.name) or secrets.token_urlsafe(32) for user in _USERS}
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for user, groups in _USERS.items():
-        writer.writerow([tokens[user], user, user, ",".join(groups)])
-    write_private(layout.token_file, text.getvalue())
-    return {user: tokens[user] for user in _USERS}
+    rows = ([tokens[user.name], user.name, user.name, ",".join(user.groups)] for user in _USERS)
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_private(file, text.getvalue())
+    for user in _USERS:
+        path = layout.secret(user.kubeconfig) if user.kubeconfig else layout.paths.kubeconfig
+        write_private(path, _kubeconfig(user.name, tokens[user.name], api_port, layout.secret("ca.crt")))
 
 
-def _load_tokens(layout: Layout) -> dict[str, str]:
-    try:
-        rows = list(csv.reader(layout.token_file.read_text().splitlines()))
-    except OSError:
-        return {}
-    return {row[1]: row[0] for row in rows if len(row) >= 3 and row[0]}
-
-
-def write_kubeconfigs(layout: Layout, api_port: int) -> None:
-    """Write the administrator's kubeconfig and those of the cluster's own processes; all of mode 0600."""
-    tokens = ensure_tokens(layout)
-    authority = layout.secret("ca.crt").read_text()
-    server = f"https://127.0.0.1:{api_port}"
-    for name, user in KUBECONFIGS.items():
-        write_private(layout.secret(name), _kubeconfig(Account(server, authority, tokens[user]), user))
-    account = Account(server, authority, tokens[ADMINISTRATOR])
-    write_private(layout.paths.kubeconfig, _kubeconfig(account, ADMINISTRATOR))
-
-
-def _kubeconfig(account: Account, user: str) -> str:
-    authority = base64.b64encode(account.authority.encode()).decode()
+def _kubeconfig(user: str, token: str, api_port: int, authority: Path) -> str:
+    data = base64.b64encode(authority.read_bytes()).decode()
+    cluster = {"server": f"https://127.0.0.1:{api_port}", "certificate-authority-data": data}
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": CONTEXT,
-        "clusters": [{"name": CONTEXT, "cluster": {"server": account.server, "certificate-authority-data": authority}}],
-        "users": [{"name": user, "user": {"token": account.token}}],
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": token}}],
         "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": user}}],
     }
     return yaml.safe_dump(document, sort_keys=False)

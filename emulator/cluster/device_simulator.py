@@ -1,4 +1,4 @@
-"""Brings simulated nodes to what `devices` decides that they show; runs beside the local kubelet, in its process."""
+"""Brings simulated nodes to what `operators` decides that they show; runs beside the local kubelet, in its process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from emulator.cluster import devices
-from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object, Store
-from emulator.cluster.devices import ClusterSnapshot, Hardware, NodeFeatures
+from emulator.cluster import operators
+from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object
+from emulator.cluster.devices import ClusterSnapshot, Hardware, NodeFeatures, shows
 from emulator.cluster.pod_status import timestamp
 from emulator.cluster.simulations import NodeAgent
+from emulator.cluster.store import Store
 
 _log = logging.getLogger("devices")
 _MANAGER = "device-simulator"
@@ -39,8 +40,8 @@ class DeviceSimulator:
         self._api = api
         self._agents = agents
         self._wake = threading.Event()
-        self._nodes = Store(api, _NODES, changed=lambda key: self._wake.set())
-        self._pods = Store(api, "/api/v1/pods", changed=lambda key: self._wake.set())
+        self._nodes = Store(api, _NODES, lambda key: self._wake.set())
+        self._pods = Store(api, "/api/v1/pods", lambda key: self._wake.set())
         self._applied: dict[str, NodeFeatures] = {}
 
     def start(self) -> None:
@@ -76,9 +77,9 @@ class DeviceSimulator:
         )
         nodes: dict[str, tuple[Hardware, NodeFeatures]] = {}
         for node, hardware in machines:
-            features = devices.simulate(node, hardware, snapshot, self._agents)
+            features = operators.simulate(node, hardware, snapshot, self._agents)
             nodes[node["metadata"]["name"]] = (hardware, features)
-            if features != self._applied.get(node["metadata"]["uid"]) or not devices.shows(node, features):
+            if features != self._applied.get(node["metadata"]["uid"]) or not shows(node, features):
                 self._apply(node, features)
             for reason, message in features.notes:
                 self._tell(node, reason, message)
@@ -97,7 +98,7 @@ class DeviceSimulator:
             _log.info("%s shows %s %s", identity["name"], features.labels, features.resources)
 
     def _show_states(self, snapshot: ClusterSnapshot, nodes: Mapping[str, tuple[Hardware, NodeFeatures]]) -> None:
-        for operator, resource, state in devices.policy_states(snapshot, nodes):
+        for operator, resource, state in operators.policy_states(snapshot, nodes):
             if (resource.get("status") or {}).get("state") != state:
                 name = resource["metadata"]["name"]
                 with _gone_is_fine():

@@ -1,36 +1,18 @@
-"""What hardware operators do on a node, simulated: labels, and the resources of device plugins.
+"""What simulated machines have, and what of it their nodes show; `operators` decides that.
 
-A simulated machine says in annotations which devices it has (`Hardware`); a node without them is left alone. Its
-devices come to show as they would on a real machine: only while the pods and custom resources that bring them out are
-there. The rules of upstream's operators are in `RULES`, in the order in which one builds on the other.
+A machine says in annotations which devices it has (`Hardware`); a node without them is left alone. Its devices come to
+show as they would on a real machine: only while the pods and custom resources that bring them out are there.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import yaml
 
 from emulator.cluster.api import Object
-from emulator.cluster.simulations import NEEDS, NodeAgent
+from emulator.cluster.simulations import NEEDS
 
 PREFIX = "hardware.emulator/"
-
-FEATURES = "feature.node.kubernetes.io/"
-MOFED_WAIT = "network.nvidia.com/operator.mofed.wait"
-"""Label by which the network operator says that a node's InfiniBand driver is loaded: `false`."""
-
-NIC_LABEL = f"{FEATURES}pci-15b3.present"
-GPU_LABELS = tuple(f"{FEATURES}pci-{form}.present" for form in ("10de", "0302_10de", "0300_10de"))
-"""What the operators look for (Mellanox/network-operator, pkg/nodeinfo; NVIDIA/gpu-operator, state_manager.go)."""
-
-_GPU_TAINT_TOLERATED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-_FIELDS = ("class", "vendor", "device")
-_DEFAULT_WHITELIST = ("03", "0b40", "12")
-_DEFAULT_FIELDS = ("class", "vendor")
 
 
 @dataclass(frozen=True)
@@ -96,209 +78,9 @@ class NodeFeatures:
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def simulate(
-    node: Object, hardware: Hardware, snapshot: ClusterSnapshot, agents: Sequence[NodeAgent] = ()
-) -> NodeFeatures:
-    """Return what a node shows by every rule, and by the project's own agents that run on it."""
-    found = NodeFeatures()
-    for rule in RULES:
-        rule(node, hardware, snapshot, found)
-    for agent in agents:
-        equipped = not agent.needs or getattr(hardware, agent.needs)
-        if equipped and any(_owned_by(pod, agent.daemonset) for pod in snapshot.running({}, _name(node))):
-            found.labels[agent.label] = agent.value_on(_name(node))
-    return found
-
-
-def feature_discovery(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """Node Feature Discovery labels a node by its PCI devices while its worker runs there.
-
-    Classes and form of the label are the worker's configuration (source/pci/pci.go); NodeFeatureRules add theirs.
-    """
-    workers = snapshot.running({"app.kubernetes.io/name": "node-feature-discovery", "role": "worker"}, _name(node))
-    if not workers:
-        return
-    pci = _worker_configuration(workers[0], snapshot)
-    whitelist = pci.get("deviceClassWhitelist") or _DEFAULT_WHITELIST
-    wanted = pci.get("deviceLabelFields") or ()
-    fields = [name for name in _FIELDS if name in wanted] or _DEFAULT_FIELDS
-    for device in hardware.pci():
-        if any(device["class"].startswith(str(white).lower()) for white in whitelist):
-            found.labels[f"{FEATURES}pci-{'_'.join(device[name] for name in fields)}.present"] = "true"
-    for rule in snapshot.feature_rules:
-        for item in rule["spec"].get("rules") or []:
-            if _matches_pci(item, hardware):
-                labels = (item.get("labels") or {}).items()
-                found.labels |= {key if "/" in key else f"{FEATURES}{key}": str(value) for key, value in labels}
-
-
-def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """The network operator loads the InfiniBand driver and runs device plugins as a NicClusterPolicy says.
-
-    Plugins start on nodes whose driver is loaded, and offer the ports that their configuration selects.
-    """
-    if not _operated(snapshot, "network-operator", snapshot.nic_policies) or not hardware.infiniband:
-        return
-    spec = snapshot.nic_policies[0].get("spec") or {}
-    if found.labels.get(NIC_LABEL) != "true" or not _tolerated(node, spec.get("tolerations")):
-        return
-    if not spec.get("ofedDriver"):
-        return
-    found.labels[MOFED_WAIT] = "false"
-    for item in _configuration(spec, "sriovDevicePlugin", "resourceList"):
-        if _selects_port(item.get("selectors") or {}):
-            found.resources[f"{item.get('resourcePrefix') or 'intel.com'}/{item['resourceName']}"] = str(
-                hardware.infiniband
-            )
-            break  # the ports are the first resource's that selects them
-    for item in _configuration(spec, "rdmaSharedDevicePlugin", "configList"):
-        if _selects_port(item.get("selectors") or {}):
-            name = f"{item.get('resourcePrefix') or 'rdma'}/{item['resourceName']}"
-            found.resources[name] = str(item.get("rdmaHcaMax") or 0)
-
-
-def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """The GPU operator brings driver and device plugin as its ClusterPolicy says.
-
-    With GPUDirect RDMA the driver waits for the InfiniBand driver. Two drivers on one machine do not go together.
-    """
-    if not _operated(snapshot, "gpu-operator", snapshot.cluster_policies) or not hardware.gpus:
-        return
-    spec = snapshot.cluster_policies[0].get("spec") or {}
-    if not any(found.labels.get(label) == "true" for label in GPU_LABELS):
-        return
-    tolerations = (spec.get("daemonsets") or {}).get("tolerations")
-    if not _tolerated(node, tolerations):
-        found.notes.append(("GpuTaintNotTolerated", "the GPU operator's pods do not tolerate the node's taints"))
-        return
-    found.labels["nvidia.com/gpu.present"] = "true"
-    driver = spec.get("driver") or {}
-    rdma = driver.get("rdma") or {}
-    installs = driver.get("enabled", True)
-    if installs and hardware.driver:
-        text = f"the GPU driver that {hardware.driver} installed is loaded: the GPU operator's driver cannot be"
-        found.notes.append(
-            ("GpuDriverConflict", f"{text}; create the pool without a driver, or set driver.enabled off")
-        )
-        return
-    if not installs and not hardware.driver:
-        found.notes.append(
-            ("GpuDriverMissing", "the node has no GPU driver, and the GPU operator is told to bring none")
-        )
-        return
-    waits = rdma.get("enabled") and not rdma.get("useHostMofed") and hardware.infiniband
-    loaded = "nvidia.com/gpu" in ((node.get("status") or {}).get("capacity") or {})
-    if installs and waits and not loaded and found.labels.get(MOFED_WAIT) != "false":
-        found.notes.append(("GpuDriverWaits", "the GPU driver with RDMA waits for the InfiniBand driver of the node"))
-        return
-    if (spec.get("devicePlugin") or {}).get("enabled", True):
-        found.resources["nvidia.com/gpu"] = str(hardware.gpus)
-    if (spec.get("gfd") or {}).get("enabled", True):
-        found.labels |= {"nvidia.com/gpu.count": str(hardware.gpus), "nvidia.com/gpu.product": hardware.product}
-
-
-RULES: tuple[Callable[[Object, Hardware, ClusterSnapshot, NodeFeatures], None], ...] = (
-    feature_discovery,
-    network_operator,
-    gpu_operator,
-)
-
-
 def shows(node: Object, features: NodeFeatures) -> bool:
     """Tell whether a node has the labels and, in capacity and allocatable, the resources."""
     status = node.get("status") or {}
     return features.labels.items() <= (node["metadata"].get("labels") or {}).items() and all(
         features.resources.items() <= (status.get(part) or {}).items() for part in ("capacity", "allocatable")
     )
-
-
-def policy_states(
-    snapshot: ClusterSnapshot, nodes: Mapping[str, tuple[Hardware, NodeFeatures]]
-) -> Iterator[tuple[str, Object, str]]:
-    """Yield (operator, its custom resource, the state it should show): ready once every node concerned is.
-
-    Without a node that has such a device a NicClusterPolicy does not get ready (state-ofed of the network operator).
-    """
-    ports = [found for hardware, found in nodes.values() if hardware.infiniband and found.labels.get(NIC_LABEL)]
-    if _operated(snapshot, "network-operator", snapshot.nic_policies):
-        ready = ports and all(MOFED_WAIT in found.labels for found in ports)
-        yield "network-operator", snapshot.nic_policies[0], "ready" if ready else "notReady"
-    if _operated(snapshot, "gpu-operator", snapshot.cluster_policies):
-        waiting = [found for _, found in nodes.values() if found.notes]
-        yield "gpu-operator", snapshot.cluster_policies[0], "notReady" if waiting else "ready"
-
-
-def _operated(snapshot: ClusterSnapshot, operator: str, resources: Sequence[Object]) -> bool:
-    return bool(resources) and bool(snapshot.running({"app.kubernetes.io/name": operator}))
-
-
-def _worker_configuration(worker: Object, snapshot: ClusterSnapshot) -> Mapping[str, Any]:
-    for volume in worker["spec"].get("volumes") or []:
-        name = (volume.get("configMap") or {}).get("name")
-        found = snapshot.config_map(worker["metadata"]["namespace"], name) if name else None
-        text = ((found or {}).get("data") or {}).get("nfd-worker.conf")
-        if text:
-            content = yaml.safe_load(text) or {}
-            pci: Mapping[str, Any] = (content.get("sources") or {}).get("pci") or {}
-            return pci
-    return {}
-
-
-def _matches_pci(rule: Mapping[str, Any], hardware: Hardware) -> bool:
-    features = rule.get("matchFeatures") or []
-    return bool(features) and all(
-        feature.get("feature") == "pci.device"
-        and any(_matches(device, feature.get("matchExpressions") or {}) for device in hardware.pci())
-        for feature in features
-    )
-
-
-def _matches(device: Mapping[str, str], expressions: Mapping[str, Any]) -> bool:
-    return all(
-        expression.get("op") == "In" and device.get(name) in (expression.get("value") or [])
-        for name, expression in expressions.items()
-    )
-
-
-def _configuration(spec: Mapping[str, Any], plugin: str, key: str) -> list[dict[str, Any]]:
-    """Return the resources that a device plugin is configured with; a plugin that cannot read it offers none."""
-    text = (spec.get(plugin) or {}).get("config")
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
-        return []
-    return [item for item in found.get(key) or [] if item.get("resourceName")]
-
-
-def _selects_port(selectors: Any) -> bool:
-    """Tell whether a device plugin's selectors take an InfiniBand port; every given one has to match."""
-    port = {"vendors": "15b3", "devices": "101e", "drivers": "mlx5_core", "linkTypes": "infiniband"}
-    given = selectors[0] if isinstance(selectors, list) and selectors else selectors
-    port["deviceIDs"] = port["devices"]
-    return all(value in given[key] for key, value in port.items() if given.get(key))
-
-
-def _tolerated(node: Object, tolerations: Sequence[Mapping[str, str]] | None) -> bool:
-    """Tell whether pods with these tolerations, and that of the GPU taint, may run on the node."""
-    given = [_GPU_TAINT_TOLERATED, *(tolerations or ())]
-    taints = [taint for taint in node["spec"].get("taints") or [] if taint["effect"] in ("NoSchedule", "NoExecute")]
-    # A DaemonSet's pods tolerate the taints that the node lifecycle controller sets.
-    taints = [taint for taint in taints if not taint["key"].startswith("node.kubernetes.io/")]
-    return all(any(_tolerates(each, taint) for each in given) for taint in taints)
-
-
-def _tolerates(toleration: Mapping[str, str], taint: Mapping[str, str]) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
-        return False
-    if toleration.get("operator") == "Exists":
-        return not toleration.get("key") or toleration["key"] == taint["key"]
-    return toleration.get("key") == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or "")
-
-
-def _owned_by(pod: Object, daemon_set: str) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or []
-    return any((owner["kind"], owner["name"]) == ("DaemonSet", daemon_set) for owner in owners)
-
-
-def _name(node: Object) -> str:
-    return str(node["metadata"]["name"])

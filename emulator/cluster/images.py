@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.cluster.api import Object
 from emulator.cluster.errors import UnknownImageError
 
 _PROGRAM_FOLDER = "/image/bin"
@@ -16,7 +17,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Image:
-    """An image played by programs of this machine.
+    """What stands for an image on this machine.
 
     files:      path in the container -> file or folder of this machine that appears there, read-only.
     links:      path in the container -> target of a symbolic link.
@@ -57,6 +58,13 @@ def known(reference: str) -> bool:
     """Tell whether a program stands for an image."""
     name = _name(reference)
     return name == _PYTHON or name in _MANAGERS
+
+
+def why_simulated(pod: Object) -> str:
+    """Say why a pod cannot run, nothing for one whose every image a program of this machine stands for."""
+    containers = [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]
+    unknown = dict.fromkeys(item["image"] for item in containers if not known(item["image"]))
+    return f"no program of this machine stands for {', '.join(unknown)}" if unknown else ""
 
 
 def _name(reference: str) -> str:

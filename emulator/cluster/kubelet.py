@@ -1,9 +1,9 @@
 """The local kubelet: runs the pods of the node `local-controllers` as processes of this machine.
 
 Pods of images that `images` knows run unchanged: own command, arguments, ports, paths, volumes and service account, in
-namespaces of their own, without root's rights on the machine. The API server reaches their Services through `routing`.
-A pod with any other image is played: Running and Ready without a process, or Succeeded after a moment when its restart
-policy lets it end. Its status says so (reason `Played`), and nobody looks at its volumes, environment and probes.
+namespaces of their own, without root's rights on the machine. The API server reaches their Services through `egress`.
+A pod with any other image is left to KWOK: Running and Ready without a process, or Succeeded after a moment when its
+restart policy lets it end. Its status says so (reason `Simulated`), and nobody looks at its volumes and probes.
 
 What it does not do: pull images, limit CPU and memory, give pods a network beyond the API server and what the API
 server calls, run them as other users, init containers, lifecycle hooks, exec and gRPC probes, volumes other than
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import itertools
 import logging
 import shutil
 import signal
@@ -24,87 +25,90 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from emulator.cluster import node as local_node
-from emulator.cluster import node_api
-from emulator.cluster.api import STRATEGIC_MERGE_PATCH, Api, ApiError, Object, Store
+from emulator.cluster import node, node_api
+from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object
 from emulator.cluster.credentials import Account, read_kubeconfig
 from emulator.cluster.device_simulator import DeviceSimulator
+from emulator.cluster.egress import Proxy
+from emulator.cluster.images import why_simulated
 from emulator.cluster.layout import NODE_NAME, POD_RANGE, Layout
 from emulator.cluster.node_api import NodeApi
 from emulator.cluster.pod import PodWorker
+from emulator.cluster.pod_content import Host
 from emulator.cluster.pod_sandbox import SandboxError, isolation
 from emulator.cluster.ready import announce
-from emulator.cluster.routing import Proxy
 from emulator.cluster.simulations import NodeAgent, SimulationError, node_agents
+from emulator.cluster.store import Key, Store
 from emulator.paths import Paths
 
 _log = logging.getLogger("kubelet")
+_SIMULATED = "emulator/simulated"  # annotation of a pod that is left to KWOK: why it does not run; see stages.yaml
 _SYNC_SECONDS = 30.0
 _STOP_SECONDS = 7.0
 _ADOPT_SECONDS = 30.0
-_RENEW_TOKEN_AT = 0.8  # of its lifetime, as a kubelet does
+_RESYNC_SECONDS = 10.0
 
 
 class Kubelet:
-    """The pods of the node and what they need from the API server; see `emulator.cluster.pod.Node`."""
+    """The pods of the node, what they need from the API server, and how the API server reaches them."""
 
-    def __init__(
-        self, layout: Layout, account: Account, command: Sequence[str], agents: Sequence[NodeAgent] = ()
-    ) -> None:
-        server = urlsplit(account.server)
-        self.isolation = command
-        self.api_address = (server.hostname or "127.0.0.1", server.port or 443)
-        self.address = local_node.NODE_ADDRESS
-        self.binaries = layout.paths.bin
-        self.pods_folder = layout.pods
-        self.logs = layout.paths.logs
+    def __init__(self, layout: Layout, account: Account, command: Sequence[str], agents: Sequence[NodeAgent]) -> None:
         self._api = Api(account)
         self._devices = DeviceSimulator(self._api, agents)
         self._workers: dict[str, PodWorker] = {}
         self._lock = threading.Lock()
-        self._tokens: dict[tuple[str, str, int], tuple[float, str]] = {}
-        self._addresses = ipaddress.ip_network(POD_RANGE).hosts()
-        self._pods = Store(
-            self._api,
-            "/api/v1/pods",
-            selector={"fieldSelector": f"spec.nodeName={NODE_NAME}"},
-            changed=self._pod_changed,
-        )
+        self._addresses = itertools.cycle(map(str, ipaddress.ip_network(POD_RANGE).hosts()))
+        own = f"/api/v1/pods?fieldSelector=spec.nodeName={NODE_NAME}"
+        self._pods = Store(self._api, own, self._pod_changed)
         self._objects = {
-            "ConfigMap": Store(self._api, "/api/v1/configmaps", changed=self._object_changed),
-            "Secret": Store(self._api, "/api/v1/secrets", changed=self._object_changed),
+            "ConfigMap": Store(self._api, "/api/v1/configmaps", self._object_changed),
+            "Secret": Store(self._api, "/api/v1/secrets", self._object_changed),
         }
-        self._services = Store(self._api, "/api/v1/services")
-        self._slices = Store(self._api, "/apis/discovery.k8s.io/v1/endpointslices")
-        logs = NodeApi(layout.secret("serving.crt"), layout.secret("serving.key"), layout.paths.logs)
+        services = Store(self._api, "/api/v1/services")
+        slices = Store(self._api, "/apis/discovery.k8s.io/v1/endpointslices")
+        self._stores = (*self._objects.values(), services, slices, self._pods)
+        server = urlsplit(account.server)
+        self._host = Host(
+            api=self._api,
+            binaries=layout.paths.bin,
+            pods=layout.pods,
+            logs=layout.paths.logs,
+            isolation=command,
+            server=(server.hostname or "127.0.0.1", server.port or 443),
+            pod=self._pods.get,
+            lookup=self._lookup,
+        )
+        logs = NodeApi(layout.secret("apiserver.crt"), layout.secret("apiserver.key"), layout.paths.logs)
         nodes = {f"{NODE_NAME}:{node_api.PORT}": logs.serve}
-        self._ready_socket = layout.kubelet_socket
-        self._proxy = Proxy(layout.egress_socket, self._services, self._slices, self._connect, nodes)
+        self._proxy = Proxy(layout.socket("egress"), services, slices, self._connect, nodes)
+        self._ready_socket = layout.socket("kubelet")
 
     def run(self, stop: threading.Event) -> None:
-        """Play the kubelet until told to stop, then end every pod's processes.
+        """Be the kubelet until told to stop, then end every pod's processes.
 
         Raises TimeoutError when the API server does not answer.
         """
-        stores = (*self._objects.values(), self._services, self._slices, self._pods)
-        for store in stores:
+        for store in self._stores:
             store.start()
         deadline = time.monotonic() + _SYNC_SECONDS
-        for store in stores:
-            if not store.wait(max(0.0, deadline - time.monotonic())):
-                raise TimeoutError(f"the API server did not list what the kubelet needs in {_SYNC_SECONDS:.0f} s")
+        if not all(store.wait(max(0.0, deadline - time.monotonic())) for store in self._stores):
+            raise TimeoutError(f"the API server did not list what the kubelet needs in {_SYNC_SECONDS:.0f} s")
         self._proxy.start()
-        local_node.register(self._api)
-        local_node.start_heartbeat(self._api)
+        node.register(self._api)
         self._devices.start()
         self._wait_for_adopted(stop)
         announce(self._ready_socket)
-        _log.info("node %s is Ready", NODE_NAME)
-        stop.wait()
+        _log.info("node %s has its pods", NODE_NAME)
+        while not stop.wait(_RESYNC_SECONDS):
+            try:
+                node.register(self._api)
+                for pod in self._pods.all():
+                    self._pod_changed((pod["metadata"]["namespace"], pod["metadata"]["name"]))
+            except ApiError as error:
+                _log.info("%s", error)
         self._stop_pods()
 
     def _wait_for_adopted(self, stop: threading.Event) -> None:
@@ -116,76 +120,36 @@ class Kubelet:
             if stop.wait(0.1):
                 return
 
-    def pod(self, key: tuple[str, str]) -> Object | None:
-        """Return a pod of this node as the API server has it."""
-        return self._pods.get(*key)
-
-    def lookup(self, kind: str, namespace: str, name: str) -> Object | None:
-        """Return a ConfigMap or a Secret."""
+    def _lookup(self, kind: str, namespace: str, name: str) -> Object | None:
         found = self._objects[kind].get(namespace, name)
         # The items of a list carry no kind.
         return None if found is None else {**found, "kind": kind}
 
-    def token(self, pod: Object, audience: str, seconds: int) -> str:
-        """Return a token of the pod's service account, bound to the pod and renewed before it expires."""
-        metadata = pod["metadata"]
-        key = (metadata["uid"], audience, seconds)
-        renew_at, token = self._tokens.get(key, (0.0, ""))
-        if time.time() < renew_at:
-            return token
-        bound = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
-        request: Object = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {
-                "audiences": [audience] if audience else [],
-                "expirationSeconds": seconds,
-                "boundObjectRef": bound,
-            },
-        }
-        account = pod["spec"].get("serviceAccountName") or "default"
-        path = f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}/token"
-        status = self._api.create(path, request)["status"]
-        # The API server may extend the validity; what was asked for decides when to renew.
-        expires = datetime.fromisoformat(status["expirationTimestamp"]).timestamp()
-        lifetime = min(seconds, expires - time.time())
-        self._tokens[key] = (time.time() + _RENEW_TOKEN_AT * lifetime, status["token"])
-        return str(status["token"])
-
-    def write_status(self, pod: Object, status: Object) -> None:
-        """Write the pod's status; a pod that is gone or was replaced is left alone."""
-        body: Object = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        try:
-            self._api.patch(f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH)
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise
-
-    def remove(self, pod: Object) -> None:
-        """Delete the pod for good, now that its processes have ended."""
-        preconditions = {"uid": pod["metadata"]["uid"]}
-        body: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-        try:
-            self._api.delete(_path(pod), {**body, "preconditions": preconditions})
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise
-
-    def _pod_changed(self, key: tuple[str, str]) -> None:
+    def _pod_changed(self, key: Key) -> None:
         pod = self._pods.get(*key)
         with self._lock:
-            for uid, worker in list(self._workers.items()):
-                if not worker.thread.is_alive():
-                    del self._workers[uid]
-                    self._tokens = {name: token for name, token in self._tokens.items() if name[0] != uid}
-                else:
-                    worker.wake()
-            if pod is not None and pod["metadata"]["uid"] not in self._workers:
-                worker = PodWorker(self, pod, self._address_of(pod))
+            self._workers = {uid: worker for uid, worker in self._workers.items() if worker.thread.is_alive()}
+            for worker in self._workers.values():
+                worker.wake()
+            if pod is None or pod["metadata"]["uid"] in self._workers:
+                return
+            why = why_simulated(pod)
+            if why:
+                self._leave_to_kwok(key, pod, why)
+            else:
+                worker = PodWorker(self._host, pod, self._address_of(pod))
                 self._workers[worker.uid] = worker
                 worker.thread.start()
 
-    def _object_changed(self, key: tuple[str, str]) -> None:
+    def _leave_to_kwok(self, key: Key, pod: Object, why: str) -> None:
+        if _SIMULATED not in (pod["metadata"].get("annotations") or {}):
+            body: Object = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": {_SIMULATED: why}}}
+            try:
+                self._api.patch(f"/api/v1/namespaces/{key[0]}/pods/{key[1]}", body, MERGE_PATCH)
+            except ApiError as error:  # tried again with the next resync, unless the pod is gone
+                _log.info("%s", error)
+
+    def _object_changed(self, key: Key) -> None:
         with self._lock:
             for worker in self._workers.values():
                 if worker.namespace == key[0]:
@@ -194,18 +158,9 @@ class Kubelet:
     def _address_of(self, pod: Object) -> str:
         """Return the pod's address: the one in its status, else the next that no pod of this node has."""
         given = (pod.get("status") or {}).get("podIP")
-        if given:
-            return str(given)
         taken = {worker.address for worker in self._workers.values()}
         taken |= {found.get("status", {}).get("podIP") for found in self._pods.all()}
-        while True:
-            try:
-                address = str(next(self._addresses))
-            except StopIteration:
-                self._addresses = ipaddress.ip_network(POD_RANGE).hosts()
-                continue
-            if address not in taken:
-                return address
+        return str(given or next(address for address in self._addresses if address not in taken))
 
     def _connect(self, address: str, port: int) -> socket.socket:
         with self._lock:
@@ -224,11 +179,6 @@ class Kubelet:
             worker.thread.join(max(0.0, deadline - time.monotonic()))
 
 
-def _path(pod: Object) -> str:
-    metadata = pod["metadata"]
-    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the kubelet of one state folder until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.kubelet", description=__doc__)
@@ -237,22 +187,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     layout = Layout(Paths.of(root=options.root, state=options.state))
-    try:
-        command, agents = isolation(), node_agents(layout.simulations)
-    except (SandboxError, SimulationError) as error:
-        _log.error("%s", error)
-        return 1
     # Whatever an earlier life left here belongs to processes that ended with it.
     shutil.rmtree(layout.pods, ignore_errors=True)
     layout.make_folders()
-    account = read_kubeconfig(layout.secret("kubelet.kubeconfig").read_text())
-
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
-        Kubelet(layout, account, command, agents).run(stop)
-    except (ApiError, TimeoutError) as error:
+        account = read_kubeconfig(layout.secret("kubelet.kubeconfig").read_text())
+        Kubelet(layout, account, isolation(), node_agents(layout.simulations)).run(stop)
+    except (ApiError, SandboxError, SimulationError, TimeoutError) as error:
         _log.error("%s", error)
         return 1
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -84,30 +85,9 @@ class Layout:
         base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
         return Path(base) / f"mlbatch-{os.getuid()}-{digest}"
 
-    @property
-    def egress_socket(self) -> Path:
-        """Socket of the CONNECT proxy through which the API server reaches Services."""
-        return self.sockets / "egress.sock"
-
-    @property
-    def etcd_socket(self) -> Path:
-        """Socket on which etcd serves the API server."""
-        return self.sockets / "etcd.sock"
-
-    @property
-    def kubelet_socket(self) -> Path:
-        """Socket that accepts connections while the kubelet is up and has its pods running again."""
-        return self.sockets / "kubelet.sock"
-
-    @property
-    def supervisor_socket(self) -> Path:
-        """Socket on which the supervisor tells its state."""
-        return self.sockets / "supervisor.sock"
-
-    @property
-    def token_file(self) -> Path:
-        """The API server's static token file."""
-        return self.secrets / "tokens.csv"
+    def socket(self, name: str) -> Path:
+        """Return the Unix socket of this name."""
+        return self.sockets / f"{name}.sock"
 
     def secret(self, name: str) -> Path:
         """Return the path of a file in the secrets folder."""
@@ -118,18 +98,23 @@ class Layout:
         return self.paths.logs / f"{process}.log"
 
     def make_folders(self) -> None:
-        """Create the folders, private to the user where they hold secrets or sockets.
+        """Create the folders, for the user alone whatever the umask.
 
-        Raises PermissionError when a folder for sockets belongs to somebody else.
+        Raises PermissionError when a folder belongs to somebody else.
         """
-        for folder in (self.paths.state, self.paths.logs):
-            folder.mkdir(parents=True, exist_ok=True)
-        for folder in (self.paths.run, self.sockets, self.secrets, self.pods):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            found = folder.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-                raise PermissionError(f"{folder} is not a folder of this user: remove it and start again")
-            folder.chmod(0o700)
+        for folder in (self.paths.state, self.paths.logs, self.paths.run, self.sockets, self.secrets, self.pods):
+            make_private(folder)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder of mode 0700, and those above it that are not there. Raises PermissionError if it is foreign."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        with contextlib.suppress(FileExistsError):  # somebody else was quicker
+            missing.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} is not a folder of this user: remove it and start again")
+    folder.chmod(0o700)
 
 
 def write_private(path: Path, content: str | bytes) -> None:

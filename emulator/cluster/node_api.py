@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http
 import http.server
 import logging
 import re
@@ -10,6 +9,7 @@ import select
 import socket
 import ssl
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import IO
 from urllib.parse import parse_qs, urlsplit
@@ -18,8 +18,7 @@ PORT = 10250
 """Port of a node's kubelet (KubeletConfiguration.port, k8s.io/kubelet/config/v1beta1); nothing listens on it here."""
 
 _log = logging.getLogger(__name__)
-_TARGET = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
-_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+_TARGET = re.compile(r"^/containerLogs/([a-z0-9.-]+)/([a-z0-9.-]+)/([a-z0-9-]+)$")
 _KNOWN = {"follow", "tailLines", "limitBytes", "insecureSkipTLSVerifyBackend"}
 _POLL_SECONDS = 0.5
 
@@ -30,50 +29,50 @@ class NodeApi:
     def __init__(self, certificate: Path, key: Path, logs: Path) -> None:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(certificate, key)
-        self._logs = logs
+        self._handler = partial(_Handler, logs)
 
     def serve(self, connection: socket.socket) -> None:
         """Answer one request on a connection, then close it."""
-        logs = self._logs
-
-        class Handler(_Handler):
-            folder = logs
-
         try:
             with self._context.wrap_socket(connection, server_side=True) as secured:
-                Handler(secured, ("", 0), None)  # type: ignore[arg-type]  # no server: the socket is all it needs
+                self._handler(secured, ("", 0), None)
         except OSError as error:
             _log.info("a request to the node ended early: %s", error)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    folder: Path
+    def __init__(self, folder: Path, *arguments: object) -> None:
+        self._folder = folder
+        super().__init__(*arguments)  # type: ignore[arg-type]  # no server: the socket is all it needs
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         options = {name: values[-1] for name, values in parse_qs(url.query).items()}
         target = _TARGET.match(url.path)
-        if target is None or not all(_NAME.match(part) for part in target.groups()):
-            self._refuse(f"the local kubelet answers `kubectl logs` only; files are in {self.folder}")
+        if target is None:
+            self._answer(501, f"the local kubelet answers `kubectl logs` only; files are in {self._folder}\n")
             return
-        path = self.folder / f"{'_'.join(target.groups())}.log"
-        unknown = sorted(options.keys() - _KNOWN)
-        if unknown:
-            self._refuse(f"the local kubelet does not know the log option {', '.join(unknown)}; see {path}")
-            return
-        try:
-            log = path.open("rb")
-        except OSError:
-            self._refuse(f"the container has not started: there is no {path}", http.HTTPStatus.NOT_FOUND)
-            return
-        with log:
-            self.send_response(http.HTTPStatus.OK)
-            self.send_header("Content-Type", "text/plain")
-            self.end_headers()
-            self._copy(log, options)
+        path = self._folder / f"{'_'.join(target.groups())}.log"
+        if options.keys() - _KNOWN:
+            unknown = ", ".join(sorted(options.keys() - _KNOWN))
+            self._answer(501, f"the local kubelet does not know the log option {unknown}; see {path}\n")
+        elif not path.exists():
+            self._answer(404, f"the container has not started: there is no {path}\n")
+        else:
+            with path.open("rb") as log:
+                self._answer(200)
+                self._copy(log, options)
+
+    do_POST = do_GET  # noqa: N815 (the base class's naming)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 (the name is the base class's)
         _log.debug(format, *arguments)
+
+    def _answer(self, status: int, message: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(message.encode())
 
     def _copy(self, log: IO[bytes], options: dict[str, str]) -> None:
         left = int(options.get("limitBytes", "-1"))
@@ -85,11 +84,3 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if select.select([self.connection], [], [], _POLL_SECONDS)[0]:
                 return
             self.wfile.write(log.read())
-
-    def _refuse(self, message: str, status: http.HTTPStatus = http.HTTPStatus.NOT_IMPLEMENTED) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain")
-        self.end_headers()
-        self.wfile.write(f"{message}\n".encode())
-
-    do_POST = do_GET  # noqa: N815 (the base class's naming)

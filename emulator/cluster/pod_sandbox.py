@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import os
@@ -14,7 +13,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -106,13 +104,6 @@ class PodSandbox:
         event: Callable[[str, str, str], None],
     ) -> None:
         self._event = event
-        self._api_address = api_address
-        self._sending = threading.Lock()
-        self._numbers = itertools.count()
-        self._waiting: dict[int, Future[socket.socket]] = {}
-        self._listener: socket.socket | None = None
-        self._ready = threading.Event()
-        self._closed = False
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         program = [os.path.realpath(sys.executable), "-I", "-S", sandbox.__file__]
         arguments = [str(theirs.fileno()), host_name, str(API_PORT)]
@@ -124,10 +115,16 @@ class PodSandbox:
                 stderr=output,
                 pass_fds=(theirs.fileno(),),
             )
-        threading.Thread(target=self._read, name=f"sandbox {host_name}", daemon=True).start()
-        if not self._ready.wait(_START_SECONDS) or self._closed:
+        self._control.settimeout(_START_SECONDS)
+        try:
+            _, (listener,), _, _ = socket.recv_fds(self._control, sandbox.MESSAGE_LIMIT, 1)
+        except (OSError, ValueError) as error:  # too late, or ended without a word
             self.close()
-            raise SandboxError(f"the pod's namespaces could not be set up; see {log}")
+            raise SandboxError(f"the pod's namespaces could not be set up; see {log}") from error
+        self._control.settimeout(None)
+        self._listener = socket.socket(fileno=listener)
+        threading.Thread(target=self._read, name=f"sandbox {host_name}", daemon=True).start()
+        threading.Thread(target=self._serve_api, args=(api_address,), name="api relay", daemon=True).start()
 
     def start_container(self, container: ContainerRun, log: Path) -> None:
         """Start a container; an event tells how that went. The container's output is appended to `log`."""
@@ -146,20 +143,21 @@ class PodSandbox:
 
         Raises SandboxError when nothing listens there.
         """
-        number = next(self._numbers)
-        answer: Future[socket.socket] = Future()
-        self._waiting[number] = answer
-        try:
-            self._send({"op": "connect", "id": number, "port": port})
-            return answer.result(_CONNECT_SECONDS)
-        except TimeoutError as error:
-            raise SandboxError(f"no answer from the pod's sandbox in {_CONNECT_SECONDS:.0f} s") from error
-        finally:
-            self._waiting.pop(number, None)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours:
+            with theirs:
+                self._send({"op": "connect", "port": port}, theirs.fileno())
+            ours.settimeout(_CONNECT_SECONDS)
+            try:
+                answer, descriptors, _, _ = socket.recv_fds(ours, sandbox.MESSAGE_LIMIT, 1)
+            except TimeoutError as error:
+                raise SandboxError(f"no answer from the pod's sandbox in {_CONNECT_SECONDS:.0f} s") from error
+        if not descriptors:
+            raise SandboxError(answer.decode() or "the pod's sandbox has ended")
+        return socket.socket(fileno=descriptors[0])
 
     def close(self) -> None:
         """End the sandbox and every process in it; returns when they are gone."""
-        self._closed = True
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         try:
@@ -173,51 +171,23 @@ class PodSandbox:
         if len(data) > sandbox.MESSAGE_LIMIT:
             raise SandboxError(f"command and environment take {len(data)} bytes, the limit is {sandbox.MESSAGE_LIMIT}")
         try:
-            with self._sending:
-                socket.send_fds(self._control, [data], list(descriptors))
+            socket.send_fds(self._control, [data], list(descriptors))
         except OSError as error:
             raise SandboxError(f"the pod's sandbox has ended: {error}") from error
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):
-            while True:
-                data, descriptors, _, _ = socket.recv_fds(self._control, sandbox.MESSAGE_LIMIT, 1)
-                if not data:
-                    break
-                self._dispatch(json.loads(data), descriptors)
-        self._closed = True
-        self._ready.set()
-        if self._listener is not None:
-            # Wakes the thread in accept(), which a mere close() does not.
-            with contextlib.suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)
-        for answer in list(self._waiting.values()):
-            answer.set_exception(SandboxError("the pod's sandbox has ended"))
+            while data := self._control.recv(sandbox.MESSAGE_LIMIT):
+                message = json.loads(data)
+                detail = str(message.get("error", message.get("code", "")))
+                self._event(message["name"], message["op"], detail)
+        # Wakes the thread in accept(), which a mere close() does not.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._event("", "gone", "")
 
-    def _dispatch(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        kind = message["op"]
-        if kind == "ready":
-            self._listener = socket.socket(fileno=descriptors[0])
-            threading.Thread(target=self._serve_api, name="api relay", daemon=True).start()
-            self._ready.set()
-        elif kind == "connected":
-            connection = socket.socket(fileno=descriptors[0])
-            answer = self._waiting.get(message["id"])
-            if answer is None:
-                connection.close()
-            else:
-                answer.set_result(connection)
-        elif kind == "refused":
-            answer = self._waiting.get(message["id"])
-            if answer is not None:
-                answer.set_exception(SandboxError(message["error"]))
-        else:
-            self._event(message["name"], kind, str(message.get("error", message.get("code", ""))))
-
-    def _serve_api(self) -> None:
+    def _serve_api(self, address: tuple[str, int]) -> None:
         """Connect what the pod's processes open to the API server's address with the API server itself."""
-        assert self._listener is not None
         with self._listener:
             while True:
                 try:
@@ -225,7 +195,7 @@ class PodSandbox:
                 except OSError:
                     return
                 try:
-                    outside = socket.create_connection(self._api_address, timeout=2.0)
+                    outside = socket.create_connection(address, timeout=2.0)
                 except OSError as error:
                     _log.info("a pod's connection to the API server failed: %s", error)
                     inside.close()

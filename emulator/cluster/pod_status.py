@@ -9,8 +9,14 @@ from typing import Any
 
 from emulator.cluster.api import Object
 
-PLAYED = "Played"
-"""Reason in the status of a pod that is Running or Succeeded without a process; kubectl shows it as the status."""
+SIMULATED = "Simulated"
+"""Reason that `stages.yaml` gives in the status of a pod whose images nothing stands for; kubectl shows it."""
+
+FINISHED = ("Succeeded", "Failed")
+"""Phases that a pod does not leave."""
+
+CREATING = ("ContainerCreating", "")
+"""Reason and message of a container that waits for its first start."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -32,6 +38,18 @@ class Termination:
     def exit_code(self) -> int:
         """The exit code as a shell reports it: 128 + n for signal n."""
         return 128 - self.code if self.code < 0 else self.code
+
+    @classmethod
+    def of(cls, found: Object | None) -> Termination | None:
+        """Return what a ContainerStateTerminated says, None for none."""
+        if not found:
+            return None
+        code = -found["signal"] if found.get("signal") else found["exitCode"]
+        begun, finished = (
+            datetime.fromisoformat(found[name]) if found.get(name) else datetime.fromtimestamp(0, UTC)
+            for name in ("startedAt", "finishedAt")
+        )
+        return cls(code, begun, finished, found.get("reason", ""), found.get("message", ""))
 
     def describe(self) -> Object:
         """Return a ContainerStateTerminated."""
@@ -57,7 +75,7 @@ class ContainerState:
 
     name: str
     image: str
-    waiting: tuple[str, str] = ("ContainerCreating", "")
+    waiting: tuple[str, str] = CREATING
     started: datetime | None = None
     ended: Termination | None = None
     previous: Termination | None = None
@@ -118,15 +136,13 @@ class StatusWriter:
         for condition in conditions:
             self._since[condition["type"]] = (condition["status"], condition.get("lastTransitionTime") or "")
 
-    def compute(
-        self, pod: Object, containers: Sequence[ContainerState], *, sandboxed: bool, now: datetime, played: str = ""
-    ) -> Object:
+    def compute(self, pod: Object, containers: Sequence[ContainerState], *, sandboxed: bool, now: datetime) -> Object:
         """Return the PodStatus fields that a kubelet owns.
 
-        sandboxed: whether the pod's namespaces exist. played: why the pod is only played, empty for one that runs.
+        sandboxed: whether its containers have what they start in.
         """
         current = phase(containers)
-        done = current in ("Succeeded", "Failed")
+        done = current in FINISHED
         unready = [container.name for container in containers if not container.describe()["ready"]]
         containers_ready: tuple[bool, str, str] = (not unready, "", "")
         if done:
@@ -139,7 +155,7 @@ class StatusWriter:
         if containers_ready[0] and gates:
             ready = (False, "ReadinessGatesNotReady", f"the conditions {gates} are not True")
         conditions = [
-            self._condition("PodReadyToStartContainers", (sandboxed or bool(played)) and not done, "", "", now),
+            self._condition("PodReadyToStartContainers", sandboxed and not done, "", "", now),
             self._condition("Initialized", True, "PodCompleted" if current == "Succeeded" else "", "", now),
             self._condition("ContainersReady", *containers_ready, now),
             self._condition("Ready", *ready, now),
@@ -152,9 +168,7 @@ class StatusWriter:
             "hostIPs": [{"ip": self.node_ip}],
             "startTime": timestamp(self.start_time),
         }
-        if played:
-            found |= {"reason": PLAYED, "message": played}
-        if sandboxed or played or done:
+        if sandboxed or done:
             found |= {"podIP": self.pod_ip, "podIPs": [{"ip": self.pod_ip}]}
         return found
 

@@ -61,6 +61,11 @@ class Probe:
         self.due = now + (0.5 if waiting else self.spec.get("periodSeconds") or 10)
         return self.passed
 
+    def is_hopeless(self, now: float) -> bool:
+        """Tell whether a startup probe has failed for as long as it may."""
+        patience: float = (self.spec.get("failureThreshold") or 3) * (self.spec.get("periodSeconds") or 10)
+        return now > self.started + float(self.spec.get("initialDelaySeconds") or 0) + patience
+
     def _conclude(self, success: bool) -> None:
         if success:
             self._succeeded = True

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import select
 import signal
 import time
 from collections.abc import Callable
@@ -38,56 +37,23 @@ def find(layout: Layout) -> dict[int, str]:
     """Return the live processes of the cluster: process id -> command line. The calling process is left out."""
     entry = f"{MARKER}={layout.paths.state}".encode()
     found: dict[int, str] = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
-            continue
-        try:
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            if entry in variables and _state(folder) != "Z":
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            # proc(5): the state follows the command name, which is in parentheses and may hold any character.
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            if entry in (folder / "environ").read_bytes().split(b"\0") and state != "Z":
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
                 found[int(folder.name)] = command
-        except OSError:
-            continue
+    found.pop(os.getpid(), None)
     return found
 
 
-def kill_all(layout: Layout, timeout: float = 10.0) -> dict[int, str]:
+def kill_all(layout: Layout, seconds: float = 10.0) -> dict[int, str]:
     """Kill every process of the cluster and wait until they are gone; return those that are still there after that."""
-    deadline = time.monotonic() + timeout
-    while True:
-        left = find(layout)
-        if not left or time.monotonic() > deadline:
-            return left
+    deadline = time.monotonic() + seconds
+    while (left := find(layout)) and time.monotonic() < deadline:
         for process in left:
-            send(layout, process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         time.sleep(0.05)
-
-
-def send(layout: Layout, process: int, number: signal.Signals) -> None:
-    """Send a signal to a process of the cluster; one that has ended, or whose id was given away, gets none."""
-    with contextlib.suppress(OSError):
-        handle = os.pidfd_open(process)
-        try:
-            # Looked at again through the open handle: the id cannot change hands any more.
-            environ = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
-            if f"{MARKER}={layout.paths.state}".encode() in environ:
-                signal.pidfd_send_signal(handle, number)
-        finally:
-            os.close(handle)
-
-
-def wait_gone(process: int, timeout: float) -> bool:
-    """Wait until a process has ended; tell whether it has."""
-    try:
-        handle = os.pidfd_open(process)
-    except OSError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], timeout)[0])
-    finally:
-        os.close(handle)
-
-
-def _state(folder: Path) -> str:
-    # proc(5): the state follows the command name, which is in parentheses and may hold any character.
-    return (folder / "stat").read_text().rpartition(")")[2].split()[0]
+    return left

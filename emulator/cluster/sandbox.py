@@ -4,10 +4,10 @@ Run by the kubelet inside new user, network, mount, process, host name and IPC n
 but the standard library. It talks JSON over a SOCK_SEQPACKET socket; sockets and log files travel as descriptors, and
 a socket keeps the network namespace it was made in, so no byte of a connection passes through this process:
 
-    kubelet -> sandbox   start {container}, with the log file | connect {id, port} | signal {name, signal}
+    kubelet -> sandbox   start {container}, with the log file | signal {name, signal} |
+                         connect {port}, with a socket to which the connection, or why there is none, is sent
     sandbox -> kubelet   ready, with a listening socket for the API server's address | started {name} |
-                         failed {name, error} | exited {name, code} | connected {id}, with a socket |
-                         refused {id, error}
+                         failed {name, error} | exited {name, code}
 
 When the kubelet ends, its end of the socket closes, this process ends and the kernel kills every other process of the
 sandbox's process namespace.
@@ -19,7 +19,7 @@ import errno
 import fcntl
 import json
 import os
-import selectors
+import select
 import signal
 import socket
 import struct
@@ -48,6 +48,7 @@ _SYSTEM_FILES = (
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 MESSAGE_LIMIT = 128 * 1024
+_LOOK_SECONDS = 0.1  # how long the end of a process may go unnoticed
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -136,11 +137,11 @@ def _bind_system(root: str) -> None:
 def _run_container(container: dict[str, Any], log: int, errors: int) -> None:
     """Become the container's process; on failure write why to `errors`. Called in the forked child; never returns."""
     try:
-        signal.set_wakeup_fd(-1)
         # Python ignores SIGPIPE and SIGXFSZ, and ignored signals survive exec.
-        for ignored in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)
         os.setsid()
+        os.umask(0o022)  # as container runtimes have it; the cluster's processes have a stricter one
         nothing = os.open("/dev/null", os.O_RDONLY)
         for number, descriptor in enumerate((nothing, log, log)):
             os.dup2(descriptor, number)
@@ -162,23 +163,10 @@ class Sandbox:
     def run(self, api_port: int) -> None:
         """Serve the kubelet until its end of the socket closes."""
         _raise_loopback()
-        listener = socket.create_server(("127.0.0.1", api_port), backlog=128)
-        self._tell({"op": "ready"}, listener.fileno())
-        listener.close()
-        wakeup_read, wakeup_write = socket.socketpair()
-        wakeup_write.setblocking(False)
-        signal.set_wakeup_fd(wakeup_write.fileno(), warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._control, selectors.EVENT_READ)
-            selector.register(wakeup_read, selectors.EVENT_READ)
-            while True:
-                for key, _ in selector.select():
-                    if key.fileobj is wakeup_read:
-                        wakeup_read.recv(4096)
-                    elif not self._serve():
-                        return
-                self._reap()
+        with socket.create_server(("127.0.0.1", api_port), backlog=128) as listener:
+            self._tell({"op": "ready"}, listener.fileno())
+        while not select.select([self._control], [], [], _LOOK_SECONDS)[0] or self._serve():
+            self._reap()
 
     def _serve(self) -> bool:
         data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_LIMIT, 4)
@@ -189,7 +177,7 @@ class Sandbox:
             if message["op"] == "start":
                 self._start(message["container"], descriptors[0])
             elif message["op"] == "connect":
-                self._connect(message["id"], message["port"])
+                self._connect(descriptors[0], message["port"])
             elif message["op"] == "signal":
                 self._signal(message["name"], message["signal"])
         finally:
@@ -212,13 +200,14 @@ class Sandbox:
         self._names[process] = container["name"]
         self._tell({"op": "started", "name": container["name"]})
 
-    def _connect(self, number: int, port: int) -> None:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1.0) as connection:
-                connection.settimeout(None)
-                self._tell({"op": "connected", "id": number}, connection.fileno())
-        except OSError as error:
-            self._tell({"op": "refused", "id": number, "error": error.strerror or str(error)})
+    def _connect(self, answer: int, port: int) -> None:
+        with socket.socket(fileno=os.dup(answer)) as asker:
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=1.0) as connection:
+                    connection.settimeout(None)
+                    socket.send_fds(asker, [b"connected"], [connection.fileno()])
+            except OSError as error:
+                asker.send((error.strerror or str(error)).encode())
 
     def _signal(self, name: str, number: int) -> None:
         for process, found in self._names.items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -152,6 +154,79 @@ def test_devices_show_while_what_brings_them_out_is_there_and_no_longer(paths: P
         for kind, name in (("Pod", "worker"), ("Pod", "operator"), ("Node", "device-node")):
             cluster.delete("v1", kind, name, "default" if kind == "Pod" else None)
         cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "clusterpolicies.nvidia.com")
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase"), [("Never", "Succeeded"), ("OnFailure", "Succeeded"), ("Always", "Running")]
+)
+def test_a_pod_that_nothing_stands_for_is_ready_and_completes_where_its_policy_lets_it(
+    cluster: Cluster, policy: str, phase: str
+) -> None:
+    with simulated(cluster, restartPolicy=policy) as name:
+        found = settled(cluster, name)
+        assert found["status"]["podIP"]
+        assert found["status"]["message"] == "no program of this machine stands for ghcr.io/x/operator:1"
+        eventually(f"the pod is {phase}", lambda: settled(cluster, name)["status"]["phase"], lambda now: now == phase)
+        if phase == "Running":
+            time.sleep(2)  # twice as long as a Job's pod lasts
+        last = settled(cluster, name)
+        assert (last["status"]["phase"], last["status"]["reason"]) == (phase, "Simulated")
+        assert conditions(last)["Ready"] == ("True" if phase == "Running" else "False")
+
+
+def test_one_unknown_image_is_enough_also_of_an_init_container(cluster: Cluster) -> None:
+    init = {"name": "i", "image": "busybox"}
+    with simulated(cluster, image="registry.k8s.io/kueue/kueue:v1", initContainers=[init]) as name:
+        assert settled(cluster, name)["status"]["message"] == "no program of this machine stands for busybox"
+
+
+def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(second: Paths) -> None:
+    local_cluster.start(second, print)
+    cluster = Cluster(second.kubeconfig)
+    with simulated(cluster) as name:
+        before = settled(cluster, name)
+        kubelet = {process.name: process.pid for process in local_cluster.status(second).processes}["kubelet"]
+        os.kill(kubelet or 0, signal.SIGKILL)
+        eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: not s.ready, seconds=10)
+        eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: s.ready, seconds=30)
+        assert settled(cluster, name)["status"] == before["status"]
+        container = before["status"]["containerStatuses"][0]
+        assert (container["ready"], container["restartCount"]) == (True, 0)
+        cluster.delete("v1", "Pod", name, "default")
+        eventually("the pod is gone", lambda: cluster.get("v1", "Pod", name, "default"), lambda pod: pod is None, 3)
+
+
+@contextlib.contextmanager
+def simulated(cluster: Cluster, image: str = "ghcr.io/x/operator:1", **spec: Any) -> Iterator[str]:
+    """A pod on the local node that refers to what is not there: nobody looks."""
+    name = f"simulated-{time.monotonic_ns()}"
+    env = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "absent", "key": "k"}}}]
+    container = {"name": "c", "image": image, "env": env}
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"nodeName": NODE_NAME, "containers": [container], "hostNetwork": True, **spec},
+        }
+    )
+    try:
+        yield name
+    finally:
+        cluster.delete("v1", "Pod", name, "default")
+
+
+def settled(cluster: Cluster, name: str) -> dict[str, Any]:
+    """The pod, once it is simulated."""
+    return eventually(
+        "the pod is simulated",
+        lambda: cluster.get("v1", "Pod", name, "default") or {},
+        lambda pod: pod.get("status", {}).get("reason") == "Simulated",
+    )
+
+
+def conditions(found: dict[str, Any]) -> dict[str, str]:
+    return {item["type"]: item["status"] for item in found["status"]["conditions"]}
 
 
 def made_of(cluster: Cluster, document: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from emulator.charts.releases import Release
 from emulator.charts.report import is_simulated, report, rows
 from tests.emulator.charts.secrets import release_secret
 
-PLAYED = {"phase": "Running", "reason": "Played", "containerStatuses": [{"imageID": ""}]}
+PLAYED = {"phase": "Running", "reason": "Simulated", "containerStatuses": [{"imageID": ""}]}
 REAL = {"phase": "Running", "containerStatuses": [{"imageID": "local/kueue"}]}
 SIMULATED = {"phase": "Running", "containerStatuses": [{"imageID": ""}]}
 
@@ -39,7 +39,7 @@ def test_the_newest_revision_counts_by_number() -> None:
 
 def test_only_pods_without_a_process_are_simulated() -> None:
     assert [is_simulated(pod("ns", "r", status)) for status in (PLAYED, REAL, SIMULATED)] == [True, False, True]
-    assert not is_simulated(pod("ns", "r", {"phase": "Pending", "reason": "Played"}))
+    assert not is_simulated(pod("ns", "r", {"phase": "Pending", "reason": "Simulated"}))
 
 
 def test_simulated_pods_are_counted_for_their_release() -> None:

@@ -10,17 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.cluster import devices
-from emulator.cluster.devices import (
-    GPU_LABELS,
-    MOFED_WAIT,
-    NIC_LABEL,
-    ClusterSnapshot,
-    Hardware,
-    NodeFeatures,
-    shows,
-    simulate,
-)
+from emulator.cluster import operators
+from emulator.cluster.devices import ClusterSnapshot, Hardware, NodeFeatures, shows
+from emulator.cluster.operators import GPU_LABELS, MOFED_WAIT, NIC_LABEL, simulate
 from emulator.cluster.simulations import NodeAgent, SimulationError, node_agents
 
 HARDWARE = Hardware(gpus=8, product="NVIDIA-H100-80GB-HBM3", infiniband=8, nvme=8)
@@ -261,8 +253,10 @@ def test_a_node_shows_what_is_wanted_in_labels_capacity_and_allocatable() -> Non
     ],
 )
 def test_policies_are_ready_when_every_node_concerned_is(found: NodeFeatures, states: dict[str, str]) -> None:
-    told = {item["metadata"]["name"]: state for _, item, state in devices.policy_states(ALL, {"n": (HARDWARE, found)})}
-    assert told == states
+    told = {
+        item["metadata"]["name"]: state for _, item, state in operators.policy_states(ALL, {"n": (HARDWARE, found)})
+    }
+    assert {item["metadata"]["name"]: state for _, item, state in told} == states
 
 
 def test_the_label_of_a_gpu_node_may_have_each_form_that_the_operator_knows() -> None:

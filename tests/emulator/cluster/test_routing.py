@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from emulator.cluster.api import Store
+from emulator.cluster.egress import Proxy
 from emulator.cluster.errors import MissingError
-from emulator.cluster.routing import NoRouteError, Proxy, Route, resolve
+from emulator.cluster.routing import NoRouteError, Route, resolve
+from emulator.cluster.store import Store
 
 SERVICE = {
     "metadata": {"namespace": "kueue-system", "name": "webhook"},

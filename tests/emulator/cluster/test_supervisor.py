@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from emulator.cluster import ClusterError, lock, reset, start, status, stop
+from emulator.cluster.child import Child
 from emulator.cluster.controlplane import AZURE, ProcessSpec
 from emulator.cluster.layout import Layout
-from emulator.cluster.supervisor import Child, Supervisor
+from emulator.cluster.supervisor import Supervisor
 from emulator.paths import Paths
 
 
@@ -80,7 +81,7 @@ def test_one_lock_at_a_time(tmp_path: Path) -> None:
 def test_nothing_runs_whatever_old_files_say(paths: Paths) -> None:
     layout = Layout(paths)
     layout.make_folders()
-    layout.supervisor_socket.touch()
+    layout.socket("supervisor").touch()
     layout.lock.touch()
     found = status(paths)
     assert found.supervisor_pid is None

@@ -1,0 +1,180 @@
+"""What a pod's specification asks for, made real: its volumes on this machine, its containers for the sandbox."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from emulator.cluster import downward, images, volumes
+from emulator.cluster.api import Api, Object
+from emulator.cluster.container import PROBES
+from emulator.cluster.errors import MissingError, UnsupportedError
+from emulator.cluster.node import NODE_ADDRESS
+from emulator.cluster.pod_sandbox import API_PORT, ContainerRun, Mount
+from emulator.cluster.probes import Probe
+
+_RENEW_TOKEN_AT = 0.8  # of its lifetime, as a kubelet does
+
+
+@dataclass(frozen=True)
+class Host:
+    """What pods have from their kubelet.
+
+    binaries: folder of the programs that stand for images. pods, logs: where their volumes and their output go.
+    isolation: the command that makes namespaces. server: host and port of the API server.
+    pod: (namespace, name) -> the pod as the API server has it. lookup: (kind, namespace, name) -> ConfigMap or Secret.
+    """
+
+    api: Api
+    binaries: Path
+    pods: Path
+    logs: Path
+    isolation: Sequence[str]
+    server: tuple[str, int]
+    pod: Callable[[str, str], Object | None]
+    lookup: Callable[[str, str, str], Object | None]
+
+
+class PodContent:
+    """The files and processes of one pod, beneath a folder of its own."""
+
+    def __init__(self, host: Host, folder: Path, address: str) -> None:
+        self._host = host
+        self._folder = folder
+        self._addresses = {"podIP": address, "hostIP": NODE_ADDRESS}
+        self._tokens: dict[tuple[str, int], tuple[float, str]] = {}
+
+    def check(self, pod: Object) -> None:
+        """Write the volumes and see that every container could start.
+
+        Raises UnsupportedError for what would otherwise be left out silently, UnknownImageError and MissingError.
+        """
+        _refuse_unsupported(pod["spec"])
+        for spec in pod["spec"]["containers"]:
+            images.resolve(spec["image"], self._host.binaries)
+        self.write_volumes(pod)
+        for spec in pod["spec"]["containers"]:
+            self._environment(pod, spec)
+
+    def write_volumes(self, pod: Object) -> None:
+        """Bring the volumes to what their sources hold now. Raises MissingError."""
+        for volume in pod["spec"].get("volumes") or []:
+            folder = self._folder / "volumes" / volume["name"]
+            files = volumes.content(
+                volume,
+                {**pod, "status": self._addresses},
+                lambda kind, name: self._host.lookup(kind, pod["metadata"]["namespace"], name),
+                lambda audience, seconds: self._token(pod, audience, seconds),
+            )
+            if files is None:
+                folder.mkdir(parents=True, exist_ok=True)
+            else:
+                volumes.write(folder, files)
+
+    def container(self, pod: Object, spec: Object) -> ContainerRun:
+        """Return how a container is started. Raises MissingError."""
+        image = images.resolve(spec["image"], self._host.binaries)
+        variables = self._environment(pod, spec)
+        command = (*(spec.get("command") or image.entrypoint), *(spec.get("args") or []))
+        name = pod["metadata"]["name"]
+        root = self._folder / "roots" / spec["name"]
+        root.mkdir(parents=True, exist_ok=True)
+        return ContainerRun(
+            name=spec["name"],
+            command=[downward.expand(text, variables) for text in command],
+            environment=variables,
+            cwd=spec.get("workingDir") or "/",
+            root=str(root),
+            files=image.files,
+            links=image.links,
+            mounts=[self._mount(pod, mount) for mount in spec.get("volumeMounts") or []],
+            etc={
+                "hosts": f"127.0.0.1 localhost\n{self._addresses['podIP']} {name}\n",
+                "hostname": f"{name}\n",
+                "passwd": "root:x:0:0:root:/root:/sbin/nologin\n",
+                "group": "root:x:0:\n",
+                "resolv.conf": "",
+            },
+            read_only_root=bool((spec.get("securityContext") or {}).get("readOnlyRootFilesystem")),
+        )
+
+    def _environment(self, pod: Object, spec: Object) -> dict[str, str]:
+        base = {
+            "PATH": images.resolve(spec["image"], self._host.binaries).path,
+            "HOME": "/root",
+            "HOSTNAME": pod["metadata"]["name"],
+            "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+            "KUBERNETES_SERVICE_PORT": str(API_PORT),
+            "KUBERNETES_SERVICE_PORT_HTTPS": str(API_PORT),
+        }
+        return downward.environment(
+            spec,
+            {**pod, "status": self._addresses},
+            base,
+            lambda kind, reference: self._data(kind, pod["metadata"]["namespace"], reference),
+        )
+
+    def _data(self, kind: str, namespace: str, reference: Object) -> dict[str, str] | None:
+        """Return what an environment reference names; see `downward.environment`."""
+        found = self._host.lookup(kind, namespace, reference["name"])
+        values = {} if found is None else volumes.data_of(found)
+        wanted = reference.get("key")
+        if found is None or (wanted is not None and wanted not in values):
+            if reference.get("optional"):
+                return None
+            missing = f'{kind.lower()} "{reference["name"]}"'
+            raise MissingError(f"{missing} not found" if found is None else f"{missing} has no key {wanted}")
+        return {key: value.decode(errors="replace") for key, value in values.items()}
+
+    def _token(self, pod: Object, audience: str, seconds: int) -> str:
+        """Return a token of the pod's service account, bound to the pod and renewed before it expires."""
+        renew_at, token = self._tokens.get((audience, seconds), (0.0, ""))
+        if time.time() < renew_at:
+            return token
+        metadata = pod["metadata"]
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+        request: Object = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {
+                "audiences": [audience] if audience else [],
+                "expirationSeconds": seconds,
+                "boundObjectRef": bound,
+            },
+        }
+        account = pod["spec"].get("serviceAccountName") or "default"
+        path = f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}/token"
+        status = self._host.api.create(path, request)["status"]
+        # The API server may extend the validity; what was asked for decides when to renew.
+        lifetime = min(seconds, datetime.fromisoformat(status["expirationTimestamp"]).timestamp() - time.time())
+        token = str(status["token"])
+        self._tokens[audience, seconds] = (time.time() + _RENEW_TOKEN_AT * lifetime, token)
+        return token
+
+    def _mount(self, pod: Object, mount: Object) -> Mount:
+        source = self._folder / "volumes" / mount["name"]
+        if mount.get("subPath"):
+            # Resolved now and bound as a file: later updates of the volume do not reach it, as with a kubelet.
+            source = (source / mount["subPath"]).resolve()
+            if not source.is_relative_to(self._folder):
+                raise MissingError(f"subPath {mount['subPath']} leaves the volume {mount['name']}")
+            if not source.exists():
+                volume = next(item for item in pod["spec"]["volumes"] if item["name"] == mount["name"])
+                if "emptyDir" not in volume:
+                    raise MissingError(f"volume {mount['name']} has no {mount['subPath']}")
+                source.mkdir(parents=True)
+        return Mount(str(source), mount["mountPath"], bool(mount.get("readOnly")))
+
+
+def _refuse_unsupported(spec: Object) -> None:
+    for key in ("initContainers", "hostNetwork", "hostPID", "hostIPC"):
+        if spec.get(key):
+            raise UnsupportedError(f"the local kubelet does not support {key}")
+    for container in spec["containers"]:
+        if container.get("lifecycle"):
+            raise UnsupportedError(f"container {container['name']}: the local kubelet runs no lifecycle hooks")
+        for kind in PROBES:
+            Probe.of(container, kind, 0.0)
