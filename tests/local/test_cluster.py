@@ -7,10 +7,12 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
+import kubernetes
 import pytest
 import yaml
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
@@ -33,6 +35,11 @@ def second(paths: Paths, tmp_path: Path) -> Iterator[Paths]:
         yield second
     finally:
         local_cluster.stop(second)
+
+
+def pid_of(paths: Paths, name: str) -> int:
+    """The id of a supervised process, 0 while it does not run."""
+    return next(process.pid or 0 for process in local_cluster.status(paths).processes if process.name == name)
 
 
 def alive(paths: Paths) -> list[int]:
@@ -82,6 +89,40 @@ def test_everything_listens_on_loopback_and_stop_leaves_no_process(second: Paths
     local_cluster.stop(second)
     assert alive(second) == []
     assert not local_cluster.status(second).ready
+
+
+def test_what_the_cluster_writes_is_the_users_alone_whatever_the_umask(second: Paths) -> None:
+    before = os.umask(0)
+    try:
+        local_cluster.start(second, print)
+    finally:
+        os.umask(before)
+    layout = Layout(second)
+    written = [second.state, second.kubeconfig, *(path for each in second.state.iterdir() for path in each.rglob("*"))]
+    own = [path for path in written if not path.is_symlink() and second.bin not in path.parents]
+    assert layout.secret("apiserver.key") in own
+    assert [f"{path} {path.stat().st_mode & 0o777:o}" for path in own if path.stat().st_mode & 0o077] == []
+
+
+def test_the_log_of_a_running_pod_is_read_through_the_api_server(cluster: Cluster) -> None:
+    command = ["python3", "-uc", "import time; print('first'); print('second'); time.sleep(600)"]
+    container = {"name": "c", "image": "python:3", "command": command}
+    metadata = {"name": "talks", "namespace": "default"}
+    spec = {"nodeName": NODE_NAME, "containers": [container], "terminationGracePeriodSeconds": 0}
+    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    try:
+        api = kubernetes.client.CoreV1Api(cluster.client.client)
+        read = partial(api.read_namespaced_pod_log, "talks", "default")
+        eventually(
+            "the container runs",
+            lambda: (cluster.get("v1", "Pod", "talks", "default") or {})["status"].get("phase"),
+            lambda phase: phase == "Running",
+        )
+        eventually("it has said both", read, lambda log: log == "first\nsecond\n")
+        assert read(tail_lines=1) == "second\n"
+        assert read(limit_bytes=3) == "fir"
+    finally:
+        cluster.delete("v1", "Pod", "talks", "default")
 
 
 def test_a_seeded_cluster_has_its_nodes_before_anything_runs_and_keeps_what_became_of_them(second: Paths) -> None:
@@ -185,9 +226,9 @@ def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(seco
     cluster = Cluster(second.kubeconfig)
     with simulated(cluster) as name:
         before = settled(cluster, name)
-        kubelet = {process.name: process.pid for process in local_cluster.status(second).processes}["kubelet"]
-        os.kill(kubelet or 0, signal.SIGKILL)
-        eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: not s.ready, seconds=10)
+        kubelet = pid_of(second, "kubelet")
+        os.kill(kubelet, signal.SIGKILL)
+        eventually("there is another kubelet", lambda: pid_of(second, "kubelet"), lambda pid: pid not in (0, kubelet))
         eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: s.ready, seconds=30)
         assert settled(cluster, name)["status"] == before["status"]
         container = before["status"]["containerStatuses"][0]
