@@ -253,9 +253,7 @@ def test_a_node_shows_what_is_wanted_in_labels_capacity_and_allocatable() -> Non
     ],
 )
 def test_policies_are_ready_when_every_node_concerned_is(found: NodeFeatures, states: dict[str, str]) -> None:
-    told = {
-        item["metadata"]["name"]: state for _, item, state in operators.policy_states(ALL, {"n": (HARDWARE, found)})
-    }
+    told = operators.policy_states(ALL, {"n": (HARDWARE, found)})
     assert {item["metadata"]["name"]: state for _, item, state in told} == states
 
 

@@ -1,0 +1,115 @@
+"""What a cluster has from the start is applied once, whole and before anybody looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from emulator.cluster.api import Api, ApiError
+from emulator.cluster.layout import Layout
+from emulator.cluster.seeds import SeedError, plant
+from emulator.paths import Paths
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+KINDS = {
+    "/api/v1": [
+        {"name": "nodes", "kind": "Node", "namespaced": False},
+        {"name": "nodes/status", "kind": "Node", "namespaced": False},
+        {"name": "configmaps", "kind": "ConfigMap", "namespaced": True},
+    ],
+    "/apis/scheduling.k8s.io/v1": [{"name": "priorityclasses", "kind": "PriorityClass", "namespaced": False}],
+}
+MARKER = "/api/v1/namespaces/kube-system/configmaps/local-seeds"
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: lab-0}}"
+CLASS = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}}"
+MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: site, namespace: kube-public}}"
+
+
+class Server:
+    """An API server that keeps what is applied; its nodes are Ready at once."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.refuses = ""
+
+    def get(self, path: str) -> dict[str, Any]:
+        if path in KINDS:
+            return {"resources": KINDS[path]}
+        if path not in self.objects:
+            raise ApiError(404, f"GET {path}: 404 not found")
+        return self.objects[path]
+
+    def apply(self, path: str, body: dict[str, Any], manager: str) -> None:
+        if self.refuses and self.refuses in path:
+            raise ApiError(422, f"PATCH {path}: 422 invalid")
+        self.objects[path] = {**body, "status": READY}
+
+
+def seed(folder: Path, *documents: str) -> Path:
+    file = folder / "lab.yaml"
+    file.write_text("---\n".join(f"{document}\n" for document in documents))
+    return file
+
+
+def test_each_object_is_applied_where_its_kind_lives_and_the_cluster_is_marked_last(tmp_path: Path) -> None:
+    server = Server()
+    assert plant(cast(Api, server), seed(tmp_path, NODE, CLASS, MAP)) == 3
+    assert list(server.objects) == [
+        "/api/v1/nodes/lab-0",
+        "/apis/scheduling.k8s.io/v1/priorityclasses/low",
+        "/api/v1/namespaces/kube-public/configmaps/site",
+        MARKER,
+    ]
+
+
+def test_a_marked_cluster_is_left_alone_whatever_the_file_says(tmp_path: Path) -> None:
+    server = Server()
+    plant(cast(Api, server), seed(tmp_path, NODE))
+    del server.objects["/api/v1/nodes/lab-0"]
+    assert plant(cast(Api, server), seed(tmp_path, NODE, CLASS)) == 0
+    assert list(server.objects) == [MARKER]
+
+
+def test_a_stack_without_a_seed_leaves_no_mark(tmp_path: Path) -> None:
+    server = Server()
+    assert plant(cast(Api, server), tmp_path / "none.yaml") == 0
+    assert server.objects == {}
+
+
+@pytest.mark.parametrize(
+    ("document", "refuses", "message"),
+    [
+        (NODE, "nodes/lab-0", r"lab\.yaml: Node lab-0: PATCH .* 422 invalid"),
+        (
+            NODE.replace("kind: Node", "kind: Machine"),
+            "",
+            r"lab\.yaml: Machine lab-0: the cluster has no such kind in v1",
+        ),
+        (CLASS.replace("/v1", "/v9"), "", r"lab\.yaml: PriorityClass low: GET .* 404 not found"),
+    ],
+)
+def test_what_cannot_be_applied_is_named_and_tried_again_next_time(
+    tmp_path: Path, document: str, refuses: str, message: str
+) -> None:
+    server = Server()
+    server.refuses = refuses
+    with pytest.raises(SeedError, match=message):
+        plant(cast(Api, server), seed(tmp_path, document))
+    assert MARKER not in server.objects
+
+
+def test_the_shipped_seed_is_a_site_with_three_gpu_nodes_and_one_without() -> None:
+    file = Layout(Paths.of()).seed("existing")
+    nodes = {found["metadata"]["name"]: found for found in yaml.safe_load_all(file.read_text())}
+    gpus = {name: found for name, found in nodes.items() if found["metadata"]["labels"]["pool"] == "gpu"}
+    assert sorted(gpus) == ["lab-gpu-0", "lab-gpu-1", "lab-gpu-2"]
+    for name, found in gpus.items():
+        assert found["metadata"]["labels"]["kubernetes.io/hostname"] == name
+        assert found["metadata"]["labels"]["nvidia.com/gpu.present"] == "true"
+        assert found["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+        assert found["status"]["allocatable"] == found["status"]["capacity"]
+        assert found["status"]["capacity"]["nvidia.com/gpu"] == "8"
+    assert nodes["lab-cpu-0"]["status"]["capacity"] == {"cpu": "32", "memory": "128Gi", "pods": "110"}
