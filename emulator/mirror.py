@@ -16,7 +16,7 @@ import yaml
 
 from emulator.charts import sources
 from emulator.paths import Paths
-from emulator.toolchain import CHARTS, CLUSTER, Toolchain, ToolchainError
+from emulator.toolchain import CHARTS, CLUSTER, Toolchain, ToolchainError, without_cluster
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def _file(paths: Paths, source: Source, version: str) -> Path:
 
 def _kustomize(paths: Paths, folder: Path) -> str:
     kubectl = shutil.which("kubectl", path=f"{paths.bin}{os.pathsep}{os.environ.get('PATH', '')}") or "kubectl"
-    done = subprocess.run([kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    command = [kubectl, "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=without_cluster())
     if done.returncode != 0:
         raise ToolchainError(f"`kubectl kustomize {folder}` failed: {done.stderr.strip()}")
     return done.stdout

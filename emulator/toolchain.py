@@ -279,8 +279,16 @@ def _installed(name: str, cache: Path) -> Path | None:
     return None
 
 
+def without_cluster() -> dict[str, str]:
+    """Return the environment for a tool that has to do with no cluster, so that it does not ask the user's either."""
+    return {**os.environ, "KUBECONFIG": str(Path(__file__).with_name("nowhere.yaml"))}
+
+
 def _output(command: Sequence[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL).stdout
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, env=without_cluster()
+    )
+    return done.stdout
 
 
 def _version(text: str) -> tuple[int, ...] | None:

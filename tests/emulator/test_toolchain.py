@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from emulator import toolchain
 from emulator.paths import Paths
@@ -50,6 +51,19 @@ def test_an_old_kubectl_is_not_used(path: Path, tmp_path: Path) -> None:
     assert installed_kubectl(tmp_path / "cache") is None
     script(path, "kubectl", "Client Version: v1.27.1")
     assert installed_kubectl(tmp_path / "cache") == path / "kubectl"
+
+
+def test_an_installed_kubectl_is_asked_for_its_version_without_a_cluster(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Google's dispatcher would ask the user's cluster."""
+    monkeypatch.setenv("KUBECONFIG", "/home/me/prod")
+    script(path, "kubectl", "Client Version: v1.34.2")
+    with (path / "kubectl").open("a") as file:
+        file.write(f'echo "$KUBECONFIG" > {tmp_path}/asked\n')
+    assert installed_kubectl(tmp_path / "cache") == path / "kubectl"
+    asked = Path((tmp_path / "asked").read_text().strip())
+    assert yaml.safe_load(asked.read_text())["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"
 
 
 def test_without_go_the_message_names_the_version_to_install(

@@ -40,10 +40,10 @@ TARGETS = (
 
 
 class Trap:
-    """Listens on loopback, answers nobody, and counts who comes."""
+    """Listens on loopback, answers nobody, and keeps the first words of who comes."""
 
     def __init__(self) -> None:
-        self.visits = 0
+        self.visits: list[bytes] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -60,8 +60,12 @@ class Trap:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            self.visits += 1
-            connection.close()
+            with connection:
+                connection.settimeout(1.0)
+                try:
+                    self.visits.append(connection.recv(100))
+                except OSError as error:
+                    self.visits.append(repr(error).encode())
 
 
 @pytest.fixture(scope="module")
@@ -165,29 +169,29 @@ def make(folder: Path, environment: Mapping[str, str], *arguments: str) -> subpr
 
 def test_the_trap_tells_who_comes(trap: Trap, foreign: Path) -> None:
     """Reading a cluster that is named on purpose is what `python -m runner` is for."""
-    before = trap.visits
+    before = len(trap.visits)
     command = [ROOT / ".venv" / "bin" / "python", "-m", "runner", "status", "--kubeconfig", foreign]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "does not answer" in done.stderr
-    assert trap.visits > before
+    assert len(trap.visits) > before
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_no_target_opens_a_connection(
     target: tuple[str, ...], trap: Trap, checkout: Path, ambient: dict[str, str]
 ) -> None:
-    before = trap.visits
+    before = len(trap.visits)
     done = make(checkout, ambient, *target)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert trap.visits == before, done.stdout + done.stderr
+    assert trap.visits[before:] == []
     if target == ("up", "STACK=aks"):
         private(checkout / ".local")
     if target == ("env",):
         shell = f"{done.stdout}\nexec pulumi preview --stack dev --expect-no-changes"
         plain = subprocess.run(["sh", "-c", shell], cwd=checkout, env=ambient, capture_output=True, text=True)
         assert plain.returncode == 0, plain.stdout + plain.stderr
-        assert trap.visits == before
+        assert trap.visits[before:] == []
     if target == ("clean",):
         left = {each.relative_to(checkout / ".local").parts[1] for each in (checkout / ".local").glob("*/*")}
         assert not left & {"pulumi-state", "pulumi-home", "config", "logs", "etcd", "secrets", "kubeconfig"}
@@ -209,8 +213,8 @@ def private(folder: Path) -> None:
 def test_a_kubeconfig_on_the_command_line_is_refused(
     target: str, trap: Trap, checkout: Path, foreign: Path, ambient: dict[str, str]
 ) -> None:
-    before = trap.visits
+    before = len(trap.visits)
     done = make(checkout, ambient, target, f"KUBECONFIG={foreign}")
     assert done.returncode != 0
     assert "plain `pulumi up --stack <name>`" in done.stderr
-    assert trap.visits == before
+    assert trap.visits[before:] == []
