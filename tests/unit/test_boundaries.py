@@ -22,12 +22,15 @@ FORBIDDEN = {
     "stacks/aks": ("emulator", "review", "runner", "tests"),
     "emulator": ("components", "stacks", "review", "tests"),
     "emulator/azure": ("components", "stacks", "review", "tests"),
+    "review": ("emulator", "stacks", "tests"),
+    "runner": ("components", "stacks", "emulator", "review", "tests"),
 }
 ALLOWED = {
     "components/azure": ("components.azure", "pulumi_azure_native", "components.kubernetes"),
     "stacks/aks": ("components.azure", "pulumi_azure_native", "stacks.platform"),
     "stacks": ("components.kubernetes", "stacks.aks"),
     "emulator": ("emulator.azure", "runner"),
+    "review": ("runner",),
     "tests/unit": ("components.azure", "stacks", "emulator", "review", "runner"),
 }
 
