@@ -113,9 +113,15 @@ class GpuSettings(SettingsModel):
         return self.driver_version or catalogue.GPU_DRIVERS[self.operator_version]
 
 
+class ProvidedFabricSettings(FabricSettings):
+    """The network between nodes that come with its driver, unless the operator is asked for."""
+
+    enabled: bool = False
+
+
 class ProvidedGpuSettings(GpuSettings):
     """Drivers and device plugins of GPU nodes that come with them, unless they are asked for."""
 
     feature_discovery: bool = False
     operator: bool = False
-    fabric: FabricSettings = FabricSettings(enabled=False)
+    fabric: ProvidedFabricSettings = ProvidedFabricSettings()

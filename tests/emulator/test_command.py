@@ -41,9 +41,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
 def serving(monkeypatch: pytest.MonkeyPatch, **ports: int) -> None:
     """Let the local cluster run with providers on these ports."""
     running = ProcessStatus("etcd", 1, "running", 0, Path("etcd.log"))
-    status = ClusterStatus(
-        1, (running,), True, True, "https://127.0.0.1:1", ports.get("kubernetes"), {}, ports.get("azure")
-    )
+    status = ClusterStatus(1, (running,), True, "https://127.0.0.1:1", ports.get("kubernetes"), {}, ports.get("azure"))
     monkeypatch.setattr(cluster, "status", lambda paths: status)
 
 

@@ -191,7 +191,7 @@ class TestMistakes:
     def test_agents_that_no_policy_of_the_cluster_could_hold_to_their_node(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
-        raw = {**shipped(), "gpu": {"nvmeScratch": {"enabled": True}}}
+        raw = {**shipped(), "gpu": {"nvmeScratch": {"enabled": True, "diskModel": "Amazon EC2 NVMe.*"}}}
         with pytest.raises(SettingsError, match=r"Kubernetes 1\.29 has no ValidatingAdmissionPolicy") as error:
             loaded(raw, mirror, kubeconfig, version="1.29")
         assert [problem.path for problem in error.value.problems] == [("gpu", "nvmeScratch", "enabled")]

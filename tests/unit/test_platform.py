@@ -1,0 +1,67 @@
+"""The platform function on a cluster that is no cloud's: every layer, and no word that only one cloud understands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from components.artifacts import Mirror
+from tests.unit.conftest import ROOT
+from tests.unit.harness import strings
+from tests.unit.test_existing import loaded, node, registered, shipped
+
+
+def test_no_module_of_the_platform_function_names_a_cloud() -> None:
+    files = [ROOT / "stacks" / "platform.py", *(ROOT / "stacks" / "layers").glob("*.py")]
+    files += [file for file in (ROOT / "components").rglob("*.py") if "azure" not in file.relative_to(ROOT).parts]
+    assert len(files) > 50
+    assert [str(file) for file in files if re.search("azure", file.read_text(), re.IGNORECASE)] == []
+
+
+def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirror, kubeconfig: Path) -> None:
+    """Every layer that is not a cloud's own, switched on, and no string that only one cloud would understand."""
+    raw = shipped()
+    raw["cluster"] |= {
+        "registry": "registry.lab.example/ml",
+        "storageClasses": {"block": "lab-block", "files": "lab-files", "logs": "lab-logs"},
+        "volumes": [{"name": "data", "namespace": "blue"}],
+        "internalLoadBalancer": {"lab.example/internal": "true"},
+    }
+    raw["cluster"]["pool"]["rdma"] = {"perNode": 2}
+    common = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
+    raw |= {
+        "gpu": {
+            "featureDiscovery": True,
+            "operator": True,
+            "nvmeScratch": {"enabled": True, "diskModel": "Amazon EC2 NVMe.*"},
+        },
+        "monitoring": {"enabled": True},
+        "volcano": {"enabled": True},
+        "health": {"ncclGate": {"enabled": True, "mode": "gate", "warnGbs": 300, "failGbs": 200}},
+        "workloads": {
+            "nccl": {**common, "submission": {"gang": "none"}},
+            "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},
+            "olmo": {**common, "data": "data"},
+            "jupyterlab": {
+                "enabled": True,
+                "submission": {"team": "red"},
+                "exposure": "internal",
+                "sourceRanges": ["10.20.0.0/16"],
+            },
+            "aim": {"enabled": True},
+            "tensorboard": {"enabled": True},
+        },
+    }
+    record = registered(
+        loaded(raw, mirror, kubeconfig, nodes=tuple(node(name, **{"nvidia.com/roce_gdr": "2"}) for name in "abcd"))
+    )
+    own = [item for item in record.resources if item.kind != "CustomResourceDefinition"]
+    assert {"Metaseq", "Nccl", "Olmo", "JupyterLab", "Aim", "TensorBoard", "Volcano", "NcclGate", "NvmeScratch"} <= {
+        item.type.rpartition(":")[2] for item in own
+    }
+    found = [(item.name, text) for item in own for text in strings(item.inputs) if "azure" in text.lower()]
+    assert found == []
+    claims = {item.object_name: item.inputs["spec"]["storageClassName"] for item in record.of("PersistentVolumeClaim")}
+    assert claims == {"jupyterlab-home": "lab-files", "training-logs": "lab-logs"}
+    service = record.one("Service", "jupyterlab").inputs
+    assert service["metadata"]["annotations"]["lab.example/internal"] == "true"
