@@ -19,8 +19,9 @@ from components.health.reporter import Check
 from components.kubernetes.manifests import Document
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
-from components.workloads.jobs import Container, register
 from components.workloads.nccl import NcclProgram
+from components.workloads.pods import Container
+from components.workloads.submission import register
 
 NODE_CHECK: Final = Check(name="node-check", taint="aznhc")
 """The taint is that of edwardsp/ai-on-aks."""

@@ -13,21 +13,13 @@ from typing import Any, Final
 from components import names
 from components.health.reporter import ACCOUNT, NAMESPACE, NCCL_GATE, QUEUE_LABEL, QUEUE_VALUES, TAINT_VALUE, Check
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import with_namespace
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, OWN_NODE, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
 from components.kubernetes.volumes import Volume, volumes
-from components.workloads.jobs import (
-    WORKLOAD_LABEL,
-    Container,
-    NodePods,
-    container,
-    files_name,
-    headless_service,
-    indexed_job,
-    placed,
-    shared_memory,
-)
+from components.workloads.indexed_job import files_name, headless_service, indexed_job
+from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, container, shared_memory
 
 SETTINGS: Final = "report.json"
 RESULTS: Final = "/results"
@@ -117,8 +109,8 @@ def documents(
     del job["spec"]["backoffLimit"]
     return [
         program.config_map(files, NAMESPACE, {WORKLOAD_LABEL: files}),
-        placed(headless_service(check.name), NAMESPACE),
-        placed(job, NAMESPACE),
+        with_namespace(headless_service(check.name), NAMESPACE),
+        with_namespace(job, NAMESPACE),
     ]
 
 

@@ -13,8 +13,9 @@ from components.health.reporter import NCCL_GATE
 from components.health.thresholds import Scope, Threshold
 from components.kubernetes.manifests import Document
 from components.workloads import mpi
-from components.workloads.jobs import Container, register
 from components.workloads.nccl import PROGRAM, NcclProgram
+from components.workloads.pods import Container
+from components.workloads.submission import register
 
 SHARED_MEMORY: Final = "8Gi"
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

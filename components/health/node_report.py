@@ -7,7 +7,7 @@ Runs in the check's pod; standard library only. There are four states:
     fail     measured, and beyond a limit
     unknown  not measured: the check was skipped, did not run to its end, or printed what nobody understands
 
-What was not measured is never a pass. Of several findings the gravest counts, and unknown is graver than warn.
+What was not measured is never a pass. Of several findings the worst counts, and unknown is worse than warn.
 
 On the node, a label has the state, and an annotation the state with time, trigger and reason. A failed node gets a
 taint and, where queues are to know, the label that AppWrapper and the slack controller watch; pass and warn take both
@@ -41,7 +41,7 @@ from urllib.parse import quote
 from components.kubernetes.in_cluster import Api, Json
 
 PASS, WARN, UNKNOWN, FAIL = "pass", "warn", "unknown", "fail"
-GRAVITY = (PASS, WARN, UNKNOWN, FAIL)
+SEVERITY = (PASS, WARN, UNKNOWN, FAIL)
 EXIT_CODES = {PASS: 0, WARN: 0, FAIL: 1, UNKNOWN: 2}
 
 ACCOUNT = Path("/var/run/secrets/mlbatch")
@@ -65,9 +65,9 @@ class Verdict:
         return {"state": self.state, "reason": self.reason[:LONGEST_REASON], **figure}
 
 
-def gravest(verdicts: list[Verdict]) -> Verdict:
-    """Return the gravest of some verdicts, with the reasons of all that are as grave."""
-    state = max((verdict.state for verdict in verdicts), key=GRAVITY.index)
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """Return the worst of some verdicts, with the reasons of all that are as bad."""
+    state = max((verdict.state for verdict in verdicts), key=SEVERITY.index)
     reasons = [verdict.reason for verdict in verdicts if verdict.state == state]
     return Verdict(state, "; ".join(dict.fromkeys(reasons)))
 
@@ -94,7 +94,7 @@ def judge_checks(output: str, exit_code: int | None, expected: list[str], not_ap
         verdicts.append(Verdict(UNKNOWN, f"not run: {', '.join(missing)}"))
     if exit_code != 0 and not any(verdict.state in (FAIL, UNKNOWN) for verdict in verdicts):
         verdicts.append(Verdict(UNKNOWN, f"the checks ended with {exit_code} and named no failure"))
-    return gravest(verdicts) if verdicts else Verdict(PASS, f"{len(expected)} checks passed")
+    return worst(verdicts) if verdicts else Verdict(PASS, f"{len(expected)} checks passed")
 
 
 def judge_nccl(output: str, exit_code: int | None, *, ranks: int, size: int, warn: float, fail: float) -> Verdict:

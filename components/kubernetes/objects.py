@@ -9,7 +9,7 @@ from typing import Final
 
 import pulumi
 
-from components.kubernetes.manifests import Document
+from components.kubernetes.manifests import SKIP_AWAIT, Document
 
 _CHECKSUM: Final = "mlbatch/config-sha256"
 
@@ -37,6 +37,12 @@ def config_map(
     """Return a ConfigMap of files."""
     metadata = {"name": name, "namespace": namespace, **({"labels": dict(labels)} if labels else {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+
+
+def with_namespace(document: Document, namespace: pulumi.Input[str]) -> Document:
+    """Return an object in a namespace, created without waiting until it has run or pods answer for it."""
+    metadata = {**document["metadata"], "namespace": namespace, "annotations": dict(SKIP_AWAIT)}
+    return {**document, "metadata": metadata}
 
 
 def checksum(text: str) -> Mapping[str, str]:

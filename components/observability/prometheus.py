@@ -115,13 +115,13 @@ class KueueMonitor(pulumi.ComponentResource):
 
 def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
     """Return the chart's values (prometheus-community/helm-charts, charts/kube-prometheus-stack/values.yaml)."""
-    placed = args.nodes.body()
+    nodes = args.nodes.body()
     return {
         **{part: {"enabled": False} for part in _UNREACHABLE},
         "prometheus": {
             "service": {"type": "ClusterIP"},
             "prometheusSpec": {
-                **placed,
+                **nodes,
                 "retention": f"{args.retention_days}d",
                 "retentionSize": _retention_size(args.storage),
                 "resources": args.resources.body(),
@@ -130,10 +130,10 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "alertmanager": {
             "service": {"type": "ClusterIP"},
-            "alertmanagerSpec": {**placed, "resources": _ALERTMANAGER.body()},
+            "alertmanagerSpec": {**nodes, "resources": _ALERTMANAGER.body()},
         },
         "prometheusOperator": {
-            **placed,
+            **nodes,
             "resources": _OPERATOR.body(),
             # The webhook only checks the syntax of rules, which are this program's; it would cost a hook that may
             # change every webhook of the cluster. The operator's certificate is the webhook's.
@@ -141,7 +141,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             "tls": {"enabled": False},
         },
         "grafana": {
-            **placed,
+            **nodes,
             "adminUser": "admin",
             "admin": {"existingSecret": _ADMIN_SECRET, "userKey": "admin-user", "passwordKey": "admin-password"},
             "service": {"type": "ClusterIP"},
@@ -156,7 +156,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
                 "auth.anonymous": {"enabled": False},
             },
         },
-        "kube-state-metrics": {**placed, "resources": _STATE_METRICS.body()},
+        "kube-state-metrics": {**nodes, "resources": _STATE_METRICS.body()},
         "prometheus-node-exporter": {"resources": _NODE_EXPORTER.body(), "tolerations": [dict(_EVERYWHERE)]},
     }
 

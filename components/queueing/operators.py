@@ -49,7 +49,7 @@ def install(document: Document, operator: Operator) -> Document | None:
     Both upstreams select their pods by the label control-plane=controller-manager alone. In one namespace each one's
     Services would reach the other's pods, so the selectors name the operator too, as MLBatch's overlays do.
     """
-    document = moved(deepcopy(document), operator.upstream_namespace, names.SYSTEM_NAMESPACE)
+    document = renamespaced(deepcopy(document), operator.upstream_namespace, names.SYSTEM_NAMESPACE)
     kind = document["kind"]
     if kind == "Namespace":
         return None
@@ -65,16 +65,16 @@ def install(document: Document, operator: Operator) -> Document | None:
     return document
 
 
-def moved(value: Any, old: str, new: str) -> Any:
+def renamespaced(value: Any, old: str, new: str) -> Any:
     """Return a document in which each string that is exactly `old` is `new`.
 
     A namespace is named in metadata, binding subjects, webhook and conversion clients, aggregated APIs and namespace
     selectors; nothing else in the upstream documents has such a value.
     """
     if isinstance(value, dict):
-        return {key: moved(item, old, new) for key, item in value.items()}
+        return {key: renamespaced(item, old, new) for key, item in value.items()}
     if isinstance(value, list):
-        return [moved(item, old, new) for item in value]
+        return [renamespaced(item, old, new) for item in value]
     return new if value == old else value
 
 

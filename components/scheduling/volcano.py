@@ -23,7 +23,7 @@ from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
-from components.workloads.jobs import LAUNCHER_ACCOUNT
+from components.workloads.volcano_job import LAUNCHER_ACCOUNT
 
 NAMESPACE: Final = "volcano-system"
 QUEUE: Final = "workloads"

@@ -168,7 +168,7 @@ def _limited(entry: Json, loss: Mapping[str, Fraction]) -> Json:
     return result
 
 
-class Lasting:
+class Debounce:
     """What has been lost without a break for some seconds; before the first look, nothing was."""
 
     def __init__(self, seconds: float) -> None:
@@ -324,7 +324,7 @@ def victims(workloads: Iterable[Workload], quota: Mapping[str, Amounts], over: A
     return chosen
 
 
-def spelt(amounts: Amounts) -> str:
+def formatted(amounts: Amounts) -> str:
     """Return amounts for a reader: `8 nvidia.com/gpu`."""
     return ", ".join(f"{quantity(value)} {resource}" for (_, resource), value in sorted(amounts.items()))
 
@@ -372,7 +372,7 @@ class Controller:
         self._queues: Cache[Json] = Cache(dict)
         self._workloads = Cache(Workload.read)
         self._changed = threading.Event()
-        self._lasting = Lasting(settings.grace_seconds)
+        self._debounce = Debounce(settings.grace_seconds)
         self._wait: float | None = None
         self._patched: dict[str, str] = {}
         """By uid, the version of a workload that a patch has replaced and that may still be the one in the cache."""
@@ -397,7 +397,7 @@ class Controller:
     def reconcile(self) -> float | None:
         """Bring limits and workloads to what the nodes leave; return in how many seconds to look again, if at all."""
         loss = lost(self._nodes.list(), self._settings)
-        lasting, wait = self._lasting.look(time.monotonic(), loss)
+        lasting, wait = self._debounce.look(time.monotonic(), loss)
         slack = next((q for q in self._queues.list() if q["metadata"]["name"] == self._settings.queue), None)
         # Kueue has to know the limit first, or it could admit again what was evicted for it.
         is_limited = slack is not None and self._limit(slack, loss)
@@ -436,10 +436,10 @@ class Controller:
     def _evict(self, workload: Workload, over: Amounts) -> None:
         if not self._activate(workload, False, REASON):
             return
-        freed = spelt({item: value for item, value in workload.usage.items() if item in over})
+        freed = formatted({item: value for item, value in workload.usage.items() if item in over})
         why = (
             f"requeued to free {freed}: {workload.queue} borrows, and after the loss of nodes"
-            f" {spelt(over)} more is in use than the cohort's quotas cover"
+            f" {formatted(over)} more is in use than the cohort's quotas cover"
         )
         log.info("workload %s/%s %s", workload.namespace, workload.name, why)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import pulumi
 
@@ -12,8 +11,7 @@ from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import NodeGroup
 from components.tenancy.quota import Quota
-
-_SUBMITTER: Final = "mlbatch/submitted-for"
+from components.workloads.submission import SUBMITTER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +91,7 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
             "name": name,
             "namespace": args.namespace,
             "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE},
-            **({"annotations": {_SUBMITTER: args.user}} if args.user else {}),
+            **({"annotations": {SUBMITTER: args.user}} if args.user else {}),
         },
         "spec": {"components": [{"template": job}]},
     }

@@ -14,7 +14,7 @@ from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import Volume, volumes
-from components.workloads.jobs import WORKLOAD_LABEL
+from components.workloads.pods import WORKLOAD_LABEL
 
 USER: Final = 1000
 RESOURCES: Final = Resources(cpu_request="250m", memory_request="512Mi", cpu_limit="2", memory_limit="4Gi")

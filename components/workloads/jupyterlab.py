@@ -14,20 +14,12 @@ import pulumi
 
 from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.objects import with_namespace
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import claim
 from components.workloads.interface import USER, Reach, pod_security, service, volume_claim
-from components.workloads.jobs import (
-    WORKLOAD_LABEL,
-    Container,
-    Gang,
-    NodePods,
-    Submission,
-    app_wrapper,
-    placed,
-    pod_spec,
-    scratch,
-)
+from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec, scratch
+from components.workloads.submission import Submission, SubmissionMode, app_wrapper
 
 PORT: Final = 8888
 SERVICE_PORT: Final = 80
@@ -110,7 +102,7 @@ def server(name: str, args: JupyterLabArgs) -> Document:
         ports={"http": PORT},
         working_directory=HOME,
     )
-    spec = pod_spec(args.pods, lab, args.submission)
+    spec = pod_spec(args.pods, lab, priority_class=args.submission.priority_class)
     container = spec["containers"][0]
     reference = {"name": f"{name}-token", "key": TOKEN_KEY}
     container["env"].append({"name": "JUPYTER_TOKEN", "valueFrom": {"secretKeyRef": reference}})
@@ -128,6 +120,6 @@ def server(name: str, args: JupyterLabArgs) -> Document:
             "template": {"metadata": {"labels": {WORKLOAD_LABEL: name}}, "spec": spec},
         },
     }
-    if args.submission.gang is Gang.MLBATCH:
+    if args.submission.mode is SubmissionMode.MLBATCH:
         return app_wrapper(name, args.submission, [deployment])
-    return placed(deployment, args.submission.namespace)
+    return with_namespace(deployment, args.submission.namespace)

@@ -23,21 +23,10 @@ from components.kubernetes.objects import files_checksum
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
 from components.workloads import mpi
-from components.workloads.jobs import (
-    WORKER_TASK,
-    Container,
-    Gang,
-    NodePods,
-    Submission,
-    files_map,
-    files_volume,
-    indexed_job,
-    pod_spec,
-    register,
-    service_name,
-    submitted,
-    volcano_job,
-)
+from components.workloads.indexed_job import files_map, files_volume, indexed_job, service_name
+from components.workloads.pods import Container, NodePods, pod_spec
+from components.workloads.submission import Submission, SubmissionMode, register, submitted
+from components.workloads.volcano_job import WORKER_TASK, volcano_job
 
 SEQUENCE_LENGTH: Final = 2048
 VOCABULARY: Final = 51196
@@ -183,7 +172,7 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
     pods, submission = args.pods, args.submission
     data = {_SCRIPT: train_script(args)}
     mounted = (files_volume(name), *log_volumes(args))
-    if submission.gang is Gang.VOLCANO:
+    if submission.mode is SubmissionMode.VOLCANO:
         launcher, worker = mpi.volcano_containers(_mpi_command(args), variables=_variables(args), volumes=mounted)
         job = volcano_job(name, submission, pods, launcher=launcher, worker=worker, annotations=files_checksum(data))
         return [files_map(name, submission.namespace, data), job]
@@ -195,7 +184,9 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
         ports={"rendezvous": RENDEZVOUS_PORT},
         working_directory=mpi.WORKSPACE,
     )
-    job = indexed_job(name, pods, pod_spec(pods, trainer, submission), annotations=files_checksum(data))
+    job = indexed_job(
+        name, pods, pod_spec(pods, trainer, priority_class=submission.priority_class), annotations=files_checksum(data)
+    )
     return [files_map(name, submission.namespace, data), *submitted(name, submission, job)]
 
 

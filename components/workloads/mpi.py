@@ -10,7 +10,9 @@ from typing import Final
 
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
-from components.workloads.jobs import LAUNCHER_TASK, WORKER_TASK, Container, service_name
+from components.workloads.indexed_job import service_name
+from components.workloads.pods import Container
+from components.workloads.volcano_job import LAUNCHER_TASK, WORKER_TASK
 
 SCRIPT: Final = "mpi_index.py"
 SETTINGS: Final = "mpi.json"

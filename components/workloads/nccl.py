@@ -15,19 +15,10 @@ import pulumi
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import files_checksum
 from components.workloads import mpi
-from components.workloads.jobs import (
-    Container,
-    Gang,
-    NodePods,
-    Submission,
-    files_map,
-    files_volume,
-    indexed_job,
-    pod_spec,
-    register,
-    submitted,
-    volcano_job,
-)
+from components.workloads.indexed_job import files_map, files_volume, indexed_job
+from components.workloads.pods import Container, NodePods, pod_spec
+from components.workloads.submission import Submission, SubmissionMode, register, submitted
+from components.workloads.volcano_job import volcano_job
 
 SMALLEST: Final = "1K"
 LARGEST: Final = "16G"
@@ -82,7 +73,7 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
     command = test_command(args)
     pods, submission = args.pods, args.submission
     own = environment(args)
-    if submission.gang is Gang.VOLCANO:
+    if submission.mode is SubmissionMode.VOLCANO:
         launcher, worker = mpi.volcano_containers(command, variables=own)
         return [volcano_job(name, submission, pods, launcher=launcher, worker=worker)]
     data = mpi.index_files(name, nodes=pods.nodes, slots=pods.gpus, command=command)
@@ -94,7 +85,9 @@ def documents(name: str, args: NcclArgs) -> list[Document]:
         ports=mpi.PORTS,
         working_directory=mpi.WORKSPACE,
     )
-    job = indexed_job(name, pods, pod_spec(pods, tester, submission), annotations=files_checksum(data))
+    job = indexed_job(
+        name, pods, pod_spec(pods, tester, priority_class=submission.priority_class), annotations=files_checksum(data)
+    )
     return [files_map(name, submission.namespace, data), *submitted(name, submission, job)]
 
 

@@ -15,17 +15,9 @@ import pulumi
 
 from components.kubernetes.manifests import Document
 from components.kubernetes.volumes import Volume, claim
-from components.workloads.jobs import (
-    Container,
-    NodePods,
-    Submission,
-    indexed_job,
-    pod_spec,
-    register,
-    scratch,
-    service_name,
-    submitted,
-)
+from components.workloads.indexed_job import indexed_job, service_name
+from components.workloads.pods import Container, NodePods, pod_spec, scratch
+from components.workloads.submission import Submission, register, submitted
 
 TRAINING: Final = "configs/official/OLMo-1B.yaml"
 """In the image, below /opt/OLMo. Later revisions of allenai/OLMo have folders such as configs/official-0724 instead."""
@@ -70,7 +62,7 @@ def documents(name: str, args: OlmoArgs) -> list[Document]:
         ports={"aim": AIM_PORT, "rendezvous": RENDEZVOUS_PORT},
         working_directory="/opt/OLMo",
     )
-    spec = pod_spec(args.pods, trainer, args.submission)
+    spec = pod_spec(args.pods, trainer, priority_class=args.submission.priority_class)
     return submitted(name, args.submission, indexed_job(name, args.pods, spec))
 
 

@@ -12,7 +12,7 @@ from components.health.reporter import NCCL_GATE, Check, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
 from components.workloads import nccl
-from components.workloads.jobs import NodePods
+from components.workloads.pods import NodePods
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.site import SiteLayers

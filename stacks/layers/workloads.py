@@ -19,11 +19,12 @@ from components.workloads import gang as sample
 from components.workloads import jupyterlab, metaseq, nccl, olmo
 from components.workloads.aim import Aim, AimArgs
 from components.workloads.interface import LogVolume, LogVolumeArgs, Reach
-from components.workloads.jobs import Gang, NodePods, Submission
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq, MetaseqArgs
 from components.workloads.nccl import Nccl, NcclArgs
 from components.workloads.olmo import Olmo, OlmoArgs
+from components.workloads.pods import NodePods
+from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
@@ -199,9 +200,9 @@ class _Workloads:
     def _submission(self, settings: SubmissionSettings) -> tuple[Submission, pulumi.ResourceOptions]:
         """Return how a job is submitted, and the options of a component that may start once it can be."""
         namespace, options = self._namespace(settings)
-        is_volcano = settings.gang is Gang.VOLCANO
+        is_volcano = settings.gang is SubmissionMode.VOLCANO
         submission = Submission(
-            gang=settings.gang,
+            mode=settings.gang,
             namespace=namespace,
             queue=self.inputs.settings.volcano.queue if is_volcano else names.LOCAL_QUEUE,
             priority_class=settings.priority_class,
@@ -211,7 +212,7 @@ class _Workloads:
 
     def _namespace(self, settings: SubmissionSettings) -> tuple[pulumi.Input[str], pulumi.ResourceOptions]:
         """Return the namespace of a job, and the options of what is to run there."""
-        if settings.gang is Gang.MLBATCH:
+        if settings.gang is SubmissionMode.MLBATCH:
             team = self.namespaces.teams[settings.team or ""]
             return team.namespace, self.cluster.options(*self.nodes.ready, *self.queues, team)
         volcano = [self.volcano] if self.volcano is not None else []

@@ -17,7 +17,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from components.workloads import metaseq, nccl, olmo
 from components.workloads.interface import USER, Exposure
-from components.workloads.jobs import Gang
+from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, one_of, reject, spelt
@@ -102,7 +102,7 @@ def _one_gang(value: object) -> object:
     if isinstance(value, list):
         reject(
             message="a workload is submitted in one way",
-            expected=", ".join(Gang),
+            expected=", ".join(SubmissionMode),
             hint="take one of them; for two, run two workloads",
         )
     return value
@@ -126,7 +126,7 @@ _PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 class SubmissionSettings(SettingsModel):
     """How a job is submitted."""
 
-    gang: Annotated[Gang, BeforeValidator(_one_gang)] = Gang.MLBATCH
+    gang: Annotated[SubmissionMode, BeforeValidator(_one_gang)] = SubmissionMode.MLBATCH
     """`mlbatch`: through the queue of a team, the only way in which a quota counts it. `volcano`: as a Volcano job.
     `none`: as a plain Job, whose pods do not wait for each other.
     """
@@ -166,7 +166,7 @@ class NodeWorkloadSettings(SettingsModel):
     @property
     def queued(self) -> bool:
         """Whether a team's queue admits it."""
-        return self.submission.gang is Gang.MLBATCH
+        return self.submission.gang is SubmissionMode.MLBATCH
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the name to Kubernetes' rules, and the ways of submission to one."""
@@ -184,7 +184,7 @@ class NodeWorkloadSettings(SettingsModel):
                     expected=f"a {name} with gang: mlbatch, none with gang: {gang}",
                     hint=f"remove the {name}, or set {key((*where, 'gang'))} to mlbatch",
                 )
-        if gang is Gang.VOLCANO and self.no_volcano:
+        if gang is SubmissionMode.VOLCANO and self.no_volcano:
             yield ConfigError(
                 path=(*where, "gang"),
                 value=str(gang),

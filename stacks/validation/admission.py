@@ -12,7 +12,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
 from components.workloads import metaseq
-from components.workloads.jobs import Gang
+from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
@@ -186,7 +186,7 @@ def _submission(partial: PartialSettings, path: Path, workload: NodeWorkloadSett
     where: Path = (*path, "submission")
     submission, gang = workload.submission, workload.submission.gang
     volcano, queueing = partial.section(VolcanoSettings), partial.section(QueueingSettings)
-    if gang is Gang.VOLCANO and not workload.no_volcano and volcano is not None and not volcano.enabled:
+    if gang is SubmissionMode.VOLCANO and not workload.no_volcano and volcano is not None and not volcano.enabled:
         yield ConfigError(
             path=(*where, "gang"),
             value=str(gang),
@@ -194,7 +194,7 @@ def _submission(partial: PartialSettings, path: Path, workload: NodeWorkloadSett
             expected="mlbatch, none; volcano where it is installed",
             hint=f"set {key(('volcano', 'enabled'))} to true, or take another gang",
         )
-    if gang is Gang.MLBATCH and queueing is not None and not queueing.enabled:
+    if gang is SubmissionMode.MLBATCH and queueing is not None and not queueing.enabled:
         yield ConfigError(
             path=(*where, "gang"),
             value=str(gang),
@@ -203,7 +203,12 @@ def _submission(partial: PartialSettings, path: Path, workload: NodeWorkloadSett
             hint=f"set {key(('queueing', 'enabled'))} to true, or take another gang",
         )
     team = next((team for team in partial.teams if team is not None and team.name == submission.team), None)
-    if gang is Gang.MLBATCH and team is not None and submission.user is not None and submission.user not in team.users:
+    if (
+        gang is SubmissionMode.MLBATCH
+        and team is not None
+        and submission.user is not None
+        and submission.user not in team.users
+    ):
         meant = nearest(submission.user, team.users)
         yield ConfigError(
             path=(*where, "user"),

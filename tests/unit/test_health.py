@@ -27,7 +27,7 @@ from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.workloads import nccl
-from components.workloads.jobs import NodePods
+from components.workloads.pods import NodePods
 from tests.unit.harness import Record, build
 
 test_command.__test__ = False  # type: ignore[attr-defined]

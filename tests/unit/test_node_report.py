@@ -90,7 +90,7 @@ class TestChecks:
     def test_an_end_without_a_reason_is_unknown(self, code: int | None) -> None:
         assert judge_checks(log(), code, EXPECTED).state == UNKNOWN
 
-    def test_the_gravest_finding_counts_and_unknown_is_graver_than_a_warning(self) -> None:
+    def test_the_worst_finding_counts_and_unknown_is_worse_than_a_warning(self) -> None:
         fail = "ERROR:  nhc:  Health check failed:  link down. FaultCode: NHC2005"
         skipped = "check_gpu_xid: log not found. Skipping GPU Xid error test."
         warning = "WARNING:  nhc:  Nearing a failure threshold:  GPU 3"

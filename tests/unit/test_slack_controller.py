@@ -24,7 +24,7 @@ from components.tenancy.slack import SlackControllerArgs, program
 from components.tenancy.slack_controller import (
     REQUEUED,
     Controller,
-    Lasting,
+    Debounce,
     Settings,
     Workload,
     amount,
@@ -199,13 +199,13 @@ def test_quantities_are_exact() -> None:
 def test_what_has_lasted(
     looks: list[tuple[float, dict[str, Fraction]]], last: tuple[dict[str, Fraction], float | None]
 ) -> None:
-    lasting = Lasting(5)
+    lasting = Debounce(5)
     answers = [lasting.look(now, loss) for now, loss in looks]
     assert answers[-1] == last
 
 
 def test_without_grace_a_loss_counts_at_once() -> None:
-    assert Lasting(0).look(1, {GPU: Fraction(8)}) == ({GPU: 8}, None)
+    assert Debounce(0).look(1, {GPU: Fraction(8)}) == ({GPU: 8}, None)
 
 
 def cluster_queue(name: str, cohort: str | None = "default-cohort", **nominal: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from components.azure.fabric import SHARED, SRIOV
 from components.health.thresholds import Scope
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
-from components.workloads.jobs import Gang
+from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, key
 from stacks.settings.health import HealthSettings, NcclGateSettings
 from stacks.settings.machines import MACHINES
@@ -102,7 +102,7 @@ def test_the_document_s_example_is_the_default_of_each_workload() -> None:
     assert (own.nccl.smallest, own.nccl.largest, own.nccl.sharp) == ("1K", "16G", False)
     assert (own.metaseq.size, own.metaseq.nodes, own.metaseq.updates) == ("1.3b", 1, 61036)
     assert own.olmo.training == "configs/official/OLMo-1B.yaml"
-    assert own.nccl.submission.gang is Gang.MLBATCH, "a quota counts what nobody submits differently"
+    assert own.nccl.submission.gang is SubmissionMode.MLBATCH, "a quota counts what nobody submits differently"
 
 
 def test_logs_have_a_volume_where_something_writes_them() -> None:

@@ -24,15 +24,16 @@ from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
-from components.workloads.jobs import Gang, NodePods, Submission
 from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs, Size, fewest_nodes, layout
 from components.workloads.nccl import Nccl, NcclArgs
 from components.workloads.olmo import Olmo, OlmoArgs
+from components.workloads.pods import NodePods
+from components.workloads.submission import Submission, SubmissionMode
 from tests.unit.harness import Record, build, strings
 
-TEAM = Submission(gang=Gang.MLBATCH, namespace="blue", user="alice", priority_class="high-priority")
-VOLCANO = Submission(gang=Gang.VOLCANO, namespace="workloads", queue="research")
-PLAIN = Submission(gang=Gang.NONE, namespace="workloads")
+TEAM = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", user="alice", priority_class="high-priority")
+VOLCANO = Submission(mode=SubmissionMode.VOLCANO, namespace="workloads", queue="research")
+PLAIN = Submission(mode=SubmissionMode.NONE, namespace="workloads")
 GPU_MEMORY = 80 << 30
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 WHOLE_NODE = {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8", "nvidia.com/mlnxnics": "8"}

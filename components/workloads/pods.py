@@ -1,0 +1,115 @@
+"""The pods of jobs that take whole GPU nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.manifests import Document
+from components.kubernetes.placement import NodeGroup
+from components.kubernetes.volumes import Volume, host_folder, volumes
+from components.nodes import nvme_scratch
+
+WORKLOAD_LABEL: Final = "app.kubernetes.io/name"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePods:
+    """Pods of which each takes a whole GPU node.
+
+    image: what they run. nodes: how many pods. placement: the GPU nodes. gpus: in one node; gpu_resource: as which they
+    are asked for. cpu, memory: of one pod, as canonical quantities; memory includes what is written to shared memory.
+    shared_memory: size of /dev/shm. deadline_seconds: after which the job is ended, however far it got.
+    """
+
+    image: pulumi.Input[str]
+    nodes: int
+    placement: NodeGroup
+    gpus: int
+    gpu_resource: str = names.GPU
+    cpu: str
+    memory: str
+    fabric: Fabric
+    shared_memory: str
+    deadline_seconds: int
+
+    def resources(self) -> Mapping[str, Mapping[str, str]]:
+        """Return a container's `resources`. Limits equal requests, which extended resources demand."""
+        requests = {names.CPU: self.cpu, names.MEMORY: self.memory, self.gpu_resource: str(self.gpus)}
+        requests |= self.fabric.requests()
+        return {"requests": requests, "limits": requests}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """What runs in each pod of a job.
+
+    command: with its arguments. variables: beyond those of the fabric. ports: number by name.
+    """
+
+    name: str
+    command: Sequence[str]
+    variables: Mapping[str, str]
+    volumes: Sequence[Volume]
+    ports: Mapping[str, int]
+    working_directory: str | None = None
+
+
+def shared_memory(size: str) -> Volume:
+    """Return /dev/shm as a memory-backed volume; a container's own has 64 MiB, too little for NCCL."""
+    return Volume(name="shm", path="/dev/shm", source={"emptyDir": {"medium": "Memory", "sizeLimit": size}})
+
+
+def scratch(path: str = "/scratch") -> Volume:
+    """Return the node's local disks, for pods that select nodes where these are mounted (see `pod_spec`)."""
+    return host_folder("scratch", nvme_scratch.FOLDER, path)
+
+
+def container(pods: NodePods, args: Container) -> Document:
+    """Return the container. IPC_LOCK lets it pin memory for the network devices (edwardsp/ai-on-aks).
+
+    What it has none of is left out: the API server keeps no empty lists, and a Job's pods cannot be changed back.
+    """
+    environment = variables({**pods.fabric.variables, **args.variables})
+    ports = [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in args.ports.items()]
+    return {
+        "name": args.name,
+        "image": pods.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(args.command),
+        **({"workingDir": args.working_directory} if args.working_directory else {}),
+        **({"env": environment} if environment else {}),
+        **({"ports": ports} if ports else {}),
+        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+        "resources": pods.resources(),
+        "volumeMounts": [item.mount() for item in (shared_memory(pods.shared_memory), *args.volumes)],
+    }
+
+
+def pod_spec(pods: NodePods, args: Container, *, priority_class: str | None) -> Document:
+    """Return the pod of an Indexed Job or of a Volcano task: alone with its container, without access to the API."""
+    mounted = (shared_memory(pods.shared_memory), *args.volumes)
+    group = pods.placement
+    if any(item.name == "scratch" for item in mounted):
+        group = replace(group, node_selector={**group.node_selector, **nvme_scratch.READY})
+    spec: Document = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 30,
+        "automountServiceAccountToken": False,
+        **group.body(),
+        "containers": [container(pods, args)],
+        "volumes": volumes(mounted),
+    }
+    if priority_class is not None:
+        spec["priorityClassName"] = priority_class
+    return spec
+
+
+def variables(values: Mapping[str, str]) -> list[Document]:
+    """Return a container's `env`."""
+    return [{"name": name, "value": value} for name, value in values.items()]
