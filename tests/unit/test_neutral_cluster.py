@@ -1,17 +1,81 @@
-"""Layers know no cloud: neither in their words, nor on a cluster of nobody's."""
+"""Layers know no cloud: neither in their words, nor on a cluster of nobody's, on which all of them are installed."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-COMPONENTS = Path(__file__).resolve().parents[2] / "components"
+import pulumi
+import pytest
+
+import components
+from components import catalogue, names
+from components.artifacts import LocatedChart, Mirror, Release
+from components.health.check_job import CheckArgs, GateArgs
+from components.health.nccl_gate import NcclGate, NcclGateArgs
+from components.health.reporter import Reporter, ReporterArgs
+from components.health.thresholds import Scope, Threshold
+from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.provider import kubernetes_provider
+from components.kubernetes.quantity import Quantity
+from components.layer import Layer
+from components.nodes.feature_discovery import FeatureDiscovery, FeatureDiscoveryArgs
+from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
+from components.nodes.machines import H100_SXM5
+from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs, NicImages
+from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
+from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
+from components.observability.alerts import Alerts, AlertsArgs
+from components.observability.dashboards import Dashboards, DashboardsArgs
+from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
+from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
+from components.queueing.kueue import Kueue, KueueArgs
+from components.scheduling.priorities import Priorities, PrioritiesArgs
+from components.scheduling.volcano import Volcano, VolcanoArgs
+from components.tenancy.editor import EditorRole
+from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
+from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
+from components.tenancy.team import Team, TeamArgs
+from components.workloads.aim import Aim, AimArgs
+from components.workloads.gang import Gang, GangArgs
+from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
+from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
+from components.workloads.metaseq import Metaseq, MetaseqArgs
+from components.workloads.nccl import Nccl, NcclArgs
+from components.workloads.olmo import Olmo, OlmoArgs
+from components.workloads.pods import NodePods
+from components.workloads.submission import Submission, SubmissionMode
+from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
+from tests.unit.harness import Record, Registered, build, strings
+from tests.unit.test_aks_safety import pods_of
+
+COMPONENTS = Path(components.__file__).parent
+SYSTEM = NodeGroup(
+    node_selector={"lab.example/role": "services"},
+    tolerations=[{"key": "lab.example/services", "operator": "Exists", "effect": "NoSchedule"}],
+)
+GPUS = NodeGroup(
+    node_selector={"lab.example/accelerator": "h100"},
+    tolerations=[{"key": "lab.example/gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}],
+)
+ROCE = Fabric(resource=names.RDMA, devices=4, variables={"NCCL_SOCKET_IFNAME": "lab0"}, topology="lab.xml")
+PYTHON = "registry.lab.example/python:3"
+AGENTS = frozenset({"local-nvme-scratch", "nccl-gate"})
+"""What runs on GPU nodes and asks for no GPU in each container."""
 
 
 def neutral() -> list[Path]:
     """Return the modules of components/ that are not Azure's own."""
-    azure = COMPONENTS / "azure"
-    return [file for file in COMPONENTS.rglob("*.py") if not file.is_relative_to(azure)]
+    return [file for file in COMPONENTS.rglob("*.py") if not file.is_relative_to(COMPONENTS / "azure")]
 
 
 def test_no_layer_names_a_cloud() -> None:
@@ -23,6 +87,267 @@ def test_no_layer_names_a_cloud() -> None:
         f"{file.relative_to(COMPONENTS)}:{number}: {line.strip()}"
         for file in files
         for number, line in enumerate(file.read_text().splitlines(), 1)
-        if words.search(re.sub(r"edwardsp/ai-on-aks", "", line))
+        if words.search(line.replace("edwardsp/ai-on-aks", ""))
     ]
     assert found == []
+
+
+def chart(name: str) -> LocatedChart:
+    return Mirror().chart(catalogue.find_chart(name))
+
+
+class Lab:
+    """All layers, installed on an invented cluster."""
+
+    def __init__(self, kueue: Release, appwrapper: Release) -> None:
+        provider = kubernetes_provider("cluster", kubeconfig="{}", identifier="lab")
+        # Of no provider: what stands for the cluster in the state could be anything.
+        machines = pulumi.CustomResource("lab:index:Machines", "machines", {})
+        self.cluster = Cluster(
+            identifier="lab",
+            provider=provider,
+            kubernetes_version="1.35",
+            pool=NodePool(count=2, shape=H100_SXM5.shape(roce_devices=4)),
+            placement=Placement(system=SYSTEM, gpus=GPUS),
+            fabric=ROCE,
+            storage=StorageClasses(block="lab-block", files="lab-files", logs="lab-logs"),
+            registry="registry.lab.example",
+            load_balancer={"lab.example/internal": "yes"},
+            deleted_with=machines,
+            ready=[machines],
+        )
+        self.on = self.cluster.options
+        self.nodes()
+        monitoring = self.monitoring()
+        self.queues(kueue, appwrapper, monitoring)
+        self.health()
+        self.workloads()
+
+    def nodes(self) -> None:
+        """Install what prepares nodes."""
+        placement, images = self.cluster.placement, catalogue.NIC_SOFTWARE[0]
+        nic = NicImages(driver=images.driver, sriov_plugin=images.sriov_plugin, shared_plugin=images.shared_plugin)
+        SimulatedNodes("nodes", SimulatedNodesArgs(pool=self.cluster.pool), self.on())
+        operators = Namespace("operators", NamespaceArgs(name="operators", privileged=True), self.on(gpus=True))
+        common: dict[str, Any] = {"namespace": operators.name, "placement": placement}
+        discovery_args = FeatureDiscoveryArgs(chart=chart("node-feature-discovery"), **common)
+        discovery = FeatureDiscovery("feature-discovery", discovery_args, self.on())
+        network_args = NetworkOperatorArgs(chart=chart("network-operator"), images=nic, **common)
+        network = NetworkOperator("network-operator", network_args, self.on(discovery))
+        gpu = GpuOperator("gpu-operator", GpuOperatorArgs(chart=chart("gpu-operator"), **common), self.on(network))
+        self.cluster = replace(self.cluster, gpus_ready=[gpu])
+        scratch = NvmeScratchArgs(namespace=operators.name, image=PYTHON, nodes=placement.gpus, disk_model="Lab disk")
+        NvmeScratch("nvme-scratch", scratch, self.on())
+
+    def monitoring(self) -> Monitoring:
+        """Install what watches."""
+        args = MonitoringArgs(
+            chart=chart("kube-prometheus-stack"),
+            grafana_password="correct-horse-battery",
+            storage=Quantity.parse("10Gi"),
+            storage_class=self.cluster.storage.block,
+            retention_days=7,
+            nodes=self.cluster.placement.system,
+        )
+        monitoring = Monitoring("monitoring", args, self.on())
+        Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), self.on(monitoring))
+        Alerts("alerts", AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS), self.on(monitoring))
+        return monitoring
+
+    def queues(self, kueue: Release, appwrapper: Release, monitoring: Monitoring) -> None:
+        """Install what admits jobs, and a team."""
+        system, pool = self.cluster.placement.system, self.cluster.pool
+        Priorities("priorities", PrioritiesArgs(), self.on())
+        namespace = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), self.on())
+        wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=appwrapper, nodes=system), self.on(namespace))
+        queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
+        KueueMonitor("kueue-monitor", self.on(monitoring, queues))
+        flavor_args = DefaultFlavorArgs(tolerations=self.cluster.placement.gpus.tolerations)
+        flavor = DefaultFlavor("flavor", flavor_args, self.on(queues))
+        slack = SlackQueueArgs(quota=pool.shape.resources, cohort="lab", flavor=flavor.name)
+        SlackQueue("slack", slack, self.on(queues))
+        controller = SlackControllerArgs(queue=names.SLACK_QUEUE, image=PYTHON, nodes=system)
+        SlackController("slack-controller", controller, self.on(queues))
+        team = TeamArgs(
+            name="blue",
+            users=("alice",),
+            quota=pool.shape.resources,
+            cohort="lab",
+            flavor=flavor.name,
+            role=EditorRole("editor", self.on()).name,
+        )
+        self.team = Team("blue", team, self.on(queues))
+
+    def pods(self, image: str) -> NodePods:
+        """Return pods that take whole nodes."""
+        return NodePods(
+            image=f"{self.cluster.registry}/{image}",
+            nodes=2,
+            placement=self.cluster.placement.gpus,
+            gpus=8,
+            gpu_resource=self.cluster.gpu_resource,
+            cpu="64",
+            memory="1Ti",
+            fabric=self.cluster.fabric,
+            shared_memory="8Gi",
+            deadline_seconds=3600,
+        )
+
+    def health(self) -> None:
+        """Install a check that marks nodes."""
+        reporter = Reporter("health", ReporterArgs(), self.on(gpus=True))
+        check = CheckArgs(pods=self.pods("nccl:1"), trigger="1", gate=GateArgs(), python_image=PYTHON)
+        threshold = Threshold(expected=450, warn=400, fail=300, source="the lab's own measurements")
+        NcclGate("nccl-gate", NcclGateArgs(check=check, scope=Scope.FABRIC, threshold=threshold), self.on(reporter))
+
+    def workloads(self) -> None:
+        """Submit each job in another way, and what looks at them."""
+        system, options = self.cluster.placement.system, self.on(self.team, gpus=True)
+        jobs = Namespace("workloads", NamespaceArgs(name=names.WORKLOADS_NAMESPACE), self.on())
+        volcano = VolcanoArgs(chart=chart("volcano"), namespace=names.WORKLOADS_NAMESPACE, nodes=system)
+        queued = Submission(mode=SubmissionMode.MLBATCH, namespace=self.team.namespace)
+        gang = Submission(mode=SubmissionMode.VOLCANO, namespace=jobs.name)
+        plain = Submission(mode=SubmissionMode.NONE, namespace=jobs.name)
+        after = self.on(Volcano("volcano", volcano, self.on(jobs)), gpus=True)
+        log_args = LogVolumeArgs(namespace=jobs.name, storage_class=self.cluster.storage.logs, size="1Ti")
+        logs = LogVolume("logs", log_args, self.on(jobs)).name
+        Nccl("nccl", NcclArgs(submission=plain, pods=self.pods("nccl:1"), sharp=True), after)
+        training = MetaseqArgs(submission=gang, pods=self.pods("metaseq:1"), size="1.3b", logs=logs, use_aim=True)
+        Metaseq("metaseq", training, after)
+        Olmo("olmo", OlmoArgs(submission=queued, pods=self.pods("olmo:1"), data="olmo-data"), options)
+        Aim("aim", AimArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
+        TensorBoard("board", TensorBoardArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
+        internal = Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",), internal=self.cluster.load_balancer)
+        notebook = JupyterLabArgs(
+            submission=queued,
+            pods=replace(self.pods("jupyter:1"), nodes=1),
+            token="correct-horse-battery",
+            storage_class=self.cluster.storage.files,
+            storage="1Ti",
+            reach=internal,
+        )
+        JupyterLab("jupyterlab", notebook, options)
+        sample = GangArgs(
+            namespace=self.team.namespace,
+            pods=2,
+            requests={names.GPU: Quantity.parse(8)},
+            seconds=60,
+            priority_class=names.DEFAULT_PRIORITY,
+            image="registry.lab.example/busybox:1",
+            node_selector=self.cluster.placement.gpus.node_selector,
+        )
+        Gang("sample", sample, options)
+
+
+@pytest.fixture(scope="module")
+def record(kueue_release: Release, appwrapper_release: Release) -> Record:
+    return build(lambda: Lab(kueue_release, appwrapper_release))
+
+
+def kinds() -> Iterator[type[pulumi.ComponentResource]]:
+    """Yield every component that layers consist of."""
+    for module in pkgutil.walk_packages([str(COMPONENTS)], "components."):
+        if module.name.startswith("components.azure"):
+            continue
+        for value in vars(importlib.import_module(module.name)).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, pulumi.ComponentResource)
+                and value.__module__ == module.name
+            ):
+                yield value
+
+
+def test_every_layer_is_installed(record: Record) -> None:
+    known = {kind.__name__ for kind in kinds()} - {Layer.__name__}
+    assert len(known) > 25
+    assert known == {item.type.rpartition(":")[2] for item in record.resources if item.type.startswith("mlbatch:")}
+
+
+def test_nothing_that_is_registered_names_a_cloud(record: Record) -> None:
+    own = [item for item in record.resources if item.kind != "CustomResourceDefinition"]
+    words = [text for item in own for text in (item.type, item.name, *strings(item.inputs))]
+    assert len(words) > 5000
+    assert [text for text in words if "azure" in text.lower()] == []
+
+
+def placed(pod: Mapping[str, Any], group: NodeGroup) -> bool:
+    """Whether a pod goes to the nodes of a group, whatever else it asks of them."""
+    return group.node_selector.items() <= pod.get("nodeSelector", {}).items() and all(
+        toleration in pod.get("tolerations", []) for toleration in group.tolerations
+    )
+
+
+def test_every_pod_goes_where_the_placement_says(record: Record) -> None:
+    for item, pod in pods_of(record):
+        containers = [*pod.get("initContainers", []), *pod["containers"]]
+        asks = any(names.GPU in each.get("resources", {}).get("requests", {}) for each in containers)
+        is_launcher = item.name == "metaseq/Job"
+        if item.object_name == "sample":
+            assert GPUS.node_selector == pod["nodeSelector"], "Kueue adds the tolerations of its flavor"
+            assert record.one("ResourceFlavor", names.FLAVOR).inputs["spec"]["tolerations"] == list(GPUS.tolerations)
+            continue
+        wanted = GPUS if asks or is_launcher or item.object_name in AGENTS else SYSTEM
+        assert placed(pod, wanted), item.name
+
+
+CHARTS = {
+    "node-feature-discovery": {"master": SYSTEM, "gc": SYSTEM, "worker": GPUS},
+    "gpu-operator": {"operator": SYSTEM},
+    "network-operator": {"operator": SYSTEM},
+    "kube-prometheus-stack": {
+        "prometheus.prometheusSpec": SYSTEM,
+        "alertmanager.alertmanagerSpec": SYSTEM,
+        "prometheusOperator": SYSTEM,
+        "grafana": SYSTEM,
+        "kube-state-metrics": SYSTEM,
+    },
+}
+
+
+@pytest.mark.parametrize("release", CHARTS)
+def test_what_charts_run_goes_there_too(record: Record, release: str) -> None:
+    (found,) = [item.inputs["values"] for item in record.resources if item.inputs.get("name") == release]
+    for path, group in CHARTS[release].items():
+        part: Any = found
+        for key in path.split("."):
+            part = part[key]
+        assert placed(part, group), path
+
+
+def test_so_do_volcano_and_what_operators_run_on_gpu_nodes(record: Record) -> None:
+    (volcano,) = [item.inputs["values"]["custom"] for item in record.resources if item.inputs.get("name") == "volcano"]
+    assert (volcano["default_ns"], volcano["default_tolerations"]) == (SYSTEM.node_selector, list(SYSTEM.tolerations))
+    (operator,) = [item.inputs["values"] for item in record.resources if item.inputs.get("name") == "gpu-operator"]
+    assert operator["daemonsets"]["tolerations"] == list(GPUS.tolerations)
+    policy = record.one("NicClusterPolicy", "nic-cluster-policy")
+    assert policy.inputs["spec"]["tolerations"] == list(GPUS.tolerations)
+
+
+def test_jobs_use_the_clusters_own_network_storage_and_registry(record: Record) -> None:
+    (worker,) = record.one("Job", "nccl").inputs["spec"]["template"]["spec"]["containers"]
+    assert worker["image"] == "registry.lab.example/nccl:1"
+    assert worker["resources"]["limits"][names.RDMA] == "4"
+    variables = {entry["name"]: entry["value"] for entry in worker["env"]}
+    assert (variables["NCCL_SOCKET_IFNAME"], variables["NCCL_TOPO_FILE"]) == ("lab0", "/workspace/lab.xml")
+    assert not [name for name in variables if name.startswith(("UCX", "SHARP"))]
+    claims = {item.object_name: item.inputs["spec"]["storageClassName"] for item in record.of("PersistentVolumeClaim")}
+    assert claims == {"jupyterlab-home": "lab-files", "logs": "lab-logs"}
+    service = record.one("Service", "jupyterlab").inputs["metadata"]
+    assert service["annotations"]["lab.example/internal"] == "yes"
+
+
+def test_everything_goes_with_the_cluster_and_comes_anew_with_it(record: Record) -> None:
+    (machines,) = [item.urn for item in record.resources if item.type == "lab:index:Machines"]
+    by_urn = {item.urn: item for item in record.resources}
+
+    def goes_with(item: Registered) -> str:
+        # The engine hands this option down from component to child, and replace_with not.
+        above = by_urn.get(item.parent)
+        return item.deleted_with or (goes_with(above) if above else "")
+
+    objects = [item for item in record.resources if item.type.startswith("kubernetes:")]
+    assert len(objects) > 150
+    assert {goes_with(item) for item in objects} == {machines}
+    assert {item.replace_with for item in objects} == {(machines,)}
+    assert all(machines in record.closure(item) for item in objects)
