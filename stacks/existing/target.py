@@ -9,6 +9,7 @@ from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool, NodeShape
 from components.kubernetes.quantity import ZERO, Quantity
+from components.workloads.interface import Exposure
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
@@ -16,6 +17,7 @@ from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings, Mode
 from stacks.settings.machines import MACHINES
+from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import TargetSpec
 
 if TYPE_CHECKING:
@@ -97,7 +99,10 @@ class Existing(TargetSpec[ExistingSettings]):
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the nodes that there are."""
         cluster, facts = partial.section(ClusterSettings), partial.facts
-        if cluster is None or facts is None:
+        if cluster is None:
+            return
+        yield from _load_balancer(partial, cluster)
+        if facts is None:
             return
         yield from _policies(partial, facts)
         selector = self.node_selector(partial)
@@ -129,6 +134,22 @@ class Existing(TargetSpec[ExistingSettings]):
         from stacks.existing.deploy import deploy
 
         return deploy(inputs, releases)
+
+
+def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+    """Yield an interface for the cluster's network alone, where nothing says how to ask for such a load balancer."""
+    workloads = partial.section(WorkloadsSettings)
+    lab = workloads.jupyterlab if workloads is not None else None
+    if lab is None or not lab.enabled or lab.exposure is not Exposure.INTERNAL or cluster.internal_load_balancer:
+        return
+    annotations = key(("cluster", "internalLoadBalancer"))
+    yield ConfigError(
+        path=("workloads", "jupyterlab", "exposure"),
+        value=lab.exposure.value,
+        message="nothing says how a Service of this cluster asks for an internal load balancer",
+        expected=f"cluster or public, or {annotations} with the annotations of the cluster's provider",
+        hint=f"set {annotations}, or use a port-forward",
+    )
 
 
 def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:

@@ -69,9 +69,7 @@ class ScratchSettings(SettingsModel):
     filesystem: Filesystem = Filesystem.EXT4
     """What the disks are formatted with."""
     disk_model: DiskModel | None = None
-    """Models of these disks, as a regular expression; `lsblk --output NAME,MODEL` shows them. Disks of other models are
-    left alone.
-    """
+    """Models of these disks, as a regular expression; `lsblk --output NAME,MODEL` shows them. Others are left alone."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Have the disks named that may be formatted."""

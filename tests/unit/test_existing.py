@@ -188,10 +188,20 @@ class TestMistakes:
         assert "mlbatch:workloads.nccl.image" in text
         assert "mlbatch:cluster.registry" in text
 
+    def test_an_internal_load_balancer_that_the_cluster_does_not_offer(self, mirror: Mirror, kubeconfig: Path) -> None:
+        lab = {"enabled": True, "submission": {"team": "blue"}, "scratch": False}
+        lab |= {"exposure": "internal", "sourceRanges": ["10.0.0.0/8"]}
+        raw = {**shipped(), "workloads": {"jupyterlab": lab}}
+        text = refused(raw, mirror, kubeconfig)
+        assert 'mlbatch:workloads.jupyterlab.exposure = "internal"' in text
+        assert "mlbatch:cluster.internalLoadBalancer" in text
+        raw["cluster"] = {**raw["cluster"], "internalLoadBalancer": {"lab.example/internal": "yes"}}
+        assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
+
     def test_agents_that_no_policy_of_the_cluster_could_hold_to_their_node(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
-        raw = {**shipped(), "gpu": {"nvmeScratch": {"enabled": True, "diskModel": "Amazon EC2 NVMe.*"}}}
+        raw = {**shipped(), "gpu": {"nvmeScratch": {"enabled": True, "diskModel": "Lab NVMe"}}}
         with pytest.raises(SettingsError, match=r"Kubernetes 1\.29 has no ValidatingAdmissionPolicy") as error:
             loaded(raw, mirror, kubeconfig, version="1.29")
         assert [problem.path for problem in error.value.problems] == [("gpu", "nvmeScratch", "enabled")]

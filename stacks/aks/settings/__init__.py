@@ -14,7 +14,9 @@ class AksScratchSettings(ScratchSettings):
     """A scratch file system on the local NVMe disks of each GPU node."""
 
     enabled: bool = True
+    """Make the file system."""
     disk_model: DiskModel | None = LOCAL_DISKS
+    """Models of these disks, as a regular expression; `lsblk --output NAME,MODEL` shows them. Others are left alone."""
 
 
 class AksGpuSettings(GpuSettings):
