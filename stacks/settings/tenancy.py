@@ -11,7 +11,7 @@ from components import catalogue, names
 from components.kubernetes.quantity import ZERO, Quantity
 from stacks.errors import ConfigError, Path
 from stacks.settings.model import SettingsModel, WholeQuantity, choice
-from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain, label_error
+from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain
 
 _KUEUE = catalogue.versions(catalogue.KUEUE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
@@ -114,8 +114,7 @@ class TeamSettings(SettingsModel):
     """Most of its quota that the team lends to others."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold name and users to Kubernetes' rules, and the team to one of quota and share."""
-        yield from label_error((*path, "name"), self.name)
+        """Hold users to Kubernetes' rules, and the team to one of quota and share; names are held apart together."""
         yield from self._users(path)
         if (self.quota is None) == (self.share is None):
             yield ConfigError(

@@ -8,6 +8,7 @@ from typing import Final
 from components import names
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
+from stacks.settings.names import label_error
 from stacks.settings.workloads import WorkloadsSettings
 
 _RESERVED: Final = frozenset({"default", names.SYSTEM_NAMESPACE})
@@ -26,6 +27,7 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
         if not isinstance(name, str):
             continue
         path: Path = ("teams", index, "name")
+        yield from label_error(path, name)  # also of a team that could not be read otherwise
         if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
             yield ConfigError(
                 path=path,

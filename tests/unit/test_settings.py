@@ -366,6 +366,12 @@ def test_all_mistakes_are_reported_at_once() -> None:
     }
 
 
+def test_a_mistake_in_a_team_hides_no_mistake_in_its_name() -> None:
+    raw = changed(("teams", 1), {"name": "Red", "users": [], "quota": {"cpu": 1, "nvidia.com/GPU": 8}})
+    found = {key(error.path) for error in errors_of(raw)}
+    assert found >= {"mlbatch:teams[1].name", 'mlbatch:teams[1].quota["nvidia.com/GPU"]'}
+
+
 def test_nothing_but_a_mapping_and_plain_values_ends_in_an_unexpected_error() -> None:
     odd: list[object] = ["", "x", 0, -1, 1.5, True, [], [1], {}, {"a": 1}, [[]], [{}], {"x": {"y": []}}, float("inf")]
     for target in targets.every():
