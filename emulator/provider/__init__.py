@@ -1,4 +1,4 @@
-"""A stand-in for the official Pulumi Kubernetes provider, where that plugin cannot be had.
+"""The emulated Pulumi Kubernetes provider, which serves where the official plugin cannot be had.
 
 `python -m emulator.provider --port PORT --api-server URL` serves the engine's provider protocol on loopback, for that
 API server and no other; the engine attaches to it with `PULUMI_DEBUG_PROVIDERS=kubernetes:PORT`. One process serves any

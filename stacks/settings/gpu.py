@@ -12,7 +12,7 @@ from components import catalogue
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
 from stacks.errors import ConfigError, Path
-from stacks.settings.model import SettingsModel, choice, reject, spelt
+from stacks.settings.model import SettingsModel, choice, matching, reject
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
 _NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
@@ -92,7 +92,7 @@ class GpuSettings(SettingsModel):
     """
     operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
     """Version of NVIDIA's GPU operator."""
-    driver_version: Annotated[str, spelt(_driver, _DRIVER.pattern, _DRIVERS)] | None = None
+    driver_version: Annotated[str, matching(_driver, _DRIVER.pattern, _DRIVERS)] | None = None
     """Version of NVIDIA's data center driver; default the operator's own."""
     drain_for_drivers: bool = False
     """Let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps its driver until

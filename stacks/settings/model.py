@@ -44,7 +44,7 @@ class Rule(GroupedMetadata):
         yield WithJsonSchema({"type": "string", **self.keywords})
 
 
-def spelt(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
+def matching(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
     """Return a validator of texts, all of which match a pattern as a whole. allowed: the pattern in words.
 
     patternErrorMessage is no keyword of the standard, but editors on VS Code's JSON language service show it.

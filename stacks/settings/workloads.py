@@ -20,7 +20,7 @@ from components.workloads.interface import USER, Exposure
 from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, choice, one_of, reject, spelt
+from stacks.settings.model import SettingsModel, choice, matching, one_of, reject
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _TAGS: Final = "at most 128 letters, digits, and . _ -, which do not begin with . or -"
@@ -117,9 +117,9 @@ def _no_token(value: object) -> object:
     )
 
 
-Tag: TypeAlias = Annotated[str, spelt(_tag, rf"(?!latest$){_TAG.pattern}", f"{_TAGS}; not latest")]
-Repository: TypeAlias = Annotated[str, spelt(_repository, "(.*/)?[^/:@]*", _REPOSITORIES)]
-MessageSize: TypeAlias = Annotated[str, spelt(_message_size, _MESSAGE.pattern, _MESSAGES)]
+Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!latest$){_TAG.pattern}", f"{_TAGS}; not latest")]
+Repository: TypeAlias = Annotated[str, matching(_repository, "(.*/)?[^/:@]*", _REPOSITORIES)]
+MessageSize: TypeAlias = Annotated[str, matching(_message_size, _MESSAGE.pattern, _MESSAGES)]
 _PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 
 

@@ -1,4 +1,4 @@
-"""A chart is one Helm release whose every choice is spelt out."""
+"""A chart is one Helm release whose every choice is matching out."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from stacks.aks.settings.values import (
 )
 from stacks.errors import ConfigError, Path
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, choice, one_of, spelt
+from stacks.settings.model import SettingsModel, choice, matching, one_of
 
 SUPPORT_PLANS: Final = {"official": "KubernetesOfficial", values.LONG_TERM: "AKSLongTermSupport"}
 TIERS: Final = ("Free", "Standard", "Premium")
@@ -216,7 +216,7 @@ class AzureSettings(SettingsModel):
     """Resource group that AKS creates for the nodes; default `<resourceGroup>-nrg`."""
     cluster_name: ClusterName = "mlbatch"
     """Name of the AKS cluster."""
-    kubernetes_version: Annotated[str, spelt(values.kubernetes_version, values.VERSION, values.VERSIONS)] = (
+    kubernetes_version: Annotated[str, matching(values.kubernetes_version, values.VERSION, values.VERSIONS)] = (
         versions.DEFAULT
     )
     """A minor version that AKS supports, for its newest patch, or one with its patch."""
@@ -229,7 +229,7 @@ class AzureSettings(SettingsModel):
     """
     admin_user: AdminName = "azureuser"
     """Name of the nodes' administrator."""
-    ssh_public_key: Annotated[str, spelt(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
+    ssh_public_key: Annotated[str, matching(values.ssh_public_key, values.SSH_KEY, values.SSH_KEYS)]
     """SSH key of the nodes' administrator."""
     registry: RegistrySettings
     network: NetworkSettings = NetworkSettings()

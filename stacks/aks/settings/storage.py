@@ -16,7 +16,7 @@ from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import Rule, SettingsModel, choice, reject, spelt
+from stacks.settings.model import Rule, SettingsModel, choice, matching, reject
 from stacks.settings.workloads import NAMESPACE
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
@@ -40,7 +40,7 @@ def _matching(pattern: re.Pattern[str], what: str, allowed: str) -> Rule:
             reject(message=f"this is no {what}", expected=allowed, hint=f"give the {what} as Azure shows it")
         return value
 
-    return spelt(check, pattern.pattern, allowed)
+    return matching(check, pattern.pattern, allowed)
 
 
 def _name(value: str) -> str:
@@ -78,9 +78,9 @@ class BlobDriverSettings(SettingsModel):
 class VolumeSettings(SettingsModel):
     """A container as a volume of a namespace."""
 
-    name: Annotated[str, spelt(_name, _NAME.pattern, _NAMES)]
+    name: Annotated[str, matching(_name, _NAME.pattern, _NAMES)]
     """Name of the claim."""
-    namespace: Annotated[str, spelt(_name, _NAME.pattern, _NAMES)] = NAMESPACE
+    namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] = NAMESPACE
     """Where the pods are that mount it, which must exist."""
     account: _AccountName | None = None
     """Storage account of the container; default the stack's own."""

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, WithJsonSchema
 from components.azure import versions
 from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
 from stacks.errors import listed, nearest
-from stacks.settings.model import Rule, reject, spelt
+from stacks.settings.model import Rule, matching, reject
 
 LEAST_SYSTEM_VCPUS: Final = 4
 """Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit beside AKS' own pods on two."""
@@ -57,7 +57,7 @@ def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str])
             )
         return value
 
-    return spelt(check, pattern, allowed)
+    return matching(check, pattern, allowed)
 
 
 def _letters_and_digits(value: str) -> str:
@@ -144,7 +144,7 @@ def _guid(value: str) -> str:
     return value.lower()
 
 
-Guid = Annotated[str, spelt(_guid, _GUID.pattern, _GUIDS)]
+Guid = Annotated[str, matching(_guid, _GUID.pattern, _GUIDS)]
 
 
 def _cidr(value: str) -> str:
@@ -165,7 +165,7 @@ def _network(value: str) -> IPv4Network:
     return loose
 
 
-Cidr = Annotated[str, spelt(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
+Cidr = Annotated[str, matching(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
 
 
 def ranges(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from emulator.charts.releases import Release
 from emulator.charts.report import is_simulated, report, rows
 from tests.emulator.charts.secrets import release_secret
 
-PLAYED = {"phase": "Running", "reason": "Simulated", "containerStatuses": [{"imageID": ""}]}
+NO_PROCESS = {"phase": "Running", "reason": "Simulated", "containerStatuses": [{"imageID": ""}]}
 REAL = {"phase": "Running", "containerStatuses": [{"imageID": "local/kueue"}]}
 SIMULATED = {"phase": "Running", "containerStatuses": [{"imageID": ""}]}
 
@@ -38,17 +38,17 @@ def test_the_newest_revision_counts_by_number() -> None:
 
 
 def test_only_pods_without_a_process_are_simulated() -> None:
-    assert [is_simulated(pod("ns", "r", status)) for status in (PLAYED, REAL, SIMULATED)] == [True, False, True]
+    assert [is_simulated(pod("ns", "r", status)) for status in (NO_PROCESS, REAL, SIMULATED)] == [True, False, True]
     assert not is_simulated(pod("ns", "r", {"phase": "Pending", "reason": "Simulated"}))
 
 
 def test_simulated_pods_are_counted_for_their_release() -> None:
     secrets = [release_secret("a", "one"), release_secret("b", "two", stub_of="https://x"), release_secret("c", "two")]
     pods = [
-        pod("one", "", PLAYED),  # the one release of its namespace
+        pod("one", "", NO_PROCESS),  # the one release of its namespace
         pod("one", "other", SIMULATED),
-        pod("two", "b", PLAYED),
-        pod("two", "", PLAYED),  # of b or of c: nobody's
+        pod("two", "b", NO_PROCESS),
+        pod("two", "", NO_PROCESS),  # of b or of c: nobody's
         pod("two", "c", REAL),
     ]
     assert [(row[0], row[5], row[6]) for row in rows(secrets, pods)] == [
