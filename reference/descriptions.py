@@ -12,6 +12,7 @@ import textwrap
 import typing
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 
 from stacks.settings.model import SettingsModel
 
@@ -45,10 +46,10 @@ def section_of(annotation: object) -> type[SettingsModel] | None:
 
 @cache
 def _written(model: type[SettingsModel]) -> Mapping[str, str]:
-    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(body, ast.ClassDef)
+    source = ast.parse(textwrap.dedent(inspect.getsource(model)))
+    lines = next(node for node in source.body if isinstance(node, ast.ClassDef)).body
     found = {}
-    for field, words in zip(body.body, body.body[1:], strict=False):
+    for field, words in pairwise(lines):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(words, ast.Expr):
             found[field.target.id] = _line(ast.literal_eval(words.value))
     return found

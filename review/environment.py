@@ -23,14 +23,13 @@ def local_environment(root: Path, stack: str) -> Iterator[Environment]:
     """
     command = [sys.executable, "-m", "emulator", "lend", "--stack", stack]
     with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
-            line = process.stdout.readline()
+            line = next(iter(process.stdout or ()), "")
             if not line:
                 raise NoEnvironmentError("the local environment did not start; why stands above")
             yield Environment.load(line)
         finally:
             # It stops when its input ends, even if this process is killed.
-            process.stdin.close()
+            if process.stdin is not None:
+                process.stdin.close()
             process.wait()

@@ -144,8 +144,10 @@ class Row:
 
 
 def _row(line: str) -> Row | None:
-    """Return a line of all_reduce_perf's table: size, count, type, operation, root, and twice time, algorithm
-    bandwidth, bus bandwidth and wrong results; None for any other line."""
+    """Return a line of all_reduce_perf's table, None for any other line.
+
+    Its columns: size, count, type, operation, root, and twice time, algorithm bandwidth, bus bandwidth, wrong results.
+    """
     words = line.split()
     if len(words) != 13 or not words[0].isdigit():
         return None

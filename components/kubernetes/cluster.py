@@ -84,12 +84,18 @@ class Cluster:
             providers=[self.provider],
             depends_on=needed(waited),
             deleted_with=self.deleted_with,
-            transformations=[self._replaced],
+            transformations=[_replaced_with(self.deleted_with)],
         )
 
-    def _replaced(self, args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
-        """Have an object created anew with the cluster. The engine hands `deleted_with` down to a component's children
-        and `replace_with` not."""
-        assert self.deleted_with is not None
-        both = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(replace_with=[self.deleted_with]))
+
+def _replaced_with(owner: pulumi.Resource) -> pulumi.ResourceTransformation:
+    """Return what has an object created anew with another one.
+
+    The engine hands `deleted_with` down to a component's children and `replace_with` not.
+    """
+
+    def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        both = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(replace_with=[owner]))
         return pulumi.ResourceTransformationResult(props=args.props, opts=both)
+
+    return transformation

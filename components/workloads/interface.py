@@ -125,7 +125,7 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
         "image": args.image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(args.command),
-        "env": [{"name": "HOME", "value": "/tmp"}],
+        "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108 - of the container alone
         "ports": [{"name": "http", "containerPort": args.port, "protocol": "TCP"}],
         "readinessProbe": {"tcpSocket": {"port": args.port}, "periodSeconds": 10},
         "resources": args.resources.body(),
@@ -162,8 +162,11 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
 
 @dataclass(frozen=True, kw_only=True)
 class LogVolumeArgs:
-    """namespace: that of the pods. storage_class: one whose volumes many nodes can mount, None for the
-    cluster's default. size: a quantity."""
+    """A volume that many pods write logs to.
+
+    namespace: that of the pods. storage_class: one whose volumes many nodes can mount, None for the cluster's default.
+    size: a quantity.
+    """
 
     namespace: pulumi.Input[str]
     storage_class: str | None

@@ -222,8 +222,10 @@ def _mpi_command(args: MetaseqArgs) -> list[str]:
 
 
 def train_script(args: MetaseqArgs) -> str:
-    """Return the script that starts metaseq's processes: one where MPI starts a process for each GPU, all of a pod's
-    where nothing does."""
+    """Return the script that starts metaseq's processes.
+
+    One where MPI starts a process for each GPU, all of a pod's where nothing does.
+    """
     gpus = args.pods.gpus
     options = " \\\n    ".join(train_options(args))
     return f"""#!/bin/bash

@@ -16,8 +16,9 @@ _VERSIONS = catalogue.chart_versions("volcano")
 
 
 class VolcanoSettings(SettingsModel):
-    """Whether to install Volcano, and how. Its jobs run in mlbatch:workloads.namespace, past all queues: what they
-    take, the teams' quotas have to leave out.
+    """Whether to install Volcano, and how.
+
+    Its jobs run in mlbatch:workloads.namespace, past all queues: what they take, the teams' quotas have to leave out.
     """
 
     enabled: bool = False

@@ -169,6 +169,7 @@ Cidr = Annotated[str, matching(_cidr, r"[0-9.]+(/[0-9.]+)?", _NETWORKS)]
 
 
 def ranges(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return networks that may reach the API server, of which AKS takes so many."""
     if len(values) > _MOST_RANGES:
         reject(
             message=f"these are {len(values)} networks",
@@ -194,6 +195,7 @@ Zones = Annotated[tuple[_Zone, ...], AfterValidator(_zones)]
 
 
 def tags(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return tags as Azure Resource Manager takes them."""
     allowed = (
         f"at most {_MOST_TAGS} tags, with names of 1 to {_TAG_NAME} characters other than <>%&\\?/ and values of at "
         f"most {_TAG_VALUE} characters"
@@ -250,6 +252,7 @@ def ssh_public_key(value: str) -> str:
 
 
 def gpu_size(value: str) -> str:
+    """Return a VM size of the GPU pool."""
     if value not in GPU_SIZES:
         meant = nearest(value, GPU_SIZES)
         has_none = is_vm_size(value) and not family_of(value).startswith("N")
@@ -262,6 +265,7 @@ def gpu_size(value: str) -> str:
 
 
 def system_size(value: str) -> str:
+    """Return a VM size of the system pool, as AKS asks it to be."""
     allowed = f"a VM size of at least {LEAST_SYSTEM_VCPUS} vCPUs with neither GPUs (N...) nor bursts (B...)"
     fix = "for example Standard_D4s_v5"
     if not is_vm_size(value):
@@ -281,6 +285,7 @@ def system_size(value: str) -> str:
 
 
 def kubernetes_version(value: str) -> str:
+    """Return a version of Kubernetes, with or without its patch."""
     if not re.fullmatch(VERSION, value):
         reject(
             message="this is no version of Kubernetes",
