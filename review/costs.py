@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from components import prices
-from components.azure.prices import AKS_FREE, AKS_STANDARD, PRICES
-from components.prices import Charge, Cost
+from review import prices
+from review.azure_prices import AKS_FREE, AKS_STANDARD, PRICES
 from review.plan import Plan, Resource
+from review.prices import Charge, Cost
 from review.replacement import azure_type
 
 _CLUSTER: Final = "containerservice:ManagedCluster"

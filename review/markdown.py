@@ -10,11 +10,11 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
-from components.prices import CURRENCY, Cost, Price
 from review import costs, quotas
 from review.compare import ABSENT, Change, Comparison, Operation, PropertyChange, compare
 from review.losses import losses
 from review.plan import SECRET, Plan
+from review.prices import CURRENCY, Cost, Price
 
 MARKER: Final = "<!-- mlbatch-review -->"
 """First line of the comment, by which the workflow finds it again."""

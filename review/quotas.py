@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components.kubernetes.quantity import ZERO, Quantity, QuantityError
+from components.kubernetes.quantity import ZERO, Quantity, QuantityError  # noqa: TID251 - a value that knows no component
 from review.plan import Plan
 
 _QUEUES: Final = "ClusterQueue"

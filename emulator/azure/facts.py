@@ -96,7 +96,7 @@ class AzureFacts(_Facts):
         return name if name in self.regions else None
 
     def region_zones(self, location: str) -> Sequence[str]:
-        """The availability zones of a region."""
+        """Return the availability zones of a region."""
         return _ZONES if self.region(location) in self.regions_with_zones else ()
 
     def size(self, name: str) -> Size | None:
@@ -115,7 +115,7 @@ class AzureFacts(_Facts):
         return size.zones.get(region, self.region_zones(region))
 
     def family_quota(self, size: Size) -> int:
-        """vCPUs that the subscription may use in a region of a size's family."""
+        """Return the vCPUs that the subscription may use in a region of a size's family."""
         return self.family_quotas.get(size.family, self.default_gpu_quota if size.gpus else self.default_quota)
 
     def patch(self, version: str, *, long_term: bool) -> str | None:

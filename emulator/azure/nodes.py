@@ -77,7 +77,10 @@ def node(
 
 
 def _labels(facts: AzureFacts, cluster: Record, pool: Record, size: Size, instance: int) -> Mapping[str, str]:
-    """The labels of AKS that pods are placed by (https://learn.microsoft.com/azure/aks/use-labels), and the pool's."""
+    """Return the labels of AKS that pods are placed by, and the pool's.
+
+    Source: https://learn.microsoft.com/azure/aks/use-labels.
+    """
     properties, location = pool.properties, cluster.properties["location"]
     zones = properties.get("availabilityZones") or []
     zone = f"{location}-{zones[instance % len(zones)]}" if zones else "0"
@@ -118,8 +121,9 @@ def _devices(pool: Record, size: Size) -> Mapping[str, str]:
 
 
 def _allocatable(size: Size, pods: int) -> Mapping[str, str]:
-    """What AKS leaves to pods (https://learn.microsoft.com/azure/aks/node-resource-reservations, since 1.29).
+    """Return what AKS leaves to pods.
 
+    Source: https://learn.microsoft.com/azure/aks/node-resource-reservations, since 1.29.
     CPU: 60, 100, 140, 180, 260, 420, 740 millicores of 1, 2, 4, 8, 16, 32, 64 cores are kept: 10 for each core more.
     Memory: 20 MB for each pod and 50 MB, at most a quarter, and 100 MiB below which pods are evicted.
     """

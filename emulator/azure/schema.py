@@ -81,9 +81,13 @@ _LOADING = threading.RLock()
 
 @functools.cache
 def resource(token: str) -> Resource:
-    """Return the resource type of a token that the SDK has, such as `azure-native:containerservice:AgentPool`."""
+    """Return the resource type of a token that the SDK has, such as `azure-native:containerservice:AgentPool`.
+
+    Raises KeyError for a token of another provider.
+    """
     parts = _TOKEN.fullmatch(token)
-    assert parts is not None, token
+    if parts is None:
+        raise KeyError(token)
     with _LOADING:
         module = importlib.import_module(f"pulumi_azure_native.{parts[1]}" if parts[1] else "pulumi_random")
         found = getattr(module, parts[2])

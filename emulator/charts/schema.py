@@ -100,7 +100,10 @@ def _wrong_type(validator: Any, expected: str, value: Any, schema: Schema) -> It
 
 
 def _unknown_keys(validator: Any, others: bool, value: Any, schema: Schema) -> Iterator[ValidationError]:
-    """The message is the known key that was meant; where others are allowed too, only what is very near is meant so."""
+    """Yield an error for each key that is not known, with the known key that was meant as its message.
+
+    Where others are allowed too, only what is very near is meant so.
+    """
     for key in value if isinstance(value, dict) else ():
         if key not in schema["properties"]:
             nearest = difflib.get_close_matches(key, schema["properties"], 1, _ALIKE if others else _SIMILAR)

@@ -39,7 +39,7 @@ class Hardware:
         return cls(**numbers, product=found.get("gpu-product", ""), driver=found.get("driver", ""))
 
     def pci(self) -> list[dict[str, str]]:
-        """The machine's PCI devices: class, vendor and device, as an NDv5 machine shows them (pci.ids)."""
+        """Return the machine's PCI devices: class, vendor and device, as an NDv5 machine shows them (pci.ids)."""
         found = [{"class": "0302", "vendor": "10de", "device": "2330"}] if self.gpus else []
         return [*found, {"class": "0207", "vendor": "15b3", "device": "101e"}] if self.infiniband else found
 

@@ -89,7 +89,7 @@ def resolve(reference: str, binaries_folder: Path) -> Image:
 
 
 def _python() -> Image:
-    """This interpreter, with its standard library and without the packages of a virtual environment."""
+    """Return this interpreter, with its standard library and without the packages of a virtual environment."""
     prefix = sys.base_prefix
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     program = os.path.realpath(sys.executable)

@@ -62,7 +62,7 @@ class Layout:
         return self.paths.root / "local" / "simulations.yaml"
 
     def seed(self, stack: str) -> Path:
-        """What the cluster of a stack has before the program first runs; see `emulator.cluster.seeds`."""
+        """Return the file of what a stack's cluster has before the program first runs; see `emulator.cluster.seeds`."""
         return self.paths.root / "local" / "seeds" / f"{stack}.yaml"
 
     @property

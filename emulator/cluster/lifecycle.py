@@ -97,8 +97,9 @@ def stop(paths: Paths) -> None:
 
 
 def reset(paths: Paths) -> None:
-    """Stop the cluster and remove its data: everything in etcd and in the emulated Azure, certificates, tokens and
-    the kubeconfig.
+    """Stop the cluster and remove its data.
+
+    That is everything in etcd and in the emulated Azure, certificates, tokens and the kubeconfig.
     """
     stop(paths)
     layout = Layout(paths)

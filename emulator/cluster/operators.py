@@ -66,7 +66,7 @@ def feature_discovery(node: Object, hardware: Hardware, snapshot: ClusterSnapsho
 
 
 def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """The network operator loads the InfiniBand driver and runs device plugins as a NicClusterPolicy says.
+    """Do as the network operator: load the InfiniBand driver, run device plugins as a NicClusterPolicy says.
 
     Plugins start on nodes whose driver is loaded, and offer the ports that their configuration selects.
     """
@@ -91,7 +91,7 @@ def network_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot
 
 
 def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
-    """The GPU operator brings driver and device plugin as its ClusterPolicy says.
+    """Do as the GPU operator: bring driver and device plugin as its ClusterPolicy says.
 
     With GPUDirect RDMA the driver waits for the InfiniBand driver. Two drivers on one machine do not go together.
     """

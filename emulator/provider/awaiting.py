@@ -105,7 +105,7 @@ def _details(live: Manifest, neighbours: readiness.Neighbours) -> list[str]:
 
 
 def problems_on_read(target: Target, inputs: Manifest, live: Manifest, operation: Operation) -> list[str]:
-    """What a refresh has to report about an object that exists but is not ready."""
+    """Return what a refresh has to report about an object that exists but is not ready."""
     if is_true(inputs, SKIP_AWAIT) or not readiness.checked_on_read(live):
         return []
     rule = readiness.rule_for(live)

@@ -22,7 +22,7 @@ class Resource:
     namespaced: bool
 
     def path(self, namespace: str, name: str = "") -> str:
-        """The URL path of the collection, or of one object."""
+        """Return the URL path of the collection, or of one object."""
         path = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         if self.namespaced and namespace:
             path += f"/namespaces/{urllib.parse.quote(namespace)}"

@@ -102,7 +102,7 @@ class Type:
 
 
 def not_supported(what: str) -> str:
-    """The sentence for everything that only the official plugin can do."""
+    """Return the sentence for everything that only the official plugin can do."""
     return (
         f"{what} is not supported by this emulated Kubernetes provider: use the official plugin "
         "(unset PULUMI_DEBUG_PROVIDERS) or declare the objects themselves"
@@ -116,19 +116,19 @@ def is_built_in(api_version: str) -> bool:
 
 
 def group_of(manifest: Manifest) -> str:
-    """The API group, empty for core."""
+    """Return the API group, empty for core."""
     group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
     return "" if group == "core" else group
 
 
 def metadata(manifest: Manifest) -> dict[str, Any]:
-    """The metadata, or an empty dict that is not part of the object."""
+    """Return the metadata, or an empty dict that is not part of the object."""
     found = manifest.get("metadata")
     return found if isinstance(found, dict) else {}
 
 
 def annotation(manifest: Manifest, key: str) -> str:
-    """The value of an annotation, or an empty string."""
+    """Return the value of an annotation, or an empty string."""
     annotations = metadata(manifest).get("annotations")
     value = annotations.get(key) if isinstance(annotations, dict) else None
     return value if isinstance(value, str) else ""

@@ -23,7 +23,7 @@ _TAKEN_OVER = frozenset({*_OURS_BEFORE_TRANSFER, "kubectl", "before-first-apply"
 
 
 def manager_for(inputs: Manifest, recorded: str) -> str:
-    """The manager of an object: its annotation, else the one in the state, else a new random one."""
+    """Return the manager of an object: its annotation, else the one in the state, else a new random one."""
     return annotation(inputs, PATCH_FIELD_MANAGER) or recorded or f"{CREATE_MANAGER}-{os.urandom(4).hex()}"
 
 

@@ -20,10 +20,10 @@ class Neighbours(Protocol):
     """Reads of other objects that readiness depends on."""
 
     def list(self, api_version: str, kind: str, namespace: str, labels: dict[str, str]) -> list[Manifest]:
-        """The objects of a kind with the labels."""
+        """Return the objects of a kind with the labels."""
 
     def get(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
-        """One object, or None."""
+        """Return one object, or None."""
 
 
 Rule = Callable[[Manifest, Neighbours], list[str]]

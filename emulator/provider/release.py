@@ -48,7 +48,7 @@ class Releases:
     """The operations on releases of one configured provider resource. Safe for any number of threads."""
 
     def __init__(self, cluster: Cluster, orphans: Orphans) -> None:
-        """Raises ProviderError on a cluster that is not the local one: stubs have no place elsewhere."""
+        """Take up the local cluster; raises ProviderError on another one, where stubs have no place."""
         state = os.environ.get(MARKER)
         if not state:
             raise ProviderError(not_supported("a Helm release on a cluster that is not the local one"))

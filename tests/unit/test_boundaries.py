@@ -26,7 +26,7 @@ FORBIDDEN = {
     "emulator": ("components", "stacks", "reference", "review", "tests"),
     "emulator/azure": ("components", "stacks", "reference", "review", "tests"),
     "reference": ("emulator", "review", "runner", "tests", *AZURE),
-    "review": ("stacks", "emulator", "reference", "tests"),
+    "review": ("components", "stacks", "emulator", "reference", "tests"),
     "runner": ("components", "stacks", "emulator", "reference", "review", "tests"),
 }
 ALLOWED = {

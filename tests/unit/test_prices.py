@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from components import prices
-from components.azure.prices import AKS_FREE, AKS_STANDARD, PRICES
-from components.prices import Charge, cost, find
+from review import prices
+from review.azure_prices import AKS_FREE, AKS_STANDARD, PRICES
+from review.prices import Charge, cost, find
 
 ND = "Standard_ND96isr_H100_v5"
 GUIDE = Path(__file__).parents[2] / "docs" / "aks.md"

@@ -1,4 +1,4 @@
-"""What Azure's machines and clusters cost by the hour: pay-as-you-go list prices for Linux (see `components.prices`).
+"""What Azure's machines and clusters cost by the hour: pay-as-you-go list prices for Linux (see `review.prices`).
 
 Look at the Azure pricing calculator before a budget depends on them.
 """
@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from components.prices import Price
+from review.prices import Price
 
 AKS_FREE: Final = "AKS tier Free"
 AKS_STANDARD: Final = "AKS tier Standard"
