@@ -34,6 +34,7 @@ from emulator.recovery import recover
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
 from runner.engine import Engine, EngineError, require_stack
+from runner.environment import past_proxies
 from runner.files import UMASK, private_folder
 from runner.report import await_settled, connect
 
@@ -63,16 +64,12 @@ KILLED = (
     "`make destroy` takes it over first"
 )
 
-LOOPBACK = "127.0.0.1,localhost"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the process's exit code."""
     options = _parser().parse_args(arguments)
     os.umask(UMASK)
-    # Whoever works behind a proxy does not reach this machine through it.
-    for name in ("NO_PROXY", "no_proxy"):
-        os.environ[name] = ",".join(filter(None, (os.environ.get(name), LOOPBACK)))
+    os.environ.update(past_proxies())
     try:
         paths = _private(Paths.of())
         return int(options.command(_private(paths.of_stack(options.stack)) if "stack" in options else paths, options))

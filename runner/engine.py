@@ -23,7 +23,7 @@ from typing import Any, Final
 import yaml
 
 from runner import settings
-from runner.environment import Environment, inherited
+from runner.environment import Environment, inherited, past_proxies
 from runner.files import UMASK, private_folder, write_private
 from runner.stack_file import StackFile
 
@@ -89,7 +89,7 @@ class Engine:
 
     def exports(self) -> str:
         """Return shell lines after which a plain `pulumi` does the same as the make targets, once `prepare` ran."""
-        variables = {**self.variables(), "PULUMI_OPTION_CONFIG_FILE": str(self.configuration)}
+        variables = {**self.variables(), **past_proxies(), "PULUMI_OPTION_CONFIG_FILE": str(self.configuration)}
         others = sorted(name for name in os.environ if name.startswith("PULUMI_") and name not in variables)
         lines = [f"unset {name}" for name in others]
         lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]

@@ -33,6 +33,9 @@ INHERITED: Final = frozenset(
 plugin or a proxy is among them."""
 
 
+LOOPBACK: Final = ("127.0.0.1", "localhost")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Environment:
     """The local environment of an engine.
@@ -75,3 +78,12 @@ class Environment:
 def inherited(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return of the user's variables those that may reach the engine."""
     return {name: value for name, value in variables.items() if name in INHERITED or name.startswith("LC_")}
+
+
+def past_proxies(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that keep a user's proxy, where there is one, from what is on this machine."""
+    found = {}
+    for name in ("NO_PROXY", "no_proxy"):
+        hosts = [host for host in variables.get(name, "").split(",") if host]
+        found[name] = ",".join(dict.fromkeys([*hosts, *LOOPBACK]))
+    return found

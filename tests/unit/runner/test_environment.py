@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment import Environment, inherited
+from runner.environment import Environment, inherited, past_proxies
 
 ELSEWHERE = """
 ALL_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY GRPC_PROXY http_proxy https_proxy no_proxy
@@ -30,6 +30,12 @@ def test_what_could_lead_elsewhere_does_not_reach_the_engine(name: str) -> None:
 def test_what_a_terminal_and_a_program_need_does() -> None:
     needed = {"HOME": "/home/me", "TERM": "xterm", "LANG": "C.UTF-8", "LC_ALL": "C", "TMPDIR": "/tmp", "USER": "me"}
     assert inherited({**needed, "UNKNOWN": "x"}) == needed
+
+
+def test_this_machine_is_not_reached_through_a_proxy() -> None:
+    once = past_proxies({"NO_PROXY": "example.org,127.0.0.1", "https_proxy": "http://proxy"})
+    assert once == {"NO_PROXY": "example.org,127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+    assert past_proxies(once) == once
 
 
 def test_an_environment_is_what_it_was_after_its_way_to_another_process() -> None:
