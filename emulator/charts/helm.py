@@ -6,14 +6,12 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from emulator.charts import left_out
 
 _SECONDS_BEYOND_TIMEOUT = 60
 
@@ -22,66 +20,31 @@ class HelmError(Exception):
     """Helm ended with an error; the message is what it said."""
 
 
+@dataclass(frozen=True)
 class Helm:
-    """One Helm command and the cluster it talks to; each method raises HelmError.
+    """Helm's command and the cluster it talks to.
 
     closing: given what ends a running command early, guards the wait for it; see `Operation.closing`.
     """
 
-    def __init__(
-        self,
-        binary: Path,
-        kubeconfig: Mapping[str, Any],
-        closing: Callable[[Callable[[], object]], AbstractContextManager[object]] = contextlib.nullcontext,
-    ) -> None:
-        self._binary = binary
-        self._kubeconfig = kubeconfig
-        self._closing = closing
+    binary: Path
+    kubeconfig: Mapping[str, Any]
+    closing: Callable[[Callable[[], object]], AbstractContextManager[object]] = contextlib.nullcontext
 
-    def template(self, release: str, namespace: str, chart: Path, values: Mapping[str, Any], version: str) -> str:
-        """Return what a chart renders to for a version of Kubernetes, with its hooks, without asking a cluster."""
-        options = [f"--namespace={namespace}", f"--kube-version={version}"]
-        return self._run(["template", release, str(chart), *options], values, 0)
-
-    def install(
-        self,
-        release: str,
-        namespace: str,
-        chart: Path,
-        values: Mapping[str, Any],
-        options: Sequence[str],
-        *,
-        upgrade: bool,
-        timeout: int,
-    ) -> None:
-        """Install or upgrade a release, without the chart's hooks and without what `left_out` drops.
-
-        timeout: seconds that Helm may wait for.
-        """
-        command = ["upgrade", "--reset-values"] if upgrade else ["install"]
-        command += [release, str(chart), f"--namespace={namespace}", f"--timeout={timeout}s", *options]
-        command += ["--no-hooks", "--hide-notes", "--burst-limit=400", "--qps=200", f"--post-renderer={sys.executable}"]
-        command += [f"--post-renderer-args={argument}" for argument in ("-m", left_out.__name__)]
-        self._run(command, values, timeout)
-
-    def uninstall(self, release: str, namespace: str, options: Sequence[str], *, timeout: int) -> None:
-        """Remove a release and its objects; definitions of custom resources stay. One that is gone is a success."""
-        command = ["uninstall", release, f"--namespace={namespace}", f"--timeout={timeout}s", "--no-hooks"]
-        self._run([*command, "--ignore-not-found", *options], {}, timeout)
-
-    def _run(self, command: Sequence[str], values: Mapping[str, Any], timeout: int) -> str:
-        if not self._binary.exists():
-            raise HelmError(f"{self._binary} is missing: build the tools (`make build`)")
+    def run(self, command: Sequence[str], values: Mapping[str, Any] | None = None, timeout: int = 0) -> str:
+        """Return what a command prints. timeout: seconds that it may wait for something. Raises HelmError."""
+        if not self.binary.exists():
+            raise HelmError(f"{self.binary} is missing: build the tools (`make build`)")
         # Values and credentials may be secret: they go through files that only this user can read.
         with tempfile.TemporaryDirectory(prefix="mlbatch-helm-") as name:
             folder = Path(name)
             environment = {f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
             environment["KUBECONFIG"] = str(folder / "kubeconfig")
-            (folder / "kubeconfig").write_text(json.dumps(self._kubeconfig))
+            (folder / "kubeconfig").write_text(json.dumps(self.kubeconfig))
             (folder / "values.yaml").write_text(json.dumps(values))
             with_values = [f"--values={folder / 'values.yaml'}"] if values else []
             with subprocess.Popen(
-                [str(self._binary), *command, *with_values],
+                [str(self.binary), *command, *with_values],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -90,7 +53,7 @@ class Helm:
                 cwd=folder,
             ) as process:
                 try:
-                    with self._closing(process.terminate):
+                    with self.closing(process.terminate):
                         output, errors = process.communicate(timeout=timeout + _SECONDS_BEYOND_TIMEOUT)
                 except subprocess.TimeoutExpired:
                     process.kill()

@@ -13,6 +13,9 @@ from typing import Any
 
 import yaml
 
+POST_RENDERER = (f"--post-renderer={sys.executable}", "--post-renderer-args=-m", f"--post-renderer-args={__name__}")
+"""Arguments of Helm that leave out what `kept` drops."""
+
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService")
 
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)

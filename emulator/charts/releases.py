@@ -59,15 +59,12 @@ class Release:
         return [content for _, content in documents(self.manifest)]
 
 
-def newest(secrets: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return the Secret of the newest revision for each (namespace, release name)."""
+def newest(secrets: Iterable[Mapping[str, Any]]) -> list[Release]:
+    """Return the newest revision of each release."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for secret in secrets:
-        labels = secret["metadata"]["labels"]
-        key = (secret["metadata"]["namespace"], labels["name"])
-        if key not in found or int(labels["version"]) > int(found[key]["metadata"]["labels"]["version"]):
-            found[key] = secret
-    return found
+    for secret in sorted(secrets, key=lambda secret: int(secret["metadata"]["labels"]["version"])):
+        found[secret["metadata"]["namespace"], secret["metadata"]["labels"]["name"]] = secret
+    return [Release.of(secret) for secret in found.values()]
 
 
 def resource_names(objects: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from emulator.charts import releases
 from emulator.cluster.pod_status import SIMULATED
+from runner.report import table
 
 HEADER = ("RELEASE", "NAMESPACE", "CHART", "VERSION", "STATUS", "SORT", "SIMULATED PODS")
 
@@ -20,7 +21,7 @@ def rows(secrets: Objects, pods: Objects) -> list[Sequence[str]]:
     secrets: those with the label selector `releases.SELECTOR`. pods: of all namespaces; a pod is counted for the
     release that its label app.kubernetes.io/instance names, or else for the one release of its namespace.
     """
-    found = [releases.Release.of(secret) for secret in releases.newest(secrets).values()]
+    found = releases.newest(secrets)
     by_namespace = Counter(release.namespace for release in found)
     names = {(release.namespace, release.name) for release in found}
     alone = {release.namespace: release.name for release in found if by_namespace[release.namespace] == 1}
@@ -59,10 +60,7 @@ def report(secrets: Objects, pods: Objects) -> str:
     found = rows(secrets, pods)
     if not found:
         return ""
-    table = [HEADER, *found]
-    widths = [max(len(row[column]) for row in table) for column in range(len(HEADER))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
-    notes = ["simulated: Running and Ready for show, without a process"]
+    notes = ["  simulated: Running and Ready for show, without a process"]
     if any(row[5] == "stub" for row in found):
-        notes.append("stub: the chart cannot be had here; values, kinds and workloads are facts read from upstream")
-    return "\n".join(["Charts", *(f"  {line}" for line in lines), *(f"  {note}" for note in notes)])
+        notes.append("  stub: the chart cannot be had here; values, kinds and workloads are facts read from upstream")
+    return "\n".join([table("Charts", HEADER, found), *notes])

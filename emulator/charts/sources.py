@@ -23,8 +23,8 @@ _MODULES = Path(__file__).parents[1] / "tools" / "charts" / "go.mod"
 class Source:
     """A chart in a Go module.
 
-    name, version: of the archive. module, folder: where the chart is. chart: what upstream's release sets in
-    Chart.yaml. beside: subcharts by name and their folders in the same module. stubs: subcharts by name and version.
+    name, version: of the archive. module, folder: where the chart is; subcharts are beside it, or else stubs. chart:
+    what upstream's release sets in Chart.yaml.
     """
 
     name: str
@@ -32,19 +32,19 @@ class Source:
     module: str
     folder: str
     chart: Mapping[str, str] = field(default_factory=dict)
-    beside: Mapping[str, str] = field(default_factory=dict)
-    stubs: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, module: Path) -> dict[str, bytes]:
         """Return the chart's files, from the module's folder."""
-        files = archive.folder(module / self.folder)
-        for name, place in self.beside.items():
-            files |= archive.folder(module / place, f"charts/{name}/")
-        for name, version in self.stubs.items():
-            files |= {f"charts/{name}/{path}": content for path, content in stub(name, version).items()}
-        files["Chart.yaml"] = yaml.safe_dump({**yaml.safe_load(files["Chart.yaml"]), **self.chart}).encode()
+        folder = module / self.folder
+        files = archive.folder(folder)
+        chart = {**yaml.safe_load(files["Chart.yaml"]), **self.chart}
+        for dependency in chart.get("dependencies") or []:
+            name, beside = dependency["name"], folder.parent / dependency["name"]
+            if f"charts/{name}/Chart.yaml" not in files:
+                found = archive.folder(beside) if beside.is_dir() else stub(name, dependency["version"])
+                files |= {f"charts/{name}/{path}": content for path, content in found.items()}
         files.pop("Chart.lock", None)
-        return files
+        return {**files, "Chart.yaml": yaml.safe_dump(chart).encode()}
 
 
 SOURCES = (
@@ -61,11 +61,6 @@ SOURCES = (
         version="88.6.1",
         module="github.com/prometheus-community/helm-charts",
         folder="charts/kube-prometheus-stack",
-        beside={
-            name: f"charts/{name}"
-            for name in ("kube-state-metrics", "prometheus-node-exporter", "prometheus-windows-exporter")
-        },
-        stubs={"grafana": "12.11.2"},
     ),
 )
 

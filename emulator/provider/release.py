@@ -92,7 +92,7 @@ class Releases:
         self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
     ) -> Difference:
         """Compare old and new inputs, and with them what a refresh found; another name or namespace replaces."""
-        self._claim(identifier)
+        self._orphans.claim(f"helm/{identifier}")
         old = state.part(INPUTS).plain
         return diffing.compare_maps(prune(state.plain, old), news.plain, _IDENTITY, operation.ignore)
 
@@ -128,7 +128,8 @@ class Releases:
         live = self._find(identifier, operation)
         if live is None:
             return None
-        self._claim(identifier)
+        identifier = f"{live.namespace}/{live.name}"
+        self._orphans.claim(f"helm/{identifier}")
         if not inputs:
             imported = {"name": live.name, "namespace": live.namespace, "chart": live.chart, "version": live.version}
             inputs = Properties.of({**imported, **({"values": dict(live.values)} if live.values else {})})
@@ -139,12 +140,15 @@ class Releases:
         if self._cluster.leaves_state(operation):
             return
         self._cluster.require(deleting=True)
-        self._claim(identifier)
+        self._orphans.claim(f"helm/{identifier}")
         inputs = state.plain
         namespace, name = parse_id(identifier)
-        options = ["--wait"] if inputs.get("atomic") or not inputs.get("skipAwait") else []
+        seconds = _seconds(inputs, operation)
+        command = ["uninstall", name, f"--namespace={namespace}", f"--timeout={seconds}s", "--no-hooks"]
+        # Definitions of custom resources stay.
+        command += ["--ignore-not-found", *(["--wait"] if inputs.get("atomic") or not inputs.get("skipAwait") else [])]
         try:
-            self._helm(operation).uninstall(name, namespace, options, timeout=_seconds(inputs, operation))
+            self._helm(operation).run(command, timeout=seconds)
         except HelmError as error:
             operation.check()
             raise ProviderError(f"the release {identifier} was not uninstalled: {error}") from None
@@ -154,24 +158,19 @@ class Releases:
         inputs = given.plain
         namespace, name, identifier = inputs["namespace"], inputs["name"], _identifier(inputs)
         file = self._locate(inputs)
+        seconds = _seconds(inputs, operation)
         upgrade = self._settled(identifier, operation)
-        options = [
-            option for key, option in (_UPGRADE_OPTIONS if upgrade else _INSTALL_OPTIONS).items() if inputs.get(key)
-        ]
+        command = ["upgrade", "--reset-values"] if upgrade else ["install"]
+        command += [name, str(file), f"--namespace={namespace}", f"--timeout={seconds}s", "--no-hooks", "--hide-notes"]
+        command += ["--burst-limit=400", "--qps=200", *left_out.POST_RENDERER]
+        possible = _UPGRADE_OPTIONS if upgrade else _INSTALL_OPTIONS
+        command += [option for key, option in possible.items() if inputs.get(key)]
         if not inputs.get("skipAwait"):
-            options += ["--wait", *(["--wait-for-jobs"] if inputs.get("waitForJobs") else [])]
-        operation.status(f"helm {'upgrade' if upgrade else 'install'} {name}: {file.stem}")
+            command += ["--wait", *(["--wait-for-jobs"] if inputs.get("waitForJobs") else [])]
+        operation.status(f"helm {command[0]} {name}: {file.stem}")
         with Progress(self._client, namespace, name, operation) as progress:
             try:
-                self._helm(operation).install(
-                    name,
-                    namespace,
-                    file,
-                    inputs.get("values") or {},
-                    options,
-                    upgrade=upgrade,
-                    timeout=_seconds(inputs, operation),
-                )
+                self._helm(operation).run(command, inputs.get("values"), seconds)
             except HelmError as error:
                 operation.check()
                 self._fail("; ".join([str(error), *progress.missing]), given, upgrade, operation)
@@ -240,10 +239,9 @@ class Releases:
         )
 
     def _render(self, file: Path, inputs: Inputs, operation: Operation) -> str:
+        where = (f"--namespace={inputs['namespace']}", f"--kube-version={self._cluster.version}")
         try:
-            return self._helm(operation).template(
-                inputs["name"], inputs["namespace"], file, inputs.get("values") or {}, self._cluster.version
-            )
+            return self._helm(operation).run(["template", inputs["name"], str(file), *where], inputs.get("values"))
         except HelmError as error:
             operation.check()
             raise ProviderError(f"the chart {file.stem} refuses its values: {error}") from None
@@ -254,13 +252,9 @@ class Releases:
     def _find(self, identifier: str, operation: Operation) -> releases.Release | None:
         namespace, name = parse_id(identifier)
         query = {"labelSelector": f"{releases.SELECTOR},name={name}"}
-        found = self._client.request("GET", f"/api/v1/namespaces/{namespace}/secrets", operation, query)
-        secret = releases.newest(found.get("items") or []).get((namespace, name))
-        release = releases.Release.of(secret) if secret is not None else None
-        return release if release is not None and release.status != "uninstalled" else None
-
-    def _claim(self, identifier: str) -> None:
-        self._orphans.claim(f"helm/{identifier}")
+        path = f"/api/v1/namespaces/{namespace or self._cluster.namespace}/secrets"
+        found = releases.newest(self._client.request("GET", path, operation, query).get("items") or [])
+        return next((release for release in found if release.status != "uninstalled"), None)
 
 
 def _require_supported(inputs: Inputs) -> None:

@@ -27,4 +27,4 @@ def test_warnings_and_hints_are_left_out(printed: str, expected: str) -> None:
 
 def test_a_helm_that_is_not_built_is_named(tmp_path: Path) -> None:
     with pytest.raises(HelmError, match="helm is missing: build the tools"):
-        Helm(tmp_path / "helm", {}).template("r", "ns", tmp_path / "c.tgz", {}, "v1.34.2")
+        Helm(tmp_path / "helm", {}).run(["template", "r", "c.tgz"])

@@ -34,7 +34,7 @@ def test_resources_are_named_as_the_official_provider_does() -> None:
 
 def test_the_newest_revision_counts_by_number() -> None:
     secrets = [release_secret(revision=number) for number in (2, 10, 9)]
-    assert Release.of(releases.newest(secrets)["ns", "r"]).revision == 10
+    assert [release.revision for release in releases.newest(secrets)] == [10]
 
 
 def test_only_pods_without_a_process_are_simulated() -> None:

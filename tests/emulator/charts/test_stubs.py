@@ -65,8 +65,11 @@ def test_a_source_brings_its_subcharts_and_upstreams_version(tmp_path: Path) -> 
         (tmp_path / folder / "ci").mkdir(parents=True)
         (tmp_path / folder / "Chart.yaml").write_text(f"name: {name}\nversion: 0.0.1\n")
         (tmp_path / folder / "ci" / "values.yaml").write_text("x: 1\n")
-    files = sources.Source("main", "2.0.0", "m", "main", {"version": "2.0.0"}, {"other": "other"}).files(tmp_path)
-    assert sorted(files) == ["Chart.yaml", "charts/other/Chart.yaml"]
+    with (tmp_path / "main" / "Chart.yaml").open("a") as chart:
+        chart.write("dependencies: [{name: other, version: 0.*}, {name: grafana, version: 12.11.2}]\n")
+    files = sources.Source("main", "2.0.0", "m", "main", {"version": "2.0.0"}).files(tmp_path)
+    stubbed = {f"charts/grafana/{path}" for path in stub("grafana", "12.11.2")}
+    assert set(files) == {"Chart.yaml", "charts/other/Chart.yaml", *stubbed}
     assert yaml.safe_load(files["Chart.yaml"])["version"] == "2.0.0"
 
 

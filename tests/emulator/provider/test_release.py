@@ -302,3 +302,12 @@ def test_import_takes_the_releases_values(local: Local) -> None:
         "version": "1.2.3",
         "values": {"a": {"b": False}},
     }
+
+
+def test_import_by_the_name_alone_looks_in_the_providers_namespace(local: Local) -> None:
+    def secrets(method: str, path: str) -> tuple[int, dict[str, Any]] | None:
+        items = [release_secret(namespace="default")]
+        return (200, {"items": items}) if path == "/api/v1/namespaces/default/secrets" else None
+
+    local.cluster.interfere = secrets
+    assert local.engine.stub.Read(provider_pb2.ReadRequest(urn=URN, id="r")).id == "default/r"
