@@ -21,6 +21,7 @@ from tests.emulator.azure.subscription import (
     NETWORK,
     PROXIMITY,
     REGISTRY,
+    SECURITY_GROUP,
     SUBNET,
     Subscription,
     cluster_inputs,
@@ -37,7 +38,7 @@ def code_of(call: Any) -> str:
     return caught.value.code
 
 
-def network(azure: Subscription, *prefixes: str, endpoints: bool = False) -> str:
+def network(azure: Subscription, *prefixes: str, endpoints: bool = False, guard: str = "") -> str:
     azure.create(
         NETWORK,
         resourceGroupName="rg",
@@ -55,6 +56,7 @@ def network(azure: Subscription, *prefixes: str, endpoints: bool = False) -> str
             subnetName=f"nodes{index}",
             addressPrefix=prefix,
             serviceEndpoints=services,
+            networkSecurityGroup={"id": guard} if guard else None,
         )
     return subnet_id
 
@@ -118,6 +120,20 @@ def test_subnets_stay_inside_their_network_and_apart(azure: Subscription) -> Non
     assert (
         code_of(lambda: azure.create(SUBNET, **subnet, addressPrefix="10.128.5.1/24")) == "InvalidAddressPrefixFormat"
     )
+
+
+def test_what_nodes_live_in_is_not_deleted_under_them(azure: Subscription) -> None:
+    azure.group()
+    guard, _ = azure.create(SECURITY_GROUP, resourceGroupName="rg", networkSecurityGroupName="guard", location="eastus")
+    subnet = network(azure, guard=guard)
+    azure.managed_cluster(agentPoolProfiles=[system_pool(vnetSubnetID=subnet)])
+    vnet = subnet.rpartition("/subnets/")[0]
+    assert code_of(lambda: azure.delete(SUBNET, subnet)) == "InUseSubnetCannotBeDeleted"
+    assert code_of(lambda: azure.delete(NETWORK, vnet)) == "InUseSubnetCannotBeDeleted"
+    assert code_of(lambda: azure.delete(SECURITY_GROUP, guard)) == "InUseNetworkSecurityGroupCannotBeDeleted"
+    azure.delete(CLUSTER, azure.arm.state().of_type("Microsoft.ContainerService/managedClusters")[0].id)
+    azure.delete(NETWORK, vnet)
+    azure.delete(SECURITY_GROUP, guard)
 
 
 def test_a_network_keeps_room_for_the_subnets_it_has(azure: Subscription) -> None:
