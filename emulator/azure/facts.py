@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,8 @@ class AzureFacts(_Facts):
 
         Raises ValueError when the result does not make sense.
         """
-        document = yaml.safe_load(FILE.read_text())
-        if override.exists():
-            document = _laid_over(document, yaml.safe_load(override.read_text()) or {})
-        return cls.model_validate(document)
+        document = yaml.safe_load(override.read_text()) if override.exists() else None
+        return cls.model_validate(_laid_over(_shipped(), document or {}))
 
     def of_subscription(self, subscription: str) -> AzureFacts:
         """Return the same facts, seen from a subscription with another id."""
@@ -122,6 +121,11 @@ class AzureFacts(_Facts):
         """Return the full version that `1.34` or `1.34.2` stands for, None when it is not offered."""
         offered = [*(self.long_term_versions if long_term else ()), *self.versions]
         return next((each for each in reversed(offered) if version in (each, each.rpartition(".")[0])), None)
+
+
+@functools.cache
+def _shipped() -> Any:
+    return yaml.safe_load(FILE.read_text())
 
 
 def _laid_over(below: Any, above: Any) -> Any:

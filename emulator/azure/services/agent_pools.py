@@ -69,9 +69,9 @@ class AgentPool(Kind):
         own = {"type": "VirtualMachineScaleSets", "currentOrchestratorVersion": version}
         found = {**super().complete(request), **own}
         found.setdefault("orchestratorVersion", version)
-        if size_of(request, cluster["location"]).gpus:
-            found.setdefault("gpuProfile", {"driver": "Install"})
         before = request.before.properties if request.before else {}
+        if size_of(request, cluster["location"]).gpus:
+            found.setdefault("gpuProfile", before.get("gpuProfile", {"driver": "Install"}))
         # A PUT that leaves out what cannot change does not change it.
         kept = [key for key in self.immutable if key in before and key not in request.body]
         return {**found, **{key: before[key] for key in kept}}

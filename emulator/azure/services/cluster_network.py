@@ -30,7 +30,7 @@ def network_profile(request: Request) -> Properties:
     profile = merged(_DEFAULTS, request.body.get("networkProfile") or {})
     service = network(profile["serviceCidr"], "networkProfile.serviceCidr")
     pods = network(profile["podCidr"], "networkProfile.podCidr")
-    if profile["dnsServiceIP"] not in map(str, service):
+    if not network(profile["dnsServiceIP"], "networkProfile.dnsServiceIP").subnet_of(service):
         raise ArmError(
             "DnsServiceIpOutOfServiceCidr",
             f"The DNS service IP {profile['dnsServiceIP']} is not in the service CIDR {service}.",
