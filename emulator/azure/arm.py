@@ -8,19 +8,36 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from emulator.azure import faults, nodes
-from emulator.azure.cluster_link import ClusterLink
 from emulator.azure.errors import ArmError, OperationFailedError
 from emulator.azure.facts import AzureFacts
 from emulator.azure.services import KINDS
 from emulator.azure.services.base import CLUSTER, GROUP, POOL, Kind, Request, check_common
 from emulator.azure.services.resources import FEATURE, REGISTRATION
 from emulator.azure.store import Operation, Properties, Record, State, Store
+from emulator.cluster.credentials import Account
 
 _LONGEST_PAUSE = 0.2
 _VERBS = {"create": "Creating", "update": "Updating", "delete": "Deleting", "register": "Registering"}
+
+
+class ClusterLink(Protocol):
+    """The cluster behind the one managed cluster. Raises ProviderError where it cannot be reached."""
+
+    def require_free(self) -> None:
+        """Raise ArmError when the cluster already holds what somebody else put there."""
+
+    def follow(self, nodes: Sequence[nodes.Node]) -> None:
+        """Make the cluster's nodes those given."""
+
+    def empty(self) -> None:
+        """Remove everything that users have put into the cluster."""
+
+    def credentials(self) -> Account:
+        """Return the administrator's account."""
 
 
 class Arm:

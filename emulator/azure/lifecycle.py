@@ -15,6 +15,7 @@ from emulator.azure.services.base import Kind
 from emulator.azure.services.resources import REGISTRATION
 from emulator.azure.store import Properties
 from emulator.azure.validation import Problem, problems
+from emulator.plugin.diffing import Change
 from emulator.plugin.errors import CancelledError, PartialError, ProviderError
 from emulator.plugin.operation import Operation
 from emulator.plugin.wire import UNKNOWN
@@ -59,7 +60,7 @@ class Lifecycle:
 
     def diff(
         self, token: str, before: Properties, after: Properties, ignored: list[str], resource_id: str = ""
-    ) -> dict[str, projection.Change]:
+    ) -> dict[str, Change]:
         """Compare the inputs of the state with the new ones. resource_id: of what the state knows by this."""
         self.arm.acknowledge(resource_id)
         return projection.difference(kind_of(token), _without_nulls(before), _without_nulls(after), ignored)

@@ -11,7 +11,7 @@ from typing import Any
 from emulator import cluster
 from emulator.azure import credentials
 from emulator.azure.arm import Arm
-from emulator.azure.cluster_link import taken
+from emulator.azure.errors import ArmError
 from emulator.azure.facts import AzureFacts
 from emulator.azure.nodes import Node
 from emulator.azure.store import Store
@@ -99,6 +99,16 @@ class LocalCluster:
                 f"the local cluster, which is the emulated managed cluster, does not answer as expected ({error}): "
                 "start it with `make up`; `make status` names its processes and their logs"
             ) from None
+
+
+def taken(what: str) -> ArmError:
+    """Return the error for a local cluster that is in use already."""
+    return ArmError(
+        "LocalClusterInUse",
+        f"The emulated managed cluster is the local cluster, and that holds {what} already.",
+        status=409,
+        hint="Destroy the stack that put it there (make destroy STACK=<name>), or start anew with make clean.",
+    )
 
 
 def _names(api: Api, path: str) -> dict[str, Object]:

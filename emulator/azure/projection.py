@@ -8,17 +8,14 @@ over into the inputs what differs, so that the defaults of the service are no dr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from emulator.azure.schema import Field, Shape
 from emulator.azure.services.base import Kind
 from emulator.azure.store import Properties
-from emulator.plugin import paths
+from emulator.plugin.diffing import Change, differences, not_ignored
 from emulator.plugin.paths import Path
 from emulator.plugin.wire import UNKNOWN
-
-_MISSING = object()
 
 
 def previewed(inputs: Mapping[str, Any], outputs: Mapping[str, Field]) -> Properties:
@@ -97,46 +94,20 @@ def _equal(one: Any, other: Any, key: str = "") -> bool:
     return bool(one == other)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One differing input. kind: ADD, DELETE or UPDATE."""
-
-    kind: str
-    replaces: bool
-
-
 def difference(
     kind: Kind, before: Mapping[str, Any], after: Mapping[str, Any], ignored: Sequence[str] = ()
 ) -> dict[str, Change]:
     """Return the differing inputs by their paths, with which of them replace the resource."""
     forcing = {*kind.parameters, *kind.replaces}
-    found: dict[Path, Change] = {}
-    _compare(before, after, (), "", forcing, found, inherited=False)
-    skipped = [paths.parse(each) for each in ignored]
-    return {
-        paths.render(path): change
-        for path, change in found.items()
-        if not any(paths.contains(outer, path) for outer in skipped)
-    }
+    found = differences(before, after, lambda one, other, path: _equal(one, other, _key(path)))
+    changes = {path: Change(what, replaces=_forces(path, forcing)) for path, what, _ in found}
+    return not_ignored(changes, ignored)
 
 
-def _compare(
-    before: Any, after: Any, path: Path, key: str, forcing: set[str], found: dict[Path, Change], *, inherited: bool
-) -> None:
-    forces = inherited or key in forcing
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in [*before, *(each for each in after if each not in before)]:
-            inner = f"{key}.{name}" if key else name
-            had, wanted = before.get(name, _MISSING), after.get(name, _MISSING)
-            _compare(had, wanted, (*path, name), inner, forcing, found, inherited=forces)
-    elif isinstance(before, list) and isinstance(after, list):
-        for index in range(max(len(before), len(after))):
-            had = before[index] if index < len(before) else _MISSING
-            wanted = after[index] if index < len(after) else _MISSING
-            _compare(had, wanted, (*path, index), f"{key}[]", forcing, found, inherited=forces)
-    elif before is _MISSING:
-        found[path] = Change("ADD", forces)
-    elif after is _MISSING:
-        found[path] = Change("DELETE", forces)
-    elif not _equal(before, after, key):
-        found[path] = Change("UPDATE", forces)
+def _forces(path: Path, forcing: set[str]) -> bool:
+    return any(_key(path[:length]) in forcing for length in range(1, len(path) + 1))
+
+
+def _key(path: Path) -> str:
+    """Return a path as a resource type writes it: `a.b`, and `a[].b` for what is inside of items."""
+    return "".join("[]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

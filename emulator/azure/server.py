@@ -95,7 +95,8 @@ class AzureResources:
     ) -> Difference:
         """Compare the recorded inputs with the new ones."""
         changes = self._lifecycle.diff(operation.token, inputs.plain, news.plain, list(operation.ignore), identifier)
-        found = Difference({path: Change(each.kind, each.replaces) for path, each in changes.items()})
+        found = Difference(changes)
+        # Names are never made up, and no two resources have one name.
         found.delete_before_replace = bool(found.replaces)
         return found
 

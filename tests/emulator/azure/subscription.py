@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from emulator.azure.arm import Arm
-from emulator.azure.cluster_link import taken
 from emulator.azure.facts import AzureFacts
 from emulator.azure.lifecycle import Lifecycle
+from emulator.azure.local_cluster import taken
 from emulator.azure.nodes import Node
 from emulator.azure.services import KINDS
 from emulator.azure.store import Store
