@@ -17,9 +17,10 @@ from emulator.azure.nodes import Node
 from emulator.azure.store import Store
 from emulator.cluster.api import MERGE_PATCH, Api, ApiError
 from emulator.cluster.credentials import Account, read_kubeconfig
-from emulator.cluster.layout import NODE_NAME, Layout, write_private
+from emulator.cluster.layout import NODE_NAME, Layout
 from emulator.paths import Paths
 from emulator.plugin.errors import ProviderError
+from runner.files import write_private
 
 APPLIED = "azure.emulator/applied"
 """Annotation of a pool's node: which labels, taints and annotations it has from its pool."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from emulator.cluster.layout import write_private
+from runner.files import write_private
 
 Properties = dict[str, Any]
 
@@ -132,4 +132,4 @@ class Store:
             yield state
             state.resources = dict(sorted(state.resources.items()))
             # The inputs of a program may hold secrets.
-            write_private(self._file, _STATE.dump_json(state, indent=1))
+            write_private(self._file, _STATE.dump_json(state, indent=1).decode())

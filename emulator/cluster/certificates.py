@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from emulator.cluster.layout import write_private
+from runner.files import write_private
 
 _LIFETIME = timedelta(days=3650)
 _RENEW_BEFORE = timedelta(days=30)
@@ -48,8 +48,8 @@ def ensure(folder: Path) -> None:
     serving = _certificate(NAME, serving_key, authority_key, ca=False)
     write_private(folder / "service-accounts.key", _pem(signing_key))
     write_private(folder / "apiserver.key", _pem(serving_key))
-    write_private(folder / "apiserver.crt", serving.public_bytes(serialization.Encoding.PEM))
-    write_private(folder / "ca.crt", authority.public_bytes(serialization.Encoding.PEM))
+    write_private(folder / "apiserver.crt", _pem(serving))
+    write_private(folder / "ca.crt", _pem(authority))
 
 
 def _is_good(file: Path) -> bool:
@@ -92,7 +92,10 @@ def _certificate(
     return builder.sign(issuer_key, hashes.SHA256())
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _pem(content: x509.Certificate | ec.EllipticCurvePrivateKey) -> str:
+    pem = serialization.Encoding.PEM
+    if isinstance(content, x509.Certificate):
+        return content.public_bytes(pem).decode()
     # The form from which the API server also takes a key's public half.
     form = serialization.PrivateFormat.TraditionalOpenSSL
-    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    return content.private_bytes(pem, form, serialization.NoEncryption()).decode()

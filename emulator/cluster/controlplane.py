@@ -17,9 +17,10 @@ from pathlib import Path
 
 from emulator.cluster import certificates, credentials, images
 from emulator.cluster.api import Api
-from emulator.cluster.layout import MARKER, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout, write_private
+from emulator.cluster.layout import MARKER, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout
 from emulator.cluster.node import node_ready
 from emulator.cluster.ports import Ports
+from runner.files import write_private
 
 SUPERVISOR = "emulator.cluster.supervisor"
 LOCK_HELD = 3

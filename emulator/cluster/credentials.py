@@ -11,7 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from emulator.cluster.layout import NODE_NAME, Layout, write_private
+from emulator.cluster.layout import NODE_NAME, Layout
+from runner.files import write_private
 
 CONTEXT = "mlbatch-local"
 TOKENS = "tokens.csv"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import stat
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.paths import Paths
+from runner.files import private_folder
 
 NODE_NAME = "local-controllers"
 SERVICE_RANGE = "10.96.0.0/16"
@@ -98,36 +98,12 @@ class Layout:
         return self.paths.logs / f"{process}.log"
 
     def make_folders(self) -> None:
-        """Create the folders, for the user alone whatever the umask.
+        """Create the folders, for the user alone.
 
-        Raises PermissionError when a folder belongs to somebody else.
+        Raises PermissionError when the sockets' folder, which may be in a place for all, belongs to somebody else.
         """
-        for folder in (self.paths.state, self.paths.logs, self.paths.run, self.sockets, self.secrets, self.pods):
-            make_private(folder)
-
-
-def make_private(folder: Path) -> None:
-    """Make a folder of mode 0700, and those above it that are not there. Raises PermissionError if it is foreign."""
-    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
-        with contextlib.suppress(FileExistsError):  # somebody else was quicker
-            missing.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(f"{folder} is not a folder of this user: remove it and start again")
-    folder.chmod(0o700)
-
-
-def write_private(path: Path, content: str | bytes) -> None:
-    """Write a file of mode 0600 in one step, so that a reader never sees half of it; an equal file is left alone."""
-    data = content.encode() if isinstance(content, str) else content
-    if path.exists() and path.read_bytes() == data:
-        path.chmod(0o600)
-        return
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        for folder in (self.paths.state, self.paths.logs, self.paths.run, self.secrets, self.pods):
+            private_folder(folder)
+        found = private_folder(self.sockets).lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise PermissionError(f"{self.sockets} is not a folder of this user: remove it and start again")

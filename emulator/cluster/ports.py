@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from emulator.cluster.layout import write_private
+from runner.files import write_private
 
 # Below the kernel's ephemeral range (from 32768 by default, ip-sysctl.rst): no outgoing connection takes a kept port.
 _LOWEST = 20000

@@ -27,6 +27,7 @@ from emulator.cluster import child, controlplane, lock, ports, processes
 from emulator.cluster.child import Child
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
+from runner.files import UMASK
 
 STATUS, WIPE = b"status", b"wipe"
 """What can be asked of a supervisor: it answers with its state as JSON, after a wipe if that was asked for."""
@@ -104,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
-    os.umask(0o077)  # of every process of the cluster
+    os.umask(UMASK)  # of every process of the cluster
     layout = Layout(Paths.of(root=options.root, state=options.state))
     layout.make_folders()
     if lock.take(layout.lock) is None:
