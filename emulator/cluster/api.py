@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,16 @@ class ApiError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+@contextlib.contextmanager
+def unless_gone() -> Iterator[None]:
+    """Pass over what is not there (any more), is there already, or was replaced by something else."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
 
 
 def is_ready(found: Object) -> bool:

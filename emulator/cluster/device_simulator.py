@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from emulator.cluster import operators
-from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object
+from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object, unless_gone
 from emulator.cluster.devices import ClusterSnapshot, Hardware, NodeFeatures, shows
 from emulator.cluster.pod_status import timestamp
 from emulator.cluster.simulations import NodeAgent
@@ -91,7 +90,7 @@ class DeviceSimulator:
         body: Object = {"apiVersion": "v1", "kind": "Node", "metadata": identity}
         amounts = {"capacity": features.resources, "allocatable": features.resources}
         path = f"{_NODES}/{identity['name']}"
-        with _gone_is_fine():
+        with unless_gone():
             self._api.apply(f"{path}/status", {**body, "status": amounts}, _MANAGER)
             self._api.apply(path, {**body, "metadata": {**identity, "labels": features.labels}}, _MANAGER)
             self._applied[identity["uid"]] = features
@@ -101,7 +100,7 @@ class DeviceSimulator:
         for operator, resource, state in operators.policy_states(snapshot, nodes):
             if (resource.get("status") or {}).get("state") != state:
                 name = resource["metadata"]["name"]
-                with _gone_is_fine():
+                with unless_gone():
                     self._api.patch(f"{_POLICIES[operator]}/{name}/status", {"status": {"state": state}}, MERGE_PATCH)
                     _log.info("%s is %s", name, state)
 
@@ -109,7 +108,7 @@ class DeviceSimulator:
         return list((self._get(path) or {}).get("items") or [])
 
     def _get(self, path: str) -> Object | None:
-        with _gone_is_fine():
+        with unless_gone():
             return self._api.get(path)
         return None
 
@@ -131,18 +130,5 @@ class DeviceSimulator:
             "lastTimestamp": now,
             "count": 1,
         }
-        try:
+        with unless_gone():
             self._api.create(_EVENTS, event)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-
-
-@contextlib.contextmanager
-def _gone_is_fine() -> Iterator[None]:
-    """Pass over an object, or a kind, that is not there (any more)."""
-    try:
-        yield
-    except ApiError as error:
-        if error.status not in (404, 409):
-            raise

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from emulator.cluster import controlplane, lock, node, processes, seeds
+from emulator.cluster import controlplane, node, processes, seeds
 from emulator.cluster.api import Api, ApiError
 from emulator.cluster.cluster_status import ClusterStatus, ProcessStatus
 from emulator.cluster.credentials import read_kubeconfig
@@ -81,19 +81,11 @@ def stop(paths: Paths) -> None:
     if left:
         listed = "; ".join(f"{process} ({command[:80]})" for process, command in left.items())
         raise ClusterError(f"these processes of the local cluster do not end: {listed}")
-    if not paths.run.is_dir():
-        return
-    held = lock.take(layout.lock)
-    if held is None:
-        raise ClusterError(f"somebody starts the local cluster of {paths.state} at this moment: stop it after that")
-    try:
-        for name in layout.sockets.glob("*.sock"):
-            name.unlink(missing_ok=True)
-        if layout.sockets != paths.run:
-            shutil.rmtree(layout.sockets, ignore_errors=True)
-        shutil.rmtree(layout.pods, ignore_errors=True)
-    finally:
-        os.close(held)
+    for name in layout.sockets.glob("*.sock"):
+        name.unlink(missing_ok=True)
+    if layout.sockets != paths.run:
+        shutil.rmtree(layout.sockets, ignore_errors=True)
+    shutil.rmtree(layout.pods, ignore_errors=True)
 
 
 def reset(paths: Paths) -> None:

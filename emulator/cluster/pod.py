@@ -10,10 +10,9 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from emulator.cluster.api import ApiError, Object
+from emulator.cluster.api import ApiError, Object, unless_gone
 from emulator.cluster.container import Container
 from emulator.cluster.errors import MissingError, UnknownImageError, UnsupportedError
 from emulator.cluster.node import NODE_ADDRESS
@@ -215,7 +214,7 @@ class PodWorker:
             self._report()
         # For good, now that its processes have ended.
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-        with self._unless_replaced():
+        with unless_gone():
             self._host.api.delete(self._path, {**options, "preconditions": {"uid": self.uid}})
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -249,20 +248,10 @@ class PodWorker:
         now = datetime.now(UTC)
         status = self._status.compute(self._pod, states, sandboxed=self._sandbox is not None, now=now)
         if status != self._written:
-            with self._unless_replaced():
+            with unless_gone():
                 self._host.api.patch(f"{self._path}/status", {"metadata": {"uid": self.uid}, "status": status})
             self._written = status
 
     @property
     def _path(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
-
-    @staticmethod
-    @contextlib.contextmanager
-    def _unless_replaced() -> Iterator[None]:
-        """Pass over a pod that is gone or was replaced by another one."""
-        try:
-            yield
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise

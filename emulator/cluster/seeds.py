@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from emulator.cluster.api import Api, ApiError, Object, is_ready
+from emulator.cluster.api import Api, ApiError, Object, is_ready, unless_gone
 
 _MANAGER = "local-seeds"
 _MARKER = "/api/v1/namespaces/kube-system/configmaps/local-seeds"
@@ -24,7 +24,10 @@ def plant(api: Api, file: Path) -> int:
     Done once in the life of a cluster's content, whatever becomes of the objects and of the file later. Waits until
     the nodes among them are Ready. Raises SeedError when an object is refused or a node does not become Ready.
     """
-    if not file.exists() or _exists(api, _MARKER):
+    if not file.exists():
+        return 0
+    with unless_gone():
+        api.get(_MARKER)
         return 0
     documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
     for document in documents:
@@ -54,13 +57,3 @@ def _path(api: Api, document: Object) -> str:
     kind = kinds[document["kind"]]
     scope = f"/namespaces/{metadata.get('namespace', 'default')}" if kind["namespaced"] else ""
     return f"{root}{scope}/{kind['name']}/{metadata['name']}"
-
-
-def _exists(api: Api, path: str) -> bool:
-    try:
-        api.get(path)
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return False
-    return True
