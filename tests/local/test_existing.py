@@ -1,0 +1,99 @@
+"""The platform on a cluster whose nodes were there before: what it reads off them, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.local.environment import ROOT, Cluster, Project, eventually, stack_settings
+
+APPWRAPPER = "workload.codeflare.dev/v1beta2"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+GPU = "nvidia.com/gpu"
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster: Cluster) -> Iterator[list[str]]:
+    """The site's own nodes: three with GPUs, one without."""
+    seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
+    created = [seed for seed in seeds if seed.get("status")]
+    names = [seed["metadata"]["name"] for seed in created]
+    for seed in created:
+        cluster.create(seed)
+    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": "system"}}})
+    for name in names:
+        eventually(f"{name} is ready", lambda name=name: is_ready(cluster, name))
+    yield names
+    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": None}}})
+    for name in names:
+        cluster.delete("v1", "Node", name)
+
+
+@pytest.fixture(scope="module")
+def project(make_project: Callable[..., Project], nodes: list[str]) -> Iterator[Project]:
+    project = make_project("existing")
+    settings: dict[str, Any] = stack_settings("existing")
+    project.configure({**settings, "mirror": {"artifacts": str(project.mirror), "verify": False}})
+    project.up()
+    yield project
+    project.destroy()
+
+
+def is_ready(cluster: Cluster, name: str) -> bool:
+    node = cluster.get("v1", "Node", name) or {}
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
+
+
+def quotas(cluster: Cluster) -> dict[str, str]:
+    found = {}
+    for queue in cluster.list(KUEUE, "ClusterQueue"):
+        resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+        found[queue["metadata"]["name"]] = next(item["nominalQuota"] for item in resources if item["name"] == GPU)
+    return found
+
+
+def test_quotas_follow_the_nodes_that_are_there_and_a_second_look_changes_nothing(
+    project: Project, cluster: Cluster
+) -> None:
+    assert quotas(cluster) == {"slack-cluster-queue": "8", "blue-cluster-queue": "8", "red-cluster-queue": "8"}
+    project.unchanged()
+
+
+def test_the_gang_runs_on_the_sites_own_nodes(project: Project, cluster: Cluster) -> None:
+    def phase() -> object:
+        return ((cluster.get(APPWRAPPER, "AppWrapper", "sample-gang", "blue") or {}).get("status") or {}).get("phase")
+
+    eventually("the gang runs", phase, lambda found: found == "Running")
+    pods = cluster.list("v1", "Pod", "blue", label_selector="workload.codeflare.dev/appwrapper=sample-gang")
+    assert {pod["spec"]["nodeName"] for pod in pods} <= {"lab-gpu-0", "lab-gpu-1", "lab-gpu-2"}
+    assert len(pods) == 2
+
+
+def test_controllers_run_where_the_site_wants_them(project: Project, cluster: Cluster) -> None:
+    pods = cluster.list("v1", "Pod", "mlbatch-system")
+    assert {pod["spec"]["nodeName"] for pod in pods} == {"local-controllers"}
+    assert all(pod["spec"]["nodeSelector"] == {"pool": "system"} for pod in pods)
+
+
+def test_the_cluster_is_known_by_its_own_identity(project: Project, cluster: Cluster) -> None:
+    namespace = cluster.get("v1", "Namespace", "kube-system")
+    assert namespace is not None
+    (provider,) = [item for item in project.resources() if item["type"] == "pulumi:providers:kubernetes"]
+    assert provider["inputs"]["clusterIdentifier"] == namespace["metadata"]["uid"]
+
+
+def test_a_node_that_is_gone_changes_the_queues_that_share_and_nothing_else(project: Project, cluster: Cluster) -> None:
+    node = cluster.get("v1", "Node", "lab-gpu-2")
+    assert node is not None
+    cluster.delete("v1", "Node", "lab-gpu-2")
+    try:
+        assert project.changes() == {"blue-cluster-queue": "update", "red-cluster-queue": "update"}
+    finally:
+        metadata = {key: node["metadata"][key] for key in ("name", "labels", "annotations")}
+        cluster.create({**node, "metadata": metadata})
+        eventually("lab-gpu-2 is back", lambda: is_ready(cluster, "lab-gpu-2"))
+    project.unchanged()
