@@ -144,7 +144,9 @@ def test_without_a_running_cluster_a_command_says_how_to_start_it(
 
 @pytest.mark.parametrize("target", ["up", "preview", "destroy", "down", "clean", "env", "status", "review"])
 def test_make_takes_no_kubeconfig(target: str) -> None:
-    done = subprocess.run(["make", "--dry-run", target, "KUBECONFIG=x"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--dry-run", target, "KUBECONFIG=x"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode != 0
     assert "make acts on the local environment alone" in done.stderr
     assert "pulumi up --stack <name>" in done.stderr

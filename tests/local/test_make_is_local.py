@@ -162,8 +162,9 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def make(folder: Path, environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run make with a umask that hides nothing; the Python packages are there already."""
+    """Run make as nobody's child, with a umask that hides nothing; the Python packages are there already."""
     command = ["make", "--old-file", ".venv/.installed", *arguments]
+    environment = {name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     return subprocess.run(command, cwd=folder, env=dict(environment), umask=0, capture_output=True, text=True)
 
 
