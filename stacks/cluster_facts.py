@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from components.kubernetes.quantity import canonical
 from stacks.kubeconfig import Kubeconfig, silent
 from stacks.settings.kubernetes import KubernetesSettings
 
@@ -67,11 +68,16 @@ def ask(
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
             nodes = tuple(_node(item) for item in _json(core.list_node, label_selector=selector)["items"])
     except kubernetes.client.ApiException as error:
-        raise silent(kubeconfig, settings, f"it refuses to answer (HTTP {error.status} {error.reason})") from None
+        reason = f"it refuses to answer (HTTP {error.status} {error.reason})"
+        if error.status in _FORBIDDEN:
+            reason += "; whoever deploys has to be an administrator, who may read nodes and namespaces"
+        raise silent(kubeconfig, settings, reason) from None
     except kubernetes.config.ConfigException as error:
         raise silent(kubeconfig, settings, f"nobody could sign in: {error}") from None
     except HTTPError as error:
         raise silent(kubeconfig, settings, f"no answer within {_SECONDS:g} s: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise silent(kubeconfig, settings, f"what answers is no API server ({error!r})") from None
     minor = "".join(character for character in version["minor"] if character.isdigit())
     return ClusterFacts(identifier=uid or identity(kubeconfig), version=f"{version['major']}.{minor}", nodes=nodes)
 
@@ -104,5 +110,5 @@ def _node(item: Mapping[str, Any]) -> NodeFacts:
     return NodeFacts(
         name=item["metadata"]["name"],
         labels=item["metadata"].get("labels") or {},
-        allocatable=item["status"].get("allocatable") or {},
+        allocatable={name: canonical(amount) for name, amount in (item["status"].get("allocatable") or {}).items()},
     )

@@ -8,6 +8,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -64,23 +65,36 @@ def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, 
     base: the folder that a relative path of the settings counts from. Raises KubeconfigError when the file is absent,
     is no kubeconfig, or lacks the context.
     """
-    file, named = _file(settings, base, environment)
+    try:
+        file, named = _file(settings, base, environment)
+    except (RuntimeError, ValueError) as error:
+        raise _unreadable(settings.kubeconfig or "$KUBECONFIG", settings, str(error)) from None
     document = _load(file, settings, named)
-    wanted = settings.context or document.get("current-context")
+    try:
+        return _context(document, file, settings, named)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _malformed(file, settings, f"an entry has the wrong form ({error})", named) from None
+
+
+def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettings, named: str) -> Kubeconfig:
+    """Return the context that is wanted; raises TypeError and the like for entries of another form than kubectl's."""
+    wanted = settings.context
+    if wanted is None and document.get("current-context"):
+        wanted = str(document["current-context"])
     contexts = _entries(document, "contexts", "context")
     if wanted not in contexts:
         raise KubeconfigError(
             ConfigError(
                 path=("kubernetes", "context"),
-                value=settings.context or MISSING,
-                message=f"{file} has no context {wanted!r}" if wanted else f"{file} has no current context",
+                value=MISSING if settings.context is None else settings.context,
+                message=f"{file} has no context {wanted!r}" if wanted is not None else f"{file} has no current context",
                 expected=", ".join(contexts) or "no context at all: the file has none",
                 hint="name one of those, or run `kubectl config use-context`",
             )
         )
     context = contexts[wanted]
-    cluster = _entries(document, "clusters", "cluster").get(context.get("cluster"))
-    user = _entries(document, "users", "user").get(context.get("user"), {})
+    cluster = _entries(document, "clusters", "cluster").get(str(context.get("cluster")))
+    user = _entries(document, "users", "user").get(str(context.get("user")), {})
     server = cluster.get("server") if cluster else None
     if cluster is None or not isinstance(server, str) or urlsplit(server).scheme not in ("https", "http"):
         raise _malformed(file, settings, f"context {wanted!r} names no cluster with a server's address", named)
@@ -114,8 +128,8 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
     if kubeconfig.insecure:
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     proxies = {"https": kubeconfig.proxy, "http": kubeconfig.proxy} if kubeconfig.proxy else getproxies()
-    opener = build_opener(HTTPSHandler(context=tls), ProxyHandler(proxies))
     try:
+        opener = build_opener(HTTPSHandler(context=tls), ProxyHandler(proxies))
         opener.open(f"{kubeconfig.server.rstrip('/')}/readyz", timeout=seconds).close()
     except HTTPError as error:
         if error.code not in (401, 403):
@@ -123,6 +137,8 @@ def check_answers(kubeconfig: Kubeconfig, settings: KubernetesSettings, *, secon
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", None) or error
         raise silent(kubeconfig, settings, f"no answer within {seconds:g} s: {reason}") from None
+    except (HTTPException, ValueError, AttributeError) as error:
+        raise silent(kubeconfig, settings, f"its address or its proxy's is none: {error}") from None
 
 
 def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, str]) -> tuple[Path, str]:
@@ -135,21 +151,29 @@ def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, st
     return resolve_path("~/.kube/config", base), "the default ~/.kube/config"
 
 
+def _unreadable(what: str, settings: KubernetesSettings, reason: str) -> KubeconfigError:
+    return KubeconfigError(
+        ConfigError(
+            path=_PATH,
+            value=settings.kubeconfig or MISSING,
+            message=f"{what} cannot be read: {reason}",
+            expected=_ALLOWED,
+            hint="start the cluster that writes it (`make up` starts a local one), set "
+            "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
+        )
+    )
+
+
 def _load(file: Path, settings: KubernetesSettings, named: str) -> dict[str, Any]:
     try:
         document = yaml.safe_load(file.read_text())
     except OSError as error:
-        raise KubeconfigError(
-            ConfigError(
-                path=_PATH,
-                value=settings.kubeconfig or MISSING,
-                message=f"{file} (from {named}) cannot be read: {error.strerror}",
-                expected=_ALLOWED,
-                hint="start the cluster that writes it (`make up` starts a local one), set "
-                "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
-            )
-        ) from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+        raise _unreadable(f"{file} (from {named})", settings, str(error.strerror)) from None
+    except ValueError as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise _malformed(file, settings, "it is not YAML", named) from None
+        raise _unreadable(f"the path (from {named})", settings, str(error)) from None
+    except yaml.YAMLError:
         raise _malformed(file, settings, "it is not YAML", named) from None
     if not isinstance(document, dict) or document.get("kind", "Config") != "Config":
         raise _malformed(file, settings, "it is not of kind Config", named)
@@ -161,7 +185,7 @@ def _entries(document: Mapping[str, Any], section: str, content: str) -> dict[An
     if not isinstance(entries, list):
         return {}
     return {
-        entry.get("name"): entry[content]
+        str(entry.get("name")): entry[content]
         for entry in entries
         if isinstance(entry, dict) and isinstance(entry.get(content), dict)
     }

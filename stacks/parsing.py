@@ -153,6 +153,8 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
         return _missing(where, next(info for info in model.model_fields.values() if info.alias == location[-1]))
     if kind == "extra_forbidden":
         return unknown_key(where, value, _keys(_type_at(root, location[:-1])))
+    if kind == "dict_type" and not hasattr(_type_at(root, location), "model_fields"):
+        return _wrong_type(where, value, "a mapping", "a mapping of names to texts")
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return _wrong_type(
             where, value, "a mapping", f"a mapping with the keys {listed(_keys(_type_at(root, location)))}"

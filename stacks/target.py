@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from components import names
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
 
@@ -26,7 +27,8 @@ class TargetSpec(ABC, Generic[S]):
     settings: the whole tree of its configuration, of which a section without a default is required.
     sections: the keys of the tree that mean something on it, in the order of the documentation; others are refused.
     secrets: the keys of its secrets, beside those that every target has.
-    count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images.
+    count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images, where
+        it has workloads.
     version_key: what a message calls the cluster's Kubernetes version.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     """
@@ -37,7 +39,7 @@ class TargetSpec(ABC, Generic[S]):
     sections: ClassVar[tuple[str, ...]]
     secrets: ClassVar[tuple[str, ...]] = ()
     count_key: ClassVar[Path]
-    registry_key: ClassVar[Path]
+    registry_key: ClassVar[Path] = ()
     version_key: ClassVar[str] = "the cluster's Kubernetes version"
     has_kubeconfig: ClassVar[bool] = False
 
@@ -56,6 +58,11 @@ class TargetSpec(ABC, Generic[S]):
     def kubernetes_version(self, partial: PartialSettings) -> str | None:
         """Return the cluster's version, such as 1.35 or 1.35.6, None while nobody knows it."""
         return None
+
+    def offers_ports(self, partial: PartialSettings) -> bool:
+        """Return whether its nodes offer InfiniBand ports one by one, which quotas count."""
+        pool = partial.pool
+        return pool is not None and pool.shape.resources[names.INFINIBAND].nano > 0
 
     def registry(self, partial: PartialSettings) -> str | None:
         """Return where the site's own images are pulled from, None where nothing says."""

@@ -1,4 +1,4 @@
-"""OLMo: training of AI2's open language model, from data in blob storage.
+"""OLMo: training of AI2's open language model, from data in a volume.
 
 Source: edwardsp/ai-on-aks, examples/olmojob. Its image is built from `docker/olmo` of that repository, which rewrites
 the data's addresses to files in /inputdata. Two things differ: the training configuration that is asked for is the one

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from components import names
 from components.kubernetes.quantity import Quantity
-from stacks.errors import ConfigError, Path
+from stacks.errors import ConfigError, Path, key
 from stacks.settings import PlatformSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
 from stacks.settings.machines import MACHINES
 from stacks.settings.model import SettingsModel, choice
-from stacks.settings.names import is_label
+from stacks.settings.names import is_label, is_subdomain, label_errors
+
+_MOST_TOLERATIONS: Final = 8
+"""Of a ResourceFlavor (kubernetes-sigs/kueue, apis/kueue/v1beta2/resourceflavor_types.go)."""
+_REGISTRY: Final = re.compile(r"[a-z0-9][-a-z0-9.]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 
 class TolerationSettings(SettingsModel):
@@ -94,6 +99,15 @@ class PoolSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold that nodes can be told apart from others, and that a shape is whole."""
+        yield from label_errors((*path, "nodeSelector"), self.node_selector)
+        if len(self.tolerations) > _MOST_TOLERATIONS:
+            yield ConfigError(
+                path=(*path, "tolerations"),
+                value=len(self.tolerations),
+                message=f"Kueue's flavors hold {_MOST_TOLERATIONS} tolerations at most",
+                expected=f"at most {_MOST_TOLERATIONS}",
+                hint="put several taints of one key together with operator Exists",
+            )
         if not self.node_selector:
             yield ConfigError(
                 path=(*path, "nodeSelector"),
@@ -124,6 +138,10 @@ class SystemSettings(SettingsModel):
     tolerations: tuple[TolerationSettings, ...] = ()
     """Tolerations of the nodes' taints."""
 
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the labels to Kubernetes' rules."""
+        yield from label_errors((*path, "nodeSelector"), self.node_selector)
+
 
 class StorageClassSettings(SettingsModel):
     """Storage classes by purpose; default the cluster's default class."""
@@ -146,13 +164,16 @@ class ClaimSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the names to Kubernetes' rules."""
-        for name, value in (("name", self.name), ("namespace", self.namespace)):
-            if not is_label(value):
+        for name, value, is_good in (
+            ("name", self.name, is_subdomain(self.name)),
+            ("namespace", self.namespace, is_label(self.namespace)),
+        ):
+            if not is_good:
                 yield ConfigError(
                     path=(*path, name),
                     value=value,
                     message="Kubernetes would reject this name",
-                    expected="at most 63 of a-z, 0-9 and -, with a letter or digit first and last",
+                    expected="a-z, 0-9 and -, with a letter or digit first and last, and in a claim's name also .",
                     hint="write the name as `kubectl get pvc --all-namespaces` shows it",
                 )
 
@@ -169,6 +190,28 @@ class ClusterSettings(SettingsModel):
     """Claims with data."""
     internal_load_balancer: Mapping[str, str] = Field(default_factory=dict)
     """Annotations by which a Service of type LoadBalancer gets an address in the site's network alone."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the registry to the beginning of an image's name, and claims to names of their own."""
+        if self.registry is not None and not _REGISTRY.fullmatch(self.registry):
+            yield ConfigError(
+                path=(*path, "registry"),
+                value=self.registry,
+                message="this is no beginning of an image's name",
+                expected="a registry's host and a path on it, in lower case, without a scheme, a tag or a / at the end",
+                hint="for example registry.example.org/ml",
+            )
+        names_of = [claim.name for claim in self.volumes]
+        for index, name in enumerate(names_of):
+            if name in names_of[:index]:
+                yield ConfigError(
+                    path=(*path, "volumes", index, "name"),
+                    value=name,
+                    message=f"{key((*path, 'volumes', names_of.index(name)))} has this name already, and workloads "
+                    "name their volume by it",
+                    expected="one claim of each name",
+                    hint="name one of them only, or give one of the claims another name",
+                )
 
 
 class ExistingSettings(PlatformSettings):

@@ -9,6 +9,7 @@ from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool, NodeShape
 from components.kubernetes.quantity import ZERO, Quantity
+from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError, Path, key, listed
@@ -17,6 +18,7 @@ from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings, Mode
 from stacks.settings.machines import MACHINES
+from stacks.settings.names import label_errors
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import TargetSpec
 
@@ -60,6 +62,8 @@ class Existing(TargetSpec[ExistingSettings]):
         cluster = partial.section(ClusterSettings)
         if cluster is None or (cluster.pool.count is not None and cluster.pool.has_shape):
             return None
+        if any(label_errors((), cluster.pool.node_selector)):
+            return None  # nobody is asked for nodes that there cannot be
         return cluster.pool.node_selector
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
@@ -94,7 +98,7 @@ class Existing(TargetSpec[ExistingSettings]):
     def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
         """Return the claims that the settings name."""
         cluster = partial.section(ClusterSettings)
-        return {claim.name: claim.namespace for claim in cluster.volumes} if cluster is not None else None
+        return {claim.name: claim.namespace for claim in reversed(cluster.volumes)} if cluster is not None else None
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the nodes that there are."""
@@ -102,6 +106,7 @@ class Existing(TargetSpec[ExistingSettings]):
         if cluster is None:
             return
         yield from _load_balancer(partial, cluster)
+        yield from _rdma(partial, cluster)
         if facts is None:
             return
         yield from _policies(partial, facts)
@@ -150,6 +155,37 @@ def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterat
         expected=f"cluster or public, or {annotations} with the annotations of the cluster's provider",
         hint=f"set {annotations}, or use a port-forward",
     )
+
+
+def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+    """Yield network devices that pods ask for and nobody offers."""
+    gpu, rdma = partial.section(GpuSettings), cluster.pool.rdma
+    if gpu is not None and gpu.fabric.enabled:
+        is_sriov = gpu.fabric.device_plugin is DevicePlugin.SRIOV
+        offered = names.INFINIBAND if is_sriov else names.SHARED_INFINIBAND
+        if rdma is None or rdma.resource != offered:
+            yield ConfigError(
+                path=("cluster", "pool", "rdma"),
+                message=f"{key(('gpu', 'fabric', 'devicePlugin'))} is {gpu.fabric.device_plugin}, which offers "
+                f"{offered}, and " + ("nothing says how many" if rdma is None else f"pods ask for {rdma.resource}"),
+                expected=f"resource: {offered}, with the number in perNode",
+                hint=f"set it, or {key(('gpu', 'fabric', 'enabled'))} to false where the nodes offer theirs already",
+            )
+    elif rdma is not None and partial.facts is not None:
+        short = [
+            node.name
+            for node in partial.facts.nodes
+            if Quantity.parse(node.allocatable.get(rdma.resource, "0")) < Quantity.parse(rdma.per_node)
+        ]
+        if short:
+            yield ConfigError(
+                path=("cluster", "pool", "rdma", "perNode"),
+                value=rdma.per_node,
+                message=f"these nodes offer fewer {rdma.resource}: {listed(short[:5])}"
+                + (f" and {len(short) - 5} more" if len(short) > 5 else ""),
+                expected="what each of the nodes offers, or less",
+                hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
+            )
 
 
 def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:

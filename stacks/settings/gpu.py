@@ -33,12 +33,18 @@ def _driver(value: str) -> str:
 
 def _expression(value: str) -> str:
     try:
-        re.compile(value)
+        matches_nothing = re.compile(value).fullmatch("") is None
     except re.error as error:
         reject(
             message=f"this is no regular expression: {error}",
             expected="an expression as Python's re module has them",
             hint="write a dot for a character that gets in the way",
+        )
+    if not matches_nothing:
+        reject(
+            message="this also matches disks that have no model, such as volumes that are attached over the network",
+            expected="an expression that begins with the local disks' own model",
+            hint="take the model from `lsblk --output NAME,MODEL` on a node",
         )
     return value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from stacks.errors import ConfigError, Path
@@ -12,6 +12,33 @@ LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+_QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
+
+def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]:
+    """Yield the labels of a selector that no node can have (k8s.io/apimachinery, pkg/util/validation)."""
+    for name, value in labels.items():
+        prefix, _, own = name.rpartition("/")
+        if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
+            yield ConfigError(
+                path=(*path, name),
+                value=value,
+                message="Kubernetes would reject this label's name",
+                expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last, behind a "
+                "domain and / where it has one",
+                hint="write the label as `kubectl get nodes --show-labels` shows it",
+            )
+        if not _VALUE.fullmatch(value):
+            yield ConfigError(
+                path=(*path, name),
+                value=value,
+                message="Kubernetes would reject this label's value",
+                expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
+                hint="write the value as `kubectl get nodes --show-labels` shows it",
+            )
 
 
 def is_label(name: str) -> bool:

@@ -23,8 +23,7 @@ class Simulated(TargetSpec[SimulatedSettings]):
     summary = "a cluster that there is, with GPU nodes that KWOK simulates"
     settings = SimulatedSettings
     sections = ("kubernetes", "nodes", "scheduling", "queueing", "tenancy", "teams", "mirror", "samples")
-    count_key = ("nodes",)
-    registry_key = ("workloads",)
+    count_key = ("nodes", "count")
     has_kubeconfig = True
 
     def pool(self, partial: PartialSettings) -> NodePool | None:

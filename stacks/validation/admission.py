@@ -52,7 +52,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         if workload.enabled:
             path: Path = ("workloads", name)
             yield from _submission(partial, path, workload)
-            yield from _image(partial, path, workload)
+            yield from no_image(partial, path, workload)
             yield from _runs(partial, settings, path, workload)
     if settings.metaseq.enabled and partial.pool is not None:
         yield from _training(partial, settings.metaseq, partial.pool)
@@ -61,7 +61,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     yield from _scratch(partial, settings)
 
 
-def _image(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
+def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
     """Yield the problem of a job whose image has a tag, and no registry to come from."""
     is_named = not isinstance(workload, JobSettings) or workload.image is not None or workload.tag is None
     if is_named or partial.target is None or partial.target.registry(partial) is not None:

@@ -11,7 +11,7 @@ from stacks.partial import PartialSettings
 from stacks.settings import machines
 from stacks.settings.health import CheckSettings, HealthSettings, NcclGateSettings
 from stacks.settings.workloads import WorkloadsSettings
-from stacks.validation.admission import count_key
+from stacks.validation.admission import count_key, no_image
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -23,6 +23,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         if pool is not None and item.enabled:
             yield from _nodes(partial, ("health", name), item, pool)
     if settings.nccl_gate.enabled:
+        yield from _image(partial, settings.nccl_gate)
         yield from _threshold(settings.nccl_gate, pool)
         yield from _fabric(partial, settings.nccl_gate, pool)
 
@@ -46,6 +47,15 @@ def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: Node
             expected="false while the pool is empty",
             hint=f"turn the check off, or raise {count_key(partial)}",
         )
+
+
+def _image(partial: PartialSettings, item: NcclGateSettings) -> Iterator[ConfigError]:
+    """Yield the problem of a gate that runs the NCCL test's image, where nothing says from where that comes."""
+    workloads = partial.section(WorkloadsSettings)
+    own = partial.target.node_check_image(partial) if partial.target is not None else None
+    runs_test = item.scope is Scope.FABRIC or own is None
+    if workloads is not None and runs_test and not workloads.nccl.enabled:
+        yield from no_image(partial, ("workloads", "nccl"), workloads.nccl)
 
 
 def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[ConfigError]:

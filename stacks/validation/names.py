@@ -6,12 +6,27 @@ from collections.abc import Iterator
 from typing import Final
 
 from components import names
+from components.health import reporter
+from components.nodes import feature_discovery, node_agent
+from components.observability import prometheus
+from components.scheduling import volcano
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.names import label_error
 from stacks.settings.workloads import WorkloadsSettings
 
-_RESERVED: Final = frozenset({"default", names.SYSTEM_NAMESPACE})
+_OWN: Final = frozenset(
+    {
+        names.SYSTEM_NAMESPACE,
+        feature_discovery.OPERATOR_NAMESPACE,
+        node_agent.NAMESPACE,
+        prometheus.NAMESPACE,
+        reporter.NAMESPACE,
+        volcano.NAMESPACE,
+    }
+)
+"""Namespaces that the platform's layers make."""
+_RESERVED: Final = frozenset({"default", *_OWN})
 _RESERVED_PREFIXES: Final = ("kube-", "openshift-")
 
 
@@ -32,7 +47,7 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
             yield ConfigError(
                 path=path,
                 value=name,
-                message="a team's name is its namespace's, and this namespace belongs to the cluster",
+                message="a team's name is its namespace's, and this namespace belongs to the cluster or the platform",
                 expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(_RESERVED_PREFIXES)}",
                 hint="give the team another name",
             )
@@ -57,6 +72,17 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
 
 def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
     settings = partial.section(WorkloadsSettings)
+    if settings is not None:
+        name, path = settings.namespace, ("workloads", "namespace")
+        yield from label_error(path, name)
+        if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+            yield ConfigError(
+                path=path,
+                value=name,
+                message="this namespace belongs to the cluster or to another layer of the platform",
+                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(_RESERVED_PREFIXES)}",
+                hint="name another namespace, or remove the key",
+            )
     teams = [name for name in partial.team_names if isinstance(name, str)]
     if settings is not None and settings.namespace in teams:
         yield ConfigError(

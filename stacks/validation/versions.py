@@ -72,9 +72,11 @@ def _format(combination: Combination) -> str:
 
 
 def offers_ports(partial: PartialSettings) -> bool:
-    """Whether the network operator, where the platform installs it, offers InfiniBand ports one by one."""
+    """Whether InfiniBand ports are offered one by one, by the platform's operator or by the nodes as they are."""
     gpu = partial.section(GpuSettings)
-    return gpu is None or (gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
+    if gpu is None or partial.target is None or (gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV):
+        return True
+    return partial.target.offers_ports(partial)
 
 
 def _quotas_for_ports(partial: PartialSettings) -> Iterator[ConfigError]:

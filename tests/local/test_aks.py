@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -141,7 +142,9 @@ def fails(project: Project, *expected: str) -> str:
     assert done.returncode != 0, printed
     for text in expected:
         assert text in printed, printed
-    assert "Traceback" not in printed, printed
+    # An engine whose update has failed ends a program that still runs as Ctrl-C does, at whatever it is at.
+    interrupted = r"Exception ignored in:[^\n]*\n(?:[^\n]*\n){1,20}?[^\n]*KeyboardInterrupt: *\n"
+    assert "Traceback" not in re.sub(interrupted, "", printed), printed
     return printed
 
 

@@ -128,7 +128,8 @@ def test_the_networks_resource_and_variables_are_the_sites(mirror: Mirror, kubec
     raw = shipped()
     rdma = {"resource": "nvidia.com/roce_gdr", "perNode": 2, "variables": {"NCCL_IB_HCA": "mlx5"}}
     raw["cluster"]["pool"]["rdma"] = rdma
-    fabric = loaded(raw, mirror, kubeconfig).resolved.fabric
+    nodes = tuple(node(name, **{"nvidia.com/roce_gdr": "2"}) for name in "abc")
+    fabric = loaded(raw, mirror, kubeconfig, nodes).resolved.fabric
     assert fabric.requests() == {"nvidia.com/roce_gdr": "2"}
     assert fabric.variables == {"NCCL_IB_HCA": "mlx5"}
 
@@ -206,3 +207,58 @@ class TestMistakes:
             loaded(raw, mirror, kubeconfig, version="1.29")
         assert [problem.path for problem in error.value.problems] == [("gpu", "nvmeScratch", "enabled")]
         assert loaded(raw, mirror, kubeconfig, version="1.30").settings.gpu.nvme_scratch.enabled
+
+    @pytest.mark.parametrize(
+        ("path", "value", "where", "said"),
+        [
+            (("cluster", "pool", "nodeSelector"), None, "cluster.pool.nodeSelector", "a mapping of names to texts"),
+            (("cluster", "pool", "nodeSelector"), ["pool"], "cluster.pool.nodeSelector", "a mapping of names to texts"),
+            (("cluster", "internalLoadBalancer"), ["a"], "cluster.internalLoadBalancer", "a mapping of names to texts"),
+            (("cluster", "pool", "nodeSelector"), {"pool": "gpu nodes!"}, "nodeSelector.pool", "this label's value"),
+            (("cluster", "pool", "nodeSelector"), {"a b/c": "x"}, 'nodeSelector["a b/c"]', "this label's name"),
+            (("cluster", "system"), {"nodeSelector": {"-bad-": "a"}}, "nodeSelector.-bad-", "this label's name"),
+            (("cluster", "pool", "tolerations"), [{"key": f"k{n}"} for n in range(9)], "tolerations = 9", "at most 8"),
+            (("cluster", "registry"), "", "cluster.registry", "no beginning of an image's name"),
+            (("cluster", "registry"), "reg.example/ml/", "cluster.registry", "no beginning of an image's name"),
+            (("cluster", "registry"), "https://reg.example", "cluster.registry", "no beginning of an image's name"),
+            (("cluster", "pool", "rdma"), {"perNode": 2}, "rdma.perNode = 2", "these nodes offer fewer"),
+            (("gpu", "fabric"), {"enabled": True}, "cluster.pool.rdma", "nothing says how many"),
+            (("gpu", "nvmeScratch"), {"enabled": True, "diskModel": ".*"}, "diskModel", "attached over the network"),
+            (("kubernetes", "context"), "", "kubernetes.context", "has no context ''"),
+            (("workloads", "namespace"), "kube-system", "workloads.namespace", "belongs to the cluster"),
+            (("workloads", "namespace"), "monitoring", "workloads.namespace", "another layer of the platform"),
+            (("workloads", "namespace"), "", "workloads.namespace", "Kubernetes would reject"),
+            (("teams", 1, "name"), "monitoring", "teams[1].name", "the cluster or the platform"),
+        ],
+    )
+    def test_what_the_cluster_could_never_take(
+        self, path: tuple[str | int, ...], value: object, where: str, said: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        raw: Any = shipped()
+        place = raw
+        for part in path[:-1]:
+            place = place.setdefault(part, {}) if isinstance(part, str) else place[part]
+        place[path[-1]] = value
+        text = refused(raw, mirror, kubeconfig)
+        assert where in text
+        assert said in text
+
+    def test_a_gate_whose_image_nobody_names(self, mirror: Mirror, kubeconfig: Path) -> None:
+        gate = {"enabled": True, "warnGbs": 300, "failGbs": 200}
+        raw = {**shipped(), "health": {"ncclGate": gate}, "workloads": {"nccl": {"tag": "1"}}}
+        assert "mlbatch:workloads.nccl.image" in refused(raw, mirror, kubeconfig)
+
+    def test_ports_that_the_nodes_offer_themselves_may_be_in_a_quota(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = shipped()
+        raw["cluster"]["pool"]["rdma"] = {"resource": "nvidia.com/mlnxnics", "perNode": 8}
+        quota = {"cpu": 100, "memory": "1000Gi", "nvidia.com/gpu": 8, "nvidia.com/mlnxnics": 8}
+        raw["teams"][0] = {"name": "blue", "users": ["alice"], "quota": quota}
+        nodes = tuple(node(name, **{"nvidia.com/mlnxnics": "8"}) for name in "abc")
+        assert str(loaded(raw, mirror, kubeconfig, nodes).resolved.quotas["blue"]["nvidia.com/mlnxnics"]) == "8"
+
+    def test_two_claims_of_a_name_and_one_with_a_dot(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = shipped()
+        raw["cluster"]["volumes"] = [{"name": "data.v1", "namespace": "blue"}, {"name": "data.v1", "namespace": "red"}]
+        assert "mlbatch:cluster.volumes[1].name" in refused(raw, mirror, kubeconfig)
+        raw["cluster"]["volumes"].pop()
+        assert loaded(raw, mirror, kubeconfig).resolved.volumes == {"data.v1": "blue"}

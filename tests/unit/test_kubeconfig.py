@@ -192,3 +192,29 @@ def test_a_cluster_that_says_nothing_is_given_up_on_within_bounds() -> None:
 def test_an_authority_that_is_no_certificate_is_named() -> None:
     with pytest.raises(KubeconfigError, match="certificate authority cannot be read"):
         ask("https://127.0.0.1:1", authority="CERTIFICATE")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"clusters": [{"name": "lab-cluster", "cluster": {"server": "https://[::1"}}]},
+        {"clusters": [{"name": "lab-cluster", "cluster": {"server": "https://a", "certificate-authority": 5}}]},
+        {"clusters": [{"name": "lab-cluster", "cluster": {"server": "https://a", "certificate-authority-data": "ä"}}]},
+        {"contexts": [{"name": "lab", "context": {"cluster": ["lab-cluster"], "user": "admin"}}]},
+        {"current-context": ["lab"]},
+    ],
+)
+def test_entries_of_another_form_are_named_and_no_traceback(kubeconfig: Path, changes: dict[str, object]) -> None:
+    document = yaml.safe_load(kubeconfig.read_text())
+    kubeconfig.write_text(yaml.safe_dump({**document, **changes}))
+    assert str(kubeconfig) in refusal(kubeconfig)
+
+
+def test_a_context_whose_name_yaml_takes_for_a_number_can_be_named(kubeconfig: Path) -> None:
+    kubeconfig.write_text(kubeconfig.read_text().replace("name: other", "name: 123"))
+    assert yaml.safe_load(read(kubeconfig, context="123").contents)["current-context"] == "123"
+
+
+@pytest.mark.parametrize("name", ["~nosuchuser/config", "a\0b"])
+def test_a_path_that_cannot_be_is_named(kubeconfig: Path, name: str) -> None:
+    assert "mlbatch:kubernetes.kubeconfig" in refusal(kubeconfig, kubeconfig=name)
