@@ -2,7 +2,7 @@
 # cluster or an account of yours; that is what plain `pulumi` is for.
 STACK ?= dev
 BASE ?= main
-ARGS ?= show
+ARGS ?= --help
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed

@@ -27,8 +27,11 @@ TARGETS = (
     ("refresh",),
     ("env",),
     ("mirror",),
-    ("azure", "ARGS=show --stack dev"),
+    ("azure",),
+    ("azure", "ARGS=clear --stack dev"),
     ("review", "BASE=HEAD"),
+    ("up", "STACK=existing"),
+    ("destroy", "STACK=existing"),
     ("up", "STACK=aks"),
     ("preview", "STACK=aks"),
     ("destroy", "STACK=aks"),
@@ -134,7 +137,7 @@ def checkout(trap: Trap, foreign: Path, tmp_path_factory: pytest.TempPathFactory
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
-    for stack in ("dev", "aks"):
+    for stack in ("dev", "existing", "aks"):
         file = folder / f"Pulumi.{stack}.yaml"
         document = yaml.safe_load(file.read_text())
         document["config"] |= {
