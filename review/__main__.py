@@ -9,6 +9,7 @@ why), 1 when there is no review.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from review.environment import NoEnvironmentError
 from review.markdown import render
 from review.revisions import Checkout, ReviewError, cleaned_up, review, revisions
+from runner.files import UMASK
 
 CANNOT_PREVIEW = 2
 
@@ -23,6 +25,7 @@ CANNOT_PREVIEW = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the review; return the process's exit code."""
     options = _parser().parse_args(arguments)
+    os.umask(UMASK)
     try:
         with cleaned_up(), revisions(Checkout.of_this_file(), options.base) as (base, head):
             found = review(base, head, options.stack)

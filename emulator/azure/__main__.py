@@ -9,6 +9,7 @@ serve     serve the engine's provider protocol (the local environment does that)
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,11 +21,13 @@ from emulator.azure.services.agent_pools import settle_instances
 from emulator.azure.services.base import POOL
 from emulator.paths import Paths
 from emulator.plugin.errors import ProviderError
+from runner.files import UMASK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     options = _parser().parse_args(arguments)
+    os.umask(UMASK)
     paths = Paths.of(state=options.state) if options.state else Paths.of().of_stack(options.stack)
     try:
         return int(options.command(paths, options) or 0)
