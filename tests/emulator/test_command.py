@@ -6,7 +6,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -142,11 +142,15 @@ def test_without_a_running_cluster_a_command_says_how_to_start_it(
     assert "Stacks of this checkout: aks." in capsys.readouterr().err
 
 
+def make(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run make as nobody's child: one that is a child says in which folder it works."""
+    alone = {name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return subprocess.run(["make", *arguments], cwd=ROOT, env=alone, capture_output=True, text=True)
+
+
 @pytest.mark.parametrize("target", ["up", "preview", "destroy", "down", "clean", "env", "status", "review"])
 def test_make_takes_no_kubeconfig(target: str) -> None:
-    done = subprocess.run(
-        ["make", "--no-print-directory", "--dry-run", target, "KUBECONFIG=x"], cwd=ROOT, capture_output=True, text=True
-    )
+    done = make("--dry-run", target, "KUBECONFIG=x", environment=os.environ)
     assert done.returncode != 0
     assert "make acts on the local environment alone" in done.stderr
     assert "pulumi up --stack <name>" in done.stderr
@@ -161,8 +165,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_told_without_a_trace(tmp_path: Path
 
 
 def test_make_does_not_mind_a_kubeconfig_in_the_environment() -> None:
-    ambient = {**os.environ, "KUBECONFIG": "x"}
-    done = subprocess.run(["make", "--dry-run", "help"], cwd=ROOT, env=ambient, capture_output=True, text=True)
+    done = make("--dry-run", "help", environment={**os.environ, "KUBECONFIG": "x"})
     assert done.returncode == 0, done.stderr
 
 
