@@ -3,6 +3,8 @@
 STACK ?= dev
 BASE ?= main
 ARGS ?= --help
+SEED ?= 1
+JOBS ?= 100
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
@@ -14,7 +16,7 @@ $(error make acts on the local environment alone: for a cluster of your own use 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform bench clean lock settings requirements review azure
+.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench soak clean lock settings requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -55,8 +57,8 @@ mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests and charts
 build: $(ENVIRONMENT) ## build every tool of the local environment, without starting anything
 	@$(EMULATOR) build
 
-test: build ## run everything, two at a time: lint, types, unit tests, tests against local clusters
-	@$(MAKE) --jobs=2 lint types unit local-aks local-platform
+test: build ## run everything, three at a time: lint, types, tests against local clusters, unit tests
+	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery unit
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
@@ -68,16 +70,27 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
-local: local-aks local-platform ## run the tests against local clusters of their own
+local: local-aks local-members local-platform local-recovery ## run the tests against local clusters of their own
 
 local-aks: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest tests/local/test_aks.py
 
-local-platform: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local --ignore tests/local/test_aks.py
+local-members: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
 
-bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the start of the AKS stack, teams against kubectl
+local-platform: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
+		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
+		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py
+
+local-recovery: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest tests/local/test_recovery.py tests/local/test_packing.py
+
+bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the start of the AKS stack, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
+
+soak: $(ENVIRONMENT) build ## run JOBS jobs (default 100, an hour) on a cluster that keeps failing as SEED decides
+	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue

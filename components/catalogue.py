@@ -82,11 +82,27 @@ class NicSoftware:
     shared_plugin: str
     source: str
 
+    def with_driver(self, version: str | None) -> str:
+        """Return the driver's image in another version, or in its own where that is None."""
+        return self.driver if version is None else f"{self.driver.rpartition(':')[0]}:{version}"
+
 
 KUEUE: Final = "kueue"
 APPWRAPPER: Final = "appwrapper"
+SCHEDULER_PLUGINS: Final = "scheduler-plugins"
+"""The definition of PodGroup, and the images."""
+ELASTIC_QUOTAS: Final = "scheduler-plugins-elasticquotas"
+"""The definition of ElasticQuota, which the controller of scheduler-plugins cannot start without."""
 
 ARTIFACTS: Final = (
+    Artifact(
+        name=KUEUE,
+        version="v0.15.8",
+        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.15.8/manifests.yaml",
+        images={"manager": "registry.k8s.io/kueue/kueue:v0.15.8"},
+        source="https://kueue.sigs.k8s.io/docs/installation/; what it mends since v0.15.2: "
+        "https://github.com/kubernetes-sigs/kueue/blob/v0.15.8/CHANGELOG/CHANGELOG-0.15.md",
+    ),
     Artifact(
         name=KUEUE,
         version="v0.15.2",
@@ -100,6 +116,23 @@ ARTIFACTS: Final = (
         url="https://github.com/project-codeflare/appwrapper/releases/download/v1.1.2/install.yaml",
         images={"manager": "quay.io/ibm/appwrapper:v1.1.2"},
         source="https://github.com/project-codeflare/appwrapper/blob/v1.1.2/README.md",
+    ),
+    Artifact(
+        name=SCHEDULER_PLUGINS,
+        version="v0.34.7",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.34.7/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        images={
+            "scheduler": "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7",
+            "controller": "registry.k8s.io/scheduler-plugins/controller:v0.34.7",
+        },
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/blob/v0.34.7/README.md, Compatibility Matrix",
+    ),
+    Artifact(
+        name=ELASTIC_QUOTAS,
+        version="v0.34.7",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.34.7/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+        images={},
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.34.7/config/crd",
     ),
 )
 

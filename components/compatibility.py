@@ -1,4 +1,4 @@
-"""Which versions of GPU operator, network operator, NVIDIA driver and Kubernetes go together, as data with sources.
+"""Which versions of operators, NVIDIA driver and Kubernetes go together, and what each can do, as data with sources.
 
 A combination that upstream says works is known to work; one that upstream, or a fault that was reported, says does not
 work is broken; about all others nobody has said anything, which is worth a warning but no refusal.
@@ -176,9 +176,31 @@ def assess(
     )
 
 
+_RECLAIMS_WHILE_BORROWING: Final = (0, 15, 6)
+
+
+def reclaims_while_borrowing(kueue_version: str) -> bool:
+    """Whether a Kueue gives a queue its idle GPUs back while that queue borrows of another resource.
+
+    Source: kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md, v0.15.6: strategies of fair sharing are bypassed for a
+    queue within its nominal quota of the contested resources.
+    """
+    return numbers(kueue_version) >= _RECLAIMS_WHILE_BORROWING
+
+
 VOLCANO_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
 """The newest Kubernetes version that each Volcano is made for. Source: volcano-sh/volcano, README.md, Kubernetes
 compatibility, where 1.7 is not listed any more."""
+
+SCHEDULER_PLUGINS_KUBERNETES: Final = {"v0.34.7": ("1.34", "1.35")}
+"""The first and the last Kubernetes version that each scheduler-plugins goes with: the one that it is compiled with
+(kubernetes-sigs/scheduler-plugins v0.34.7, README.md, Compatibility Matrix) and the next, since a scheduler may be one
+minor version older than the API server and not newer (kubernetes.io, releases/version-skew-policy)."""
+
+
+def goes_with(supported: tuple[str, str], kubernetes: str) -> bool:
+    """Return whether a Kubernetes version, with or without its patch, lies in a range of minor versions."""
+    return _minor(supported[0]) <= _minor(kubernetes) <= _minor(supported[1])
 
 
 def _with_known_network(combination: Combination, row: Row) -> Combination:

@@ -20,3 +20,17 @@ def needed(needs: Iterable[pulumi.Resource]) -> list[pulumi.Resource]:
     for need in needs:
         found += needed(need.ready) if isinstance(need, Layer) else [need]
     return found
+
+
+def standing_on(owner: pulumi.Resource, options: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """Return the options of what goes with another resource, and is created anew with it.
+
+    The engine hands `deleted_with` down to a component's children and `replace_with` not.
+    """
+
+    def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        both = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(replace_with=[owner]))
+        return pulumi.ResourceTransformationResult(props=args.props, opts=both)
+
+    with_owner = pulumi.ResourceOptions(deleted_with=owner, transformations=[transformation])
+    return pulumi.ResourceOptions.merge(options, with_owner)

@@ -44,7 +44,8 @@ RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
 unless Kueue is told to pass over it."""
 
 KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
-APPWRAPPER_API: Final = "workload.codeflare.dev/v1beta2"
+APPWRAPPER_GROUP: Final = "workload.codeflare.dev"
+APPWRAPPER_API: Final = f"{APPWRAPPER_GROUP}/v1beta2"
 
 
 def cluster_queue(team: str) -> str:

@@ -53,7 +53,7 @@ RUNTIME_FIELDS: Final = (
     RuntimeField(
         kind="ClusterQueue",
         path="spec.resourceGroups[*].flavors[*].resources[*].lendingLimit",
-        owner="slack controller, in the slack queue only; a team's limit is the program's",
+        owner="slack controller; the program gives a team's own limit, and the controller goes back to it",
     ),
     RuntimeField(kind="ClusterQueue", path="metadata.finalizers", owner="Kueue"),
     RuntimeField(kind="ClusterQueue", path="status", owner="Kueue"),

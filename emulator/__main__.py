@@ -235,7 +235,7 @@ def _engine(paths: Paths, options: argparse.Namespace) -> Engine:
             f"the local cluster of stack {options.stack} does not run, or is not ready; "
             f"`make up{_option(options.stack)}` starts it"
         )
-    return Engine(paths.root, paths.state, options.stack, environment(paths))
+    return Engine(paths.root, paths.state, options.stack, replace(environment(paths), disposable=True))
 
 
 def _prepare(engine: Engine) -> None:

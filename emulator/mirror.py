@@ -1,7 +1,8 @@
 """Fills the mirror of upstream manifests and charts from Go modules, and from stubs where there is no module.
 
-The manifests hold what upstream publishes with a release: the module's default kustomization with the released image. A
-site with internet access needs none of this; the catalogue of the program names the published files.
+The manifests hold what upstream publishes with a release: the module's default kustomization with the released image,
+and beside it those of the releases that the module's version plays. A site with internet access needs none of this; the
+catalogue of the program names the published files.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import yaml
 
+from emulator import stand_ins
 from emulator.charts import sources
 from emulator.paths import Paths
-from emulator.toolchain import CHARTS, CLUSTER, Toolchain, ToolchainError, without_cluster
+from emulator.toolchain import CHARTS, CLUSTER, SCHEDULING, Toolchain, ToolchainError, pinned_version, without_cluster
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,28 @@ class Source:
 
 
 SOURCES = (
-    Source("kueue", "sigs.k8s.io/kueue", "config/default", "registry.k8s.io/kueue/kueue"),
-    Source("appwrapper", "github.com/project-codeflare/appwrapper", "config/default", "quay.io/ibm/appwrapper"),
+    Source("kueue", stand_ins.MODULES["kueue"], "config/default", "registry.k8s.io/kueue/kueue"),
+    Source("appwrapper", stand_ins.MODULES["appwrapper"], "config/default", "quay.io/ibm/appwrapper"),
+)
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """A file of definitions that is mirrored as it is: the name of its artifact, and where its Go module has it."""
+
+    name: str
+    module: str
+    file: str
+
+
+_SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
+DEFINITIONS = (
+    Definitions("scheduler-plugins", _SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"),
+    Definitions(
+        "scheduler-plugins-elasticquotas",
+        _SCHEDULER_PLUGINS,
+        "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+    ),
 )
 
 
@@ -42,18 +64,27 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     """
     paths.mirror.mkdir(parents=True, exist_ok=True)
     for source in SOURCES:
-        version = toolchain.module_version(CLUSTER, source.module)
-        file = _file(paths, source, version)
+        version = pinned_version(CLUSTER, source.module)
+        carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(source.name, version)}
+        for wanted, carry in {version: _as_it_is, **carried}.items():
+            file = paths.mirror / f"{source.name}-{wanted}.yaml"
+            if not file.exists():
+                folder = toolchain.module_folder(CLUSTER, source.module) / source.kustomization
+                unfinished = file.with_suffix(".unfinished")
+                unfinished.write_text(_released(carry(_kustomize(paths, folder)), f"{source.image}:{wanted}"))
+                os.replace(unfinished, file)
+    for each in DEFINITIONS:
+        file = paths.mirror / f"{each.name}-{pinned_version(SCHEDULING, each.module)}.yaml"
         if not file.exists():
-            folder = toolchain.module_folder(CLUSTER, source.module) / source.kustomization
+            folder = toolchain.module_folder(SCHEDULING, each.module)
             unfinished = file.with_suffix(".unfinished")
-            unfinished.write_text(_released(_kustomize(paths, folder), f"{source.image}:{version}"))
+            shutil.copyfile(folder / each.file, unfinished)
             os.replace(unfinished, file)
     sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
 
 
-def _file(paths: Paths, source: Source, version: str) -> Path:
-    return paths.mirror / f"{source.name}-{version}.yaml"
+def _as_it_is(manifest: str) -> str:
+    return manifest
 
 
 def _kustomize(paths: Paths, folder: Path) -> str:

@@ -1,8 +1,8 @@
-"""The reports of `make up` and `make status`: the local cluster, the emulated Azure, charts, the platform."""
+"""The reports of `make up` and `make status`: the local cluster, the emulated Azure, charts, versions, the platform."""
 
 from __future__ import annotations
 
-from emulator import azure
+from emulator import azure, stand_ins
 from emulator.charts.releases import SELECTOR
 from emulator.charts.report import report as charts_report
 from emulator.cluster import ClusterStatus
@@ -20,11 +20,13 @@ def cluster_report(status: ClusterStatus) -> str:
 
 
 def environment_report(paths: Paths) -> str:
-    """Describe what a running local environment holds: Azure resources, charts, the platform.
+    """Describe what a running local environment holds: Azure resources, charts, played versions, the platform.
 
     Raises the Kubernetes client's exceptions when the cluster does not answer.
     """
     client = connect(paths.kubeconfig)
     releases = objects(client, "v1", "Secret", label_selector=SELECTOR)
-    charts = charts_report(releases, objects(client, "v1", "Pod")) if releases else ""
-    return "\n\n".join(part for part in (azure.report(paths), charts, platform_report(client)) if part)
+    pods = objects(client, "v1", "Pod")
+    charts = charts_report(releases, pods) if releases else ""
+    parts = (azure.report(paths), charts, stand_ins.report(pods), platform_report(client))
+    return "\n\n".join(part for part in parts if part)

@@ -92,6 +92,15 @@ CLUSTER = Module(
         Tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
     ),
 )
+SCHEDULING = Module(
+    "scheduling",
+    (
+        Tool("scheduler-plugins-scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+        Tool("scheduler-plugins-controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
+    ),
+)
+"""The packing scheduler and its controller, with the libraries of the cluster's own Kubernetes version: a module of its
+own, so that a new version of it has nothing else built anew."""
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 HELM = Module(
     "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
@@ -101,6 +110,9 @@ CHARTS = Module("charts", ())
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
 """Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""
+
+
+_MODULES = Path(__file__).resolve().parent / "tools"
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,7 @@ class Toolchain:
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
-        self._modules = Path(__file__).resolve().parent / "tools"
+        self._modules = _MODULES
 
     def missing(self, cluster: bool) -> list[Need]:
         """Return the tools still to be built: the engine's, kubectl, and with `cluster` the control plane's."""
@@ -143,10 +155,6 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def module_version(self, module: Module, path: str) -> str:
-        """Return the version of module `path` that `module` pins, as in `v0.15.2`."""
-        return self._go(module, ["list", "-m", "-f", "{{.Version}}", path]).strip()
-
     def _needs(self, cluster: bool) -> list[Need]:
         needs: list[Need] = []
         if installed_pulumi(self._paths.cache) is None:
@@ -156,7 +164,7 @@ class Toolchain:
             needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
-            needs += [Need(module, tool) for module in (KWOK, HELM) for tool in module.tools]
+            needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM) for tool in module.tools]
         return needs
 
     def _folder(self, module: Module) -> Path:
@@ -246,6 +254,14 @@ class Toolchain:
                 "what is already built stays."
             )
         return done.stdout
+
+
+def pinned_version(module: Module, path: str) -> str:
+    """Return the version of the Go module `path` that `module` pins, as in `v0.15.2`."""
+    found = re.search(rf"^\s*{re.escape(path)} (\S+)", (_MODULES / module.folder / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        raise ToolchainError(f"emulator/tools/{module.folder}/go.mod does not pin {path}")
+    return found[1]
 
 
 def installed_pulumi(cache: Path) -> Path | None:

@@ -134,7 +134,9 @@ class _Tables:
             return " or ".join(_code(value) for value in values)
         kind = plain["type"]
         if kind == "integer":
-            return f"whole number, {plain['minimum']} to {plain['maximum']}"
+            return f"whole number, {plain['minimum']} to {plain['maximum']}" if "minimum" in plain else "whole number"
+        if kind == "number":
+            return f"number, {plain['minimum']} to {plain['maximum']}"
         if kind == "boolean":
             return "`true` or `false`"
         if kind == ["string", "number"]:

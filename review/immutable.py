@@ -76,6 +76,7 @@ _AZURE: Final[Mapping[str, tuple[str, ...]]] = {
     "compute:ProximityPlacementGroup": ("location",),
     "containerregistry:Registry": ("location",),
     "containerservice:AgentPool": ("gpuInstanceProfile", "networkProfile.nodePublicIPTags", "vmSize"),
+    "containerservice:MaintenanceConfiguration": (),
     "containerservice:ManagedCluster": (
         "diskEncryptionSetID",
         "dnsPrefix",

@@ -250,6 +250,8 @@ class Engine:
         if self.environment.mirror is not None:
             foreign = tuple(settings.foreign_secrets(file, salt))
             settings.localise(file, self._project(), self.environment.mirror)
+            if self.environment.disposable:
+                settings.unprotect(file, self._project())
         known = before.config
         for key in foreign:
             file.drop_config(key)

@@ -43,6 +43,7 @@ class Environment:
     kubeconfig: of the local cluster. mirror: the folder that holds upstream's files; None leaves the stack's settings
     as they are written. providers: loopback ports of the emulated providers, by plugin. programs: folders that are
     searched for programs before those of the user. plugins: folders of official plugins that may be used.
+    disposable: what stands in it may be lost, so that stacks protect nothing from being deleted.
     """
 
     kubeconfig: Path
@@ -50,6 +51,7 @@ class Environment:
     providers: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[Path, ...] = ()
     plugins: tuple[Path, ...] = ()
+    disposable: bool = False
 
     def with_mirror(self, folder: Path) -> Environment:
         """Return the same with other files of upstream."""
@@ -70,6 +72,7 @@ class Environment:
                 providers={str(plugin): int(port) for plugin, port in found["providers"].items()},
                 programs=tuple(map(Path, found["programs"])),
                 plugins=tuple(map(Path, found["plugins"])),
+                disposable=bool(found["disposable"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no environment of an engine: {error!r}") from None

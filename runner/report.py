@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import kubernetes
-from kubernetes.dynamic.exceptions import ResourceNotFoundError
+from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
 GPU: Final = "nvidia.com/gpu"
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
 KUEUE: Final = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
 _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
+_MEMBERS: Final = {"User": "", "Group": "group "}
+"""What stands before a member's name, by the kind of subject."""
 
 Client = kubernetes.dynamic.DynamicClient
 
@@ -41,7 +43,7 @@ def platform_report(client: Client) -> str:
             table(
                 "Queues", ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"], _queues(client)
             ),
-            table("Teams", ["NAMESPACE", "QUEUE", "USERS"], _teams(client)),
+            table("Teams", ["NAMESPACE", "QUEUE", "MEMBERS"], _teams(client)),
             table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
         ]
     )
@@ -55,12 +57,15 @@ def await_settled(client: Client, seconds: float = 15.0) -> None:
 
 
 def objects(client: Client, version: str, kind: str, **options: Any) -> list[dict[str, Any]]:
-    """Return the objects of a kind, none where the cluster does not know the kind."""
+    """Return the objects of a kind, none where the cluster does not know the kind.
+
+    The client remembers the kinds of a cluster by its address, behind which there may be another one by now.
+    """
     try:
         resource = client.resources.get(api_version=version, kind=kind)
-    except ResourceNotFoundError:
+        return list(client.get(resource, **options).to_dict()["items"])
+    except (ResourceNotFoundError, NotFoundError):
         return []
-    return list(client.get(resource, **options).to_dict()["items"])
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -90,10 +95,11 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
     gpus: Counter[str] = Counter()
     for node in objects(client, "v1", "Node"):
         kind = (node["metadata"].get("labels") or {}).get("node.kubernetes.io/instance-type", "-")
-        conditions = {item["type"]: item["status"] for item in node["status"].get("conditions") or ()}
+        status = node.get("status") or {}
+        conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
         count[kind] += 1
         ready[kind] += conditions.get("Ready") == "True"
-        gpus[kind] += int((node["status"].get("allocatable") or {}).get(GPU, 0))
+        gpus[kind] += int((status.get("allocatable") or {}).get(GPU, 0))
     return [(kind, count[kind], ready[kind], gpus[kind]) for kind in sorted(count)]
 
 
@@ -119,8 +125,10 @@ def _teams(client: Client) -> Iterable[Sequence[Any]]:
         name = namespace["metadata"]["name"]
         queues = [item["spec"]["clusterQueue"] for item in objects(client, KUEUE, "LocalQueue", namespace=name)]
         bindings = objects(client, "rbac.authorization.k8s.io/v1", "RoleBinding", namespace=name)
-        users = sorted({s["name"] for b in bindings for s in b.get("subjects") or () if s["kind"] in ("User", "Group")})
-        yield name, ", ".join(queues) or "-", ", ".join(users) or "-"
+        subjects = [subject for binding in bindings for subject in binding.get("subjects") or ()]
+        members = {(_MEMBERS[item["kind"]], item["name"]) for item in subjects if item["kind"] in _MEMBERS}
+        listed = [f"{kind}{member}" for kind, member in sorted(members)]
+        yield name, ", ".join(queues) or "-", ", ".join(listed) or "-"
 
 
 def _workloads(client: Client) -> Iterable[Sequence[Any]]:

@@ -45,6 +45,16 @@ def localise(file: StackFile, project: Mapping[str, Any], mirror: Path) -> None:
         file.put_config(f"{_NAMESPACE}:mirror", {**(files or {}), ARTIFACTS: str(mirror), "verify": False})
 
 
+def unprotect(file: StackFile, project: Mapping[str, Any]) -> None:
+    """Let everything be deleted that the stack protects; what is no yes or no is the program's to refuse.
+
+    project: of Pulumi.yaml, as in `localise`.
+    """
+    azure = _section(file, project, "azure")
+    if isinstance(azure, Mapping) and azure and "secure" not in azure and azure.get("protect", True) is True:
+        file.put_config(f"{_NAMESPACE}:azure", {**azure, "protect": False})
+
+
 def foreign_secrets(file: StackFile, salt: str | None) -> Iterator[str]:
     """Yield the keys whose secrets the local environment cannot read: another backend has encrypted them.
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
 
 from components.kubernetes.quantity import canonical
+from components.scheduling.priorities import PRIORITIES
 from stacks.kubeconfig import Kubeconfig, silent
 from stacks.settings.kubernetes import KubernetesSettings
 
 _SECONDS: Final = 15.0
 """How long the API server may take for each answer."""
 _FORBIDDEN: Final = (401, 403)
+_ABSENT: Final = 404
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +35,23 @@ class ClusterFacts:
     """A cluster.
 
     identifier: the same for as long as the cluster exists, and no other's. version: such as 1.34.
-    nodes: those that were asked for.
+    nodes: those that were asked for. has_admission_policies: it judges requests by ValidatingAdmissionPolicies.
+    default_priority: the priority class that it gives pods which name none; None where it has none of its own.
     """
 
     identifier: str
     version: str
     nodes: tuple[NodeFacts, ...] = ()
+    has_admission_policies: bool = True
+    default_priority: str | None = None
 
-    @property
-    def has_admission_policies(self) -> bool:
-        """Whether it judges by ValidatingAdmissionPolicies, which are on by default from Kubernetes 1.30 on."""
-        return tuple(int(part) for part in self.version.split(".")[:2]) >= (1, 30)
+
+def comes_with_admission_policies(version: str) -> bool:
+    """Return whether a version of Kubernetes, such as 1.34, has ValidatingAdmissionPolicies on by default.
+
+    Source: kubernetes.io, reference/access-authn-authz/validating-admission-policy (stable in 1.30).
+    """
+    return tuple(int(part) for part in version.split(".")[:2]) >= (1, 30)
 
 
 def ask(
@@ -63,6 +71,8 @@ def ask(
         core = kubernetes.client.CoreV1Api(client)
         version = _json(kubernetes.client.VersionApi(client).get_code)
         uid = _uid(core)
+        judges = _has_admission_policies(client)
+        priority = _default_priority(_json(kubernetes.client.SchedulingV1Api(client).list_priority_class)["items"])
         nodes: tuple[NodeFacts, ...] = ()
         if node_selector is not None:
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
@@ -79,7 +89,13 @@ def ask(
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise silent(kubeconfig, settings, f"what answers is no API server ({error!r})") from None
     minor = "".join(character for character in version["minor"] if character.isdigit())
-    return ClusterFacts(identifier=uid or identity(kubeconfig), version=f"{version['major']}.{minor}", nodes=nodes)
+    return ClusterFacts(
+        identifier=uid or identity(kubeconfig),
+        version=f"{version['major']}.{minor}",
+        nodes=nodes,
+        has_admission_policies=judges,
+        default_priority=priority,
+    )
 
 
 def identity(kubeconfig: Kubeconfig) -> str:
@@ -104,6 +120,29 @@ def _uid(core: Any) -> str | None:
         if error.status in _FORBIDDEN:
             return None
         raise
+
+
+def _has_admission_policies(client: Any) -> bool:
+    """Return whether the cluster's discovery lists the policies: before 1.30, and where they are off, it does not."""
+    import kubernetes
+
+    try:
+        kinds = _json(kubernetes.client.AdmissionregistrationV1Api(client).get_api_resources)["resources"]
+    except kubernetes.client.ApiException as error:
+        if error.status == _ABSENT:
+            return False
+        raise
+    return any(kind["name"] == "validatingadmissionpolicies" for kind in kinds)
+
+
+def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the default class that is none of the platform's, which are there from the first update on.
+
+    Of several the API server takes the lowest (kubernetes v1.34.2, plugin/pkg/admission/priority).
+    """
+    own = {item["metadata"]["name"]: item["value"] for item in classes if item.get("globalDefault")}
+    default = min(own, key=lambda name: (own[name], name), default=None)
+    return None if default in PRIORITIES else default
 
 
 def _node(item: Mapping[str, Any]) -> NodeFacts:

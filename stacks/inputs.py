@@ -24,10 +24,12 @@ from stacks import kubeconfig as kubeconfigs
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import NAMESPACE, ConfigError, SettingsError
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
+from stacks.partial import PartialSettings
 from stacks.resolution import Resolved, resolve
 from stacks.settings import PlatformSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.mirror import MirrorSettings
+from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.target import TargetSpec
 
@@ -51,7 +53,8 @@ class StackInputs(Generic[S]):
     """What a deployment starts from.
 
     settings: checked. resolved: what follows from them. named_cluster: to install on, None where the target makes one.
-    secrets: those that are set, by key. warnings: what is allowed, and nobody knows to work.
+    secrets: those that are set, by key. warnings: what is allowed, and nobody knows to work or gives a
+        promise up.
     """
 
     target: TargetSpec[S]
@@ -129,7 +132,7 @@ def interpret(
     errors += validation.check(partial)
     mirrors = partial.section(MirrorSettings)
     if mirrors is not None:
-        errors += _mirror(mirrors, partial.section(QueueingSettings), base)
+        errors += _mirror(mirrors, partial, base)
     settings, resolved = parsing.whole(partial), resolve(partial)
     if errors or partial.target is None or mirrors is None or settings is None or resolved is None:
         raise SettingsError(errors)
@@ -152,7 +155,7 @@ def _value(text: str | None) -> object:
         return text
 
 
-def _mirror(settings: MirrorSettings, queueing: QueueingSettings | None, base: Path) -> Iterator[ConfigError]:
+def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> Iterator[ConfigError]:
     if settings.images is not None and ("://" in settings.images or not settings.images.strip("/ ")):
         yield ConfigError(
             path=("mirror", "images"),
@@ -185,11 +188,13 @@ def _mirror(settings: MirrorSettings, queueing: QueueingSettings | None, base: P
             hint="create and fill it, or name another one",
         )
         return
-    if queueing is None:
+    queueing, scheduling = partial.section(QueueingSettings), partial.section(SchedulingSettings)
+    if queueing is None or scheduling is None:
         return
     wanted = (
         catalogue.find(catalogue.KUEUE, queueing.kueue_version),
         catalogue.find(catalogue.APPWRAPPER, queueing.appwrapper_version),
+        *scheduling.artifacts(),
     )
     for artifact in wanted:
         if not (folder / artifact.file).is_file():

@@ -15,7 +15,7 @@ def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]
     """Return the outputs, all of them known before the update.
 
     nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
-    teams: namespace, queues and users by team. sample: namespace and name of the sample job, or None.
+    teams: namespace, queues, users and groups by team. sample: namespace and name of the sample job, or None.
     """
     pool, gang = resolved.pool, settings.samples.gang
     quotas = {names.SLACK_QUEUE: resolved.slack}
@@ -34,6 +34,7 @@ def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]
                 "clusterQueue": names.cluster_queue(team.name),
                 "localQueue": names.LOCAL_QUEUE,
                 "users": list(team.users),
+                "groups": list(team.groups),
             }
             for team in settings.teams
         },

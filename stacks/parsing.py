@@ -30,6 +30,7 @@ _WANTED = {
     "string_type": "a text",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "float_type": "a number",
     "bool_type": "true or false",
     "tuple_type": "a list",
     "list_type": "a list",
@@ -125,7 +126,7 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
 
 def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
     if not isinstance(value, list):
-        return [_wrong_type(("teams",), value, "a list", "a list of teams, each with name, users and quota")]
+        return [_wrong_type(("teams",), value, "a list", "a list of teams, each with name, members and quota")]
     errors: list[ConfigError] = []
     for index, item in enumerate(value):
         team, found = _parse(TeamSettings, ("teams", index), item)
@@ -176,11 +177,12 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
         )
     if kind in ("greater_than_equal", "less_than_equal"):
         low, high = _bounds(root, location)
+        sort = "a whole number" if isinstance(low, int) and isinstance(high, int) else "a number"
         return ConfigError(
             path=where,
             value=value,
             message="this number is out of range",
-            expected=f"a whole number from {low} to {high}",
+            expected=f"{sort} from {low} to {high}",
             hint=f"set {key(where)} to a number in that range",
         )
     wanted = _WANTED.get(kind)
@@ -207,10 +209,6 @@ def _missing(path: Path, info: FieldInfo) -> ConfigError:
     annotation = _plain(info.annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return _required(path, f"a mapping with the keys {listed(_keys(annotation))}", f"add {path[-1]}")
-    if path[-1] == "users":
-        return _required(
-            path, "a list of user names, which may be empty", "add users, such as [alice], or [] for nobody yet"
-        )
     if path[-1] == "name":
         return _required(path, "a text", "add name")
     if annotation is Quantity:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.tenancy.quota import Quota
-from stacks.cluster_facts import ClusterFacts
+from stacks.borrowing import borrowing_limits
+from stacks.cluster_facts import ClusterFacts, comes_with_admission_policies
 from stacks.quotas import slack_quota, team_quotas
 from stacks.settings.model import SettingsModel
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
@@ -43,9 +44,21 @@ class PartialSettings:
         return next((section for section in self.sections.values() if isinstance(section, model)), None)
 
     @cached_property
+    def reserved(self) -> Quota:
+        """What each GPU node is to keep for its DaemonSets, also where that is more than it has."""
+        queueing = self.section(QueueingSettings)
+        default = self.target.reserved if self.target is not None else {}
+        return {**default, **(queueing.node_reserve.amounts() if queueing is not None else {})}
+
+    @cached_property
     def pool(self) -> NodePool | None:
-        """The GPU nodes."""
-        return self.target.pool(self) if self.target is not None else None
+        """The GPU nodes, and what they keep of what they have."""
+        pool = self.target.pool(self) if self.target is not None else None
+        if pool is None:
+            return None
+        has = pool.shape.resources
+        kept = {resource: amount for resource, amount in self.reserved.items() if amount < has[resource]}
+        return replace(pool, reserved=kept)
 
     @cached_property
     def fabric(self) -> Fabric | None:
@@ -58,15 +71,36 @@ class PartialSettings:
         return self.target.kubernetes_version(self) if self.target is not None else None
 
     @cached_property
+    def has_admission_policies(self) -> bool | None:
+        """Whether the cluster judges requests by ValidatingAdmissionPolicies: as it says, or by its version."""
+        if self.facts is not None:
+            return self.facts.has_admission_policies
+        if self.target is None or self.target.has_kubeconfig or self.kubernetes_version is None:
+            return None
+        return comes_with_admission_policies(self.kubernetes_version)
+
+    @cached_property
     def slack(self) -> Quota | None:
         """The slack queue's quota."""
         queueing = self.section(QueueingSettings)
         return slack_quota(queueing, self.pool) if queueing is not None and self.pool is not None else None
 
+    @property
+    def known_teams(self) -> list[TeamSettings]:
+        """The teams that could be read."""
+        return [team for team in self.teams if team is not None]
+
     @cached_property
     def quotas(self) -> Mapping[str, Quota]:
         """The teams' quotas that are known, by team: shares are unknown while the nodes or a team are."""
-        known = [team for team in self.teams if team is not None]
         if self.pool is None or self.slack is None or None in self.teams:
-            return {team.name: team.quota.amounts() for team in known if team.quota is not None}
-        return team_quotas(known, self.slack, self.pool)
+            return {team.name: team.quota.amounts() for team in self.known_teams if team.quota is not None}
+        return team_quotas(self.known_teams, self.slack, self.pool)
+
+    @cached_property
+    def borrowing_limits(self) -> Mapping[str, Quota]:
+        """What teams may borrow at most, by team: their own limits alone while somebody's quota is not known."""
+        queueing = self.section(QueueingSettings)
+        if queueing is None or self.slack is None or None in self.teams:
+            return {team.name: team.borrowing_limit.amounts() for team in self.known_teams}
+        return borrowing_limits(self.known_teams, self.quotas, self.slack, queueing.kueue_version)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.settings.tenancy import QueueingSettings, TeamSettings
+from stacks.settings.tenancy import LARGEST_SHARE, QueueingSettings, TeamSettings
 
-_UNIT: Final = {names.MEMORY: Quantity.parse("1Gi")}
+_ONE: Final = Quantity.parse(1)
+_PIECES: Final = {names.MEMORY: Quantity.parse("1Gi")}
 """The smallest piece of a resource that is handed out; one of all others."""
 
 
@@ -20,41 +24,94 @@ def slack_quota(queueing: QueueingSettings, pool: NodePool) -> Quota:
     if queueing.slack is not None:
         return queueing.slack.amounts()
     if pool.count > 1:
-        return pool.shape.resources
+        return pool.for_jobs
     return dict.fromkeys(names.RESOURCES, ZERO)
 
 
 def team_quotas(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> Mapping[str, Quota]:
     """Return each team's quota by team and resource. slack: the slack queue's.
 
-    Teams with shares divide what the slack queue and the teams with quotas leave, in whole pieces (memory in GiB); what
-    does not divide goes piece by piece to the first of them.
+    Teams with shares divide what the slack queue and the teams with quotas leave, in whole pieces (memory in GiB), by
+    largest remainder: each has the whole pieces of its exact part, and what is left goes piece by piece to those whose
+    part was cut the most. Among equals the team's name decides, and never the order of the settings.
     """
     given = {team.name: team.quota.amounts() for team in teams if team.quota is not None}
-    sharing = [team for team in teams if team.quota is None]
-    left = {
-        resource: pool.resources[resource] - _sum(resource, [slack, *given.values()]) for resource in names.RESOURCES
-    }
-    shares = [team.share or 1 for team in sharing]
-    partial = {resource: _divided(left[resource], shares, _UNIT.get(resource)) for resource in names.RESOURCES}
-    shared = {
-        team.name: {resource: partial[resource][index] for resource in names.RESOURCES}
-        for index, team in enumerate(sharing)
-    }
+    left = _left(teams, slack, pool)
+    shares = _shares(teams)
+    divided = {resource: _divided(left[resource], shares, resource) for resource in names.RESOURCES}
+    shared = {name: {resource: divided[resource][name] for resource in names.RESOURCES} for name in shares}
     return {team.name: given.get(team.name) or shared[team.name] for team in teams}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptyShare:
+    """A team whose share gives it no GPU.
+
+    left: how many GPUs the teams with shares divide. enough: the smallest share that would give the team one, the
+    others' as they are; None where no share can.
+    """
+
+    team: str
+    share: int
+    left: int
+    enough: int | None
+
+
+def empty_shares(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> list[EmptyShare]:
+    """Return the teams whose shares give them no GPU, of nodes that have GPUs. slack: the slack queue's quota."""
+    if not pool.resources[names.GPU].nano:
+        return []
+    left = _left(teams, slack, pool)[names.GPU]
+    shares = _shares(teams)
+    divided = _divided(left, shares, names.GPU)
+
+    def suffices(name: str, share: int) -> bool:
+        return bool(_divided(left, {**shares, name: share}, names.GPU)[name].nano)
+
+    return [
+        EmptyShare(
+            team=name,
+            share=share,
+            left=left // piece(names.GPU),
+            enough=_first(range(share + 1, LARGEST_SHARE + 1), partial(suffices, name)),
+        )
+        for name, share in shares.items()
+        if not divided[name].nano
+    ]
+
+
+def _first(shares: range, suffices: Callable[[int], bool]) -> int | None:
+    """Return the smallest share that suffices, None where none does. A larger share never gives less."""
+    index = bisect_left(shares, True, key=suffices)
+    return shares[index] if index < len(shares) else None
+
+
+def _left(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> Quota:
+    given = [team.quota.amounts() for team in teams if team.quota is not None]
+    return {resource: pool.resources[resource] - _sum(resource, [slack, *given]) for resource in names.RESOURCES}
+
+
+def _shares(teams: Sequence[TeamSettings]) -> dict[str, int]:
+    return {team.name: team.share or 1 for team in teams if team.quota is None}
 
 
 def _sum(resource: str, quotas: Sequence[Quota]) -> Quantity:
     return sum((quota[resource] for quota in quotas), start=ZERO)
 
 
-def _divided(amount: Quantity, shares: Sequence[int], unit: Quantity | None) -> list[Quantity]:
-    """Divide whole units of an amount in proportion to shares."""
+def piece(resource: str) -> Quantity:
+    """Return the smallest amount of a resource that is handed out."""
+    return _PIECES.get(resource, _ONE)
+
+
+def _divided(amount: Quantity, shares: Mapping[str, int], resource: str) -> dict[str, Quantity]:
+    """Divide the whole pieces of an amount in proportion to shares, by largest remainder."""
     if not shares:
-        return []
-    unit = unit or Quantity.parse(1)
-    units = amount // unit
-    partial = [units * share // sum(shares) for share in shares]
-    for index in range(units - sum(partial)):
-        partial[index] += 1
-    return [unit * part for part in partial]
+        return {}
+    one, total = piece(resource), sum(shares.values())
+    pieces = amount // one
+    parts = {name: pieces * share // total for name, share in shares.items()}
+    most_cut = sorted(shares, key=lambda name: (-(pieces * shares[name] % total), name))
+    for name in most_cut[: pieces - sum(parts.values())]:
+        parts[name] += 1
+    return {name: one * part for name, part in parts.items()}

@@ -19,7 +19,8 @@ class Resolved:
     """What follows from the settings.
 
     pool: the GPU nodes. fabric: what a pod that takes a whole one asks of the network. kubernetes_version: such as
-    1.35, None where nobody knows it. slack: the slack queue's quota; quotas: the teams', by name.
+    1.35, None where nobody knows it. has_admission_policies: the cluster judges requests by them.
+    slack: the slack queue's quota; quotas: the teams', by name. borrowing_limits: what each team may borrow at most.
     nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
     volumes: claims that workloads may mount, by name, with their namespaces.
     images: that workloads run, by their key, as far as somebody says which. gate_image: of the check of a single node.
@@ -29,8 +30,10 @@ class Resolved:
     pool: NodePool
     fabric: Fabric
     kubernetes_version: str | None
+    has_admission_policies: bool
     slack: Quota
     quotas: Mapping[str, Quota]
+    borrowing_limits: Mapping[str, Quota]
     nodes_at_first: int
     volumes: Mapping[str, str]
     images: Mapping[str, str]
@@ -47,8 +50,10 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         pool=partial.pool,
         fabric=partial.fabric,
         kubernetes_version=partial.kubernetes_version,
+        has_admission_policies=partial.has_admission_policies is not False,
         slack=partial.slack,
         quotas=partial.quotas,
+        borrowing_limits=partial.borrowing_limits,
         nodes_at_first=partial.target.nodes_at_first(partial, partial.pool),
         volumes=partial.target.volumes(partial) or {},
         images=images(partial.section(WorkloadsSettings), partial.target.registry(partial)),

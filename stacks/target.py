@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from components import names
+from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
 
@@ -19,6 +21,20 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=PlatformSettings)
 
+RESERVED: Final = {names.CPU: Quantity.parse(2), names.MEMORY: Quantity.parse("4Gi")}
+"""What the pods of DaemonSets ask for of a GPU node, where the settings do not say. The platform's agents ask for a
+tenth of it at most, and upstream's charts give most of their pods no requests. The rest is for the cluster's own pods,
+of network, storage and logs, which nobody adds up for all clusters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A PersistentVolumeClaim that the stack makes. path: of the setting that says its size in bytes."""
+
+    path: Path
+    namespace: str
+    size: Quantity
+
 
 class TargetSpec(ABC, Generic[S]):
     """A place where the platform lands.
@@ -30,6 +46,7 @@ class TargetSpec(ABC, Generic[S]):
     count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images, where
         it has workloads.
     version_key: what a message calls the cluster's Kubernetes version.
+    reserved: of each GPU node for the pods of its DaemonSets, unless the settings say otherwise.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     """
 
@@ -41,11 +58,12 @@ class TargetSpec(ABC, Generic[S]):
     count_key: ClassVar[Path]
     registry_key: ClassVar[Path] = ()
     version_key: ClassVar[str] = "the cluster's Kubernetes version"
+    reserved: ClassVar[Mapping[str, Quantity]] = RESERVED
     has_kubeconfig: ClassVar[bool] = False
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:
-        """Return its GPU nodes, None while the sections that describe them could not be read."""
+        """Return its GPU nodes as they are, None while the sections that describe them could not be read."""
 
     @abstractmethod
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
@@ -76,6 +94,10 @@ class TargetSpec(ABC, Generic[S]):
         """Return the claims that workloads may mount by name, with their namespaces; None while nobody knows them."""
         return {}
 
+    def claims(self, partial: PartialSettings) -> Iterable[Claim]:
+        """Return the claims that it makes itself, as far as they are known."""
+        return ()
+
     def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
         """Return the labels by which GPU nodes are looked up on the cluster, None where the settings say it all."""
         return None
@@ -83,6 +105,10 @@ class TargetSpec(ABC, Generic[S]):
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what is wrong between its own sections and others."""
         return iter(())
+
+    def warnings(self, partial: PartialSettings) -> Iterable[str]:
+        """Return what is allowed on it and most likely not meant, in words for the reader of a run."""
+        return ()
 
     @abstractmethod
     def deploy(self, inputs: StackInputs[S], releases: Releases) -> Mapping[str, Any]:

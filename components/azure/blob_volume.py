@@ -49,9 +49,9 @@ Access: TypeAlias = ManagedIdentity | SasToken
 class BlockCache:
     """How blobfuse2 reads (Azure/azure-storage-fuse, component/block_cache).
 
-    block_kib: size of a request. disk_mib: of the cache under `folder` on each node; memory_mib: of the cache in memory
-    for each mount. keep_seconds: how long a block is kept on disk. prefetch: blocks read ahead; 0 for random access,
-    and otherwise more than 10.
+    block_kib: size of a request. disk_mib: of the cache on each node. folder: how the path of its folder begins, which
+    is made in one that exists. memory_mib: of the cache in memory. Each mount has both for its own. keep_seconds: how
+    long a block is kept on disk. prefetch: blocks read ahead; 0 for random access, and otherwise more than 10.
     """
 
     block_kib: int = 4
@@ -183,12 +183,17 @@ def claim(args: BlobVolumeArgs) -> Document:
 
 
 def mount_options(args: BlobVolumeArgs) -> list[str]:
-    """Return blobfuse2's options, with sizes in MiB; the driver itself adds what a read-only mount needs."""
+    """Return blobfuse2's options, with sizes in MiB; the driver itself adds what a read-only mount needs.
+
+    The cache's folder is the volume's own: blobfuse2 finds a block in it by the blob's path alone, whatever container
+    that is in. It mounts over an empty folder only, which one is not after a crash.
+    """
     cache = args.cache
     return [
         "-o allow_other",
         "--block-cache",
-        f"--block-cache-path={cache.folder}",
+        f"--block-cache-path={cache.folder}-{volume_name(args)}",
+        "--cleanup-on-start=true",
         f"--block-cache-block-size={cache.block_kib / 1024:g}",
         f"--block-cache-disk-size={cache.disk_mib}",
         f"--block-cache-disk-timeout={cache.keep_seconds}",

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from components.azure.catalogue import BLOBFUSE
 from components.compatibility import Assessment, Verdict, numbers
 
+_FIRST_CLEANING: Final = (2, 5, 0)
 _FIRST_DOWNGRADING: Final = (1, 26, 7)
 _ON_NODES: Final = "2.5.1"
 """Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
 
 
 def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
-    """Return why a version of blobfuse2 cannot be put on the nodes, None where it can.
+    """Return why a version of blobfuse2 cannot mount the volumes, or be put on the nodes; None where it can.
 
-    Up to 1.26.6 the Blob driver's installer has apt install exactly this version and forbids going back, while AKS's
+    Before 2.5.0 `--cleanup-on-start` is about another cache, and a volume cannot be mounted again after a crash. Up to
+    1.26.6 the Blob driver's installer has apt install exactly this version and forbids going back, while AKS's
     Ubuntu images come with a newer one: its pods then fail on every node.
     """
+    if blobfuse is not None and numbers(blobfuse) < _FIRST_CLEANING:
+        return Assessment(
+            verdict=Verdict.BROKEN,
+            reason=f"blobfuse2 {blobfuse} does not empty its block cache when it starts, and mounts no volume after a "
+            "crash, for the cache is not empty then",
+            fix=f"set storage.blobDriver.blobfuse to {BLOBFUSE}, or to null to use the nodes' own",
+            source="https://github.com/Azure/azure-storage-fuse/issues/1765",
+        )
     if blobfuse is None or numbers(driver) >= _FIRST_DOWNGRADING or numbers(blobfuse) >= numbers(_ON_NODES):
         return None
     return Assessment(

@@ -21,7 +21,7 @@ _PENDING: Final = frozenset({"NotSpecified", "NotRegistered", "Pending", "Regist
 
 
 class FeatureError(Exception):
-    """The subscription does not have the feature, and waiting on would not change that."""
+    """The subscription does not have the feature, or only just: somebody has to do something about it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +39,19 @@ class InfinibandFeatureArgs:
 
 
 class InfinibandFeature(pulumi.ComponentResource):
-    """Register AKSInfinibandSupport and wait until the subscription has it.
+    """Register AKSInfinibandSupport, and let nothing stand on it before the subscription has it.
 
-    Node pools that are created earlier are spread over racks that no InfiniBand fabric connects. The feature belongs to
-    the subscription, whose other clusters may need it too: destroying the stack leaves it registered. A preview never
-    waits.
+    Node pools that are created earlier are spread over racks that no InfiniBand fabric connects. An update that sees
+    the feature become registered stops there: AKS has to be told by a command that no resource stands for
+    (learn.microsoft.com/azure/aks/use-hpc-infiniband). The feature belongs to the subscription, whose other clusters
+    may need it too: destroying the stack leaves it registered. A preview never waits.
 
     By a template, because every feature is there before anybody registers it, and the provider's own resource for a
     registration refuses to create what is there (pulumi/pulumi-azure-native issue 1722).
     """
 
     registered: pulumi.Output[pulumi.Resource]
-    """Depend on this to create a cluster or a pool that has the feature; it comes once Azure says Registered."""
+    """Depend on this to create a cluster or a pool that has the feature; it comes if Azure says Registered at once."""
 
     def __init__(self, name: str, args: InfinibandFeatureArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:InfinibandFeature", name, None, opts)
@@ -89,10 +90,10 @@ class InfinibandFeature(pulumi.ComponentResource):
             await asyncio.sleep(self._args.poll_seconds)
             waited += self._args.poll_seconds
         if waited:
-            pulumi.log.warn(
-                f"{FEATURE} is {_REGISTERED} since just now. If nodes come up without InfiniBand, run `{PROPAGATE}`, "
-                "so that AKS looks at its features anew, and recreate the GPU pool",
-                self,
+            raise FeatureError(
+                f"{FEATURE} is {_REGISTERED} since just now, and AKS learns of it when its provider is registered "
+                f"anew: run `{PROPAGATE}`, then this update again. A GPU pool from before that costs as much and stays "
+                "without InfiniBand, so none was created"
             )
         return _REGISTERED
 

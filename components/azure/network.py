@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import pulumi
 from pulumi_azure_native import network
 
 from components.azure.scope import ResourceScope
 
+SUBNET: Final = "nodes"
+
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkArgs:
-    """name: of the virtual network; its subnet is `nodes`. cidr, node_cidr: of both, the second inside the first."""
+    """name: of the virtual network; its subnet is SUBNET. cidr, node_cidr: of both, the second inside the first."""
 
     name: str
     scope: ResourceScope
@@ -48,7 +51,7 @@ class Network(pulumi.ComponentResource):
         )
         subnet = network.Subnet(
             f"{args.name}-nodes-subnet",
-            subnet_name="nodes",
+            subnet_name=SUBNET,
             virtual_network_name=args.name,
             resource_group_name=args.scope.resource_group,
             address_prefix=args.node_cidr,

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pulumi
 
 from components.azure.blob_driver import DRIVER
+from components.azure.network import SUBNET
 from components.kubernetes.manifests import Document, Manifest
 
 BLOB: Final = "azureblob-fuse-premium"
@@ -38,11 +39,14 @@ class Reclaim(StrEnum):
 class StorageClassesArgs:
     """What the classes give.
 
+    network, resource_group: of the nodes, which NFS shares take connections from.
     blob: also create the class of the Blob driver.
     reclaim: of shares. uid, gid: owner of all files of an SMB share, which keeps no owners; nobody else may read them.
         The default is the user of Jupyter's images.
     """
 
+    network: str
+    resource_group: str
     blob: bool = True
     reclaim: Reclaim = Reclaim.RETAIN
     uid: int = 1000
@@ -95,8 +99,19 @@ def files_class(args: StorageClassesArgs) -> Document:
 
 
 def nfs_class(args: StorageClassesArgs) -> Document:
-    """Return the class of NFS shares, which are reached through the virtual network only."""
-    parameters = {"skuName": "Premium_LRS", "protocol": "nfs", "networkEndpointType": "privateEndpoint"}
+    """Return the class of NFS shares, which are reached from the nodes' subnet only, by its endpoint for storage.
+
+    The subnet is named because the cluster's identity may look at that one alone: without a name the driver lists all
+    of the network, and a private endpoint would need rights on the network and its DNS zones
+    (kubernetes-sigs/azurefile-csi-driver, `updateSubnetServiceEndpoints` and docs/driver-parameters.md).
+    """
+    parameters = {
+        "skuName": "Premium_LRS",
+        "protocol": "nfs",
+        "vnetResourceGroup": args.resource_group,
+        "vnetName": args.network,
+        "subnetName": SUBNET,
+    }
     options = ["nconnect=4", "noresvport", "actimeo=30"]
     return _storage_class(FILES_NFS, _FILE_DRIVER, parameters=parameters, mount_options=options, reclaim=args.reclaim)
 

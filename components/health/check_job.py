@@ -126,8 +126,7 @@ def _pod(check: str, args: CheckArgs, program: Program, measure: Container, extr
     mounted = (shared_memory(args.pods.shared_memory), *own, *extra, *credentials)
     reporters = [_reporter(step, program, args, (*own, *credentials)) for step in ("mark", "report")]
     # A node that failed is checked again, which is how its taint goes.
-    tolerations = [*args.pods.placement.tolerations, *({"key": one.taint, "operator": "Exists"} for one in args.checks)]
-    placement = replace(args.pods.placement, tolerations=tolerations)
+    placement = args.pods.placement.tolerating(one.taint for one in args.checks)
     spec: Document = {
         "restartPolicy": "Never",
         **placement.body(),

@@ -13,7 +13,7 @@ from components import names
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import Placement
-from components.layer import needed
+from components.layer import needed, standing_on
 
 
 class PodSecurity(StrEnum):
@@ -50,6 +50,7 @@ class Cluster:
     fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
     storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
     has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
+    default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.
     load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
         no such load balancer.
     deleted_with: what all that is installed goes with, and is replaced with; None where the cluster outlives it.
@@ -67,6 +68,7 @@ class Cluster:
     registry: pulumi.Input[str] | None = None
     pod_security: PodSecurity = PodSecurity.STANDARDS
     has_admission_policies: bool = True
+    default_priority: str | None = None
     load_balancer: Mapping[str, str] | None = None
     deleted_with: pulumi.Resource | None = None
     ready: Sequence[pulumi.Resource] = ()
@@ -78,24 +80,5 @@ class Cluster:
         needs: what has to stand first; a layer stands for what it calls ready. gpus: it runs pods on GPU nodes.
         """
         waited = [*self.ready, *(self.gpus_ready if gpus else ()), *needs]
-        if self.deleted_with is None:
-            return pulumi.ResourceOptions(providers=[self.provider], depends_on=needed(waited))
-        return pulumi.ResourceOptions(
-            providers=[self.provider],
-            depends_on=needed(waited),
-            deleted_with=self.deleted_with,
-            transformations=[_replaced_with(self.deleted_with)],
-        )
-
-
-def _replaced_with(owner: pulumi.Resource) -> pulumi.ResourceTransformation:
-    """Return what has an object created anew with another one.
-
-    The engine hands `deleted_with` down to a component's children and `replace_with` not.
-    """
-
-    def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
-        both = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(replace_with=[owner]))
-        return pulumi.ResourceTransformationResult(props=args.props, opts=both)
-
-    return transformation
+        options = pulumi.ResourceOptions(providers=[self.provider], depends_on=needed(waited))
+        return options if self.deleted_with is None else standing_on(self.deleted_with, options)

@@ -8,9 +8,14 @@ from typing import Final
 
 import pulumi
 
+from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.layer import Layer
 
+CRITICAL: Final = (names.SYSTEM_PRIORITY, "system-cluster-critical")
+"""The priority classes that are built into Kubernetes."""
+_CRITICAL_PODS: Final = "1G"
+"""As many as any cluster has (kubernetes/kubernetes, cluster/gce/addons/admission-resource-quota-critical-pods)."""
 _MODES: Final = ("enforce", "audit", "warn")
 _FORMER_TYPES: Final = (
     "mlbatch:nodes:PrivilegedNamespace",
@@ -24,6 +29,7 @@ _FORMER_TYPES: Final = (
 class NamespaceArgs:
     """labels: of the namespace.
 
+    critical: its pods may have a priority class of the system's.
     privileged: no Pod Security Standard restrains its pods. Where Pod Security Admission is enforced, pods that mount
     the node's folders or change the node are refused otherwise. Gives nobody a right to create pods there.
     """
@@ -31,13 +37,14 @@ class NamespaceArgs:
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     privileged: bool = False
+    critical: bool = False
 
 
 class Namespace(Layer):
-    """Create a namespace, with nothing in it."""
+    """Create a namespace, with nothing in it but what lets its pods be critical."""
 
     name: pulumi.Output[str]
-    """Known once the namespace exists."""
+    """Known once the namespace exists, with what it has in it."""
 
     def __init__(self, name: str, args: NamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         former = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=token) for token in _FORMER_TYPES])
@@ -45,15 +52,40 @@ class Namespace(Layer):
         namespace = Manifest(args.name, namespace_body(args), pulumi.ResourceOptions(parent=self))
         self.name = namespace.object_name
         self.ready = [namespace]
+        if args.critical:
+            quota = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+            critical = Manifest(f"{args.name}/ResourceQuota", critical_pods(args.name), quota)
+            self.name = pulumi.Output.all(namespace.object_name, critical.object_name).apply(lambda both: str(both[0]))
+            self.ready = [namespace, critical]
         self.register_outputs({"name": self.name})
 
 
 def namespace_body(args: NamespaceArgs) -> Document:
     """Return the namespace."""
-    security = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in _MODES} if args.privileged else {}
-    labels = {**args.labels, **security}
+    labels = {**args.labels, **(pod_security("privileged") if args.privileged else {})}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": args.name, **({"labels": labels} if labels else {})},
     }
+
+
+def critical_pods(namespace: str) -> Document:
+    """Return the ResourceQuota that lets a namespace have pods of the system's priority classes.
+
+    Where the API server limits them by default (as GKE does), only
+    namespaces with such a quota have any; elsewhere it changes nothing. Source: kubernetes.io, concepts/policy/
+    resource-quotas, "Limit Priority Class consumption by default".
+    """
+    classes = {"scopeName": "PriorityClass", "operator": "In", "values": list(CRITICAL)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "critical-pods", "namespace": namespace},
+        "spec": {"hard": {"pods": _CRITICAL_PODS}, "scopeSelector": {"matchExpressions": [classes]}},
+    }
+
+
+def pod_security(level: str) -> Mapping[str, str]:
+    """Return a namespace's labels that have Pod Security Admission hold its pods to a Pod Security Standard."""
+    return {f"pod-security.kubernetes.io/{mode}": level for mode in _MODES}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from components import names
-from components.kubernetes.quantity import Quantity
+from components.kubernetes.quantity import ZERO, Quantity
 
 GPU_TAINT: Final[Mapping[str, str]] = {"key": names.GPU, "value": "present", "effect": "NoSchedule"}
 """Keeps pods that ask for no GPU off GPU nodes. Kueue's flavor gives admitted jobs the toleration."""
@@ -35,12 +35,35 @@ class NodeShape:
 
 @dataclass(frozen=True, kw_only=True)
 class NodePool:
-    """Nodes of one shape."""
+    """Nodes of one shape.
+
+    count: how many there can be. minimum: how many there are at least where an autoscaler adds and removes them; None
+    where all are always there.
+    reserved: amounts of each node that the pods of its DaemonSets ask for; a resource left out is all for jobs.
+    """
 
     count: int
     shape: NodeShape
+    minimum: int | None = None
+    reserved: Mapping[str, Quantity] = field(default_factory=dict)
+
+    @property
+    def least(self) -> int:
+        """How many nodes there are at least, unless some are lost."""
+        return self.count if self.minimum is None else self.minimum
+
+    @property
+    def for_jobs(self) -> Mapping[str, Quantity]:
+        """Amount of each resource of one node that is left for jobs, so that one that asks for all of it is placed."""
+        amounts = self.shape.resources.items()
+        return {resource: max(amount - self.reserved.get(resource, ZERO), ZERO) for resource, amount in amounts}
 
     @property
     def resources(self) -> Mapping[str, Quantity]:
-        """Amount of each resource that the nodes have together."""
+        """Amount of each resource that the nodes have together for jobs, which quotas divide."""
+        return {resource: amount * self.count for resource, amount in self.for_jobs.items()}
+
+    @property
+    def allocatable(self) -> Mapping[str, Quantity]:
+        """Amount of each resource that the nodes have together for all pods."""
         return {resource: amount * self.count for resource, amount in self.shape.resources.items()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 
@@ -17,15 +17,26 @@ class NodeGroup:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, str]] = ()
 
-    def body(self) -> dict[str, Any]:
-        """Return the part of a pod's `spec` that says so; what it has none of is left out."""
+    def body(self, more: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """Return the part of a pod's `spec` that says so; what it has none of is left out. more: tolerations."""
         selector = {"nodeSelector": dict(self.node_selector)} if self.node_selector else {}
-        tolerations = [dict(toleration) for toleration in self.tolerations]
+        tolerations = [dict(toleration) for toleration in (*self.tolerations, *more)]
         return {**selector, **({"tolerations": tolerations} if tolerations else {})}
+
+    def tolerating(self, taints: Iterable[str]) -> NodeGroup:
+        """Return the same nodes for pods that also stay where they have these taints, given by key, of any effect."""
+        return replace(self, tolerations=[*self.tolerations, *({"key": key, "operator": "Exists"} for key in taints)])
 
 
 ANYWHERE: Final = NodeGroup()
 """Every node without taints."""
+
+RESCHEDULED: Final = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    for state in ("not-ready", "unreachable")
+)
+"""Tolerations of a controller that leaves a dead node after half a minute. Kubernetes gives a pod that has none of its
+own five minutes (admission plugin DefaultTolerationSeconds)."""
 
 
 @dataclass(frozen=True, kw_only=True)

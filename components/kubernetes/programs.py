@@ -26,6 +26,8 @@ ENVIRONMENT: Final = (
 """Of the containers that run such a program."""
 OWN_NODE: Final = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
 """Of those that act on the node that they run on."""
+OWN_POD: Final = {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
+"""Of those that go by the pod that they run in."""
 
 
 @dataclass(frozen=True, kw_only=True)

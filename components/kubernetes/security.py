@@ -17,3 +17,6 @@ UNPRIVILEGED: Final[Mapping[str, Any]] = {"allowPrivilegeEscalation": False, "ca
 
 READ_ONLY: Final[Mapping[str, Any]] = {**UNPRIVILEGED, "readOnlyRootFilesystem": True}
 """The same of one that writes to volumes alone."""
+
+PINNED_MEMORY: Final = "IPC_LOCK"
+"""The capability that lets a process pin memory for network devices. It is beyond Pod Security's level `baseline`."""

@@ -16,12 +16,15 @@ class Volume:
     """A volume of a pod and where its container sees it.
 
     source: of the volume, as a pod has it. sub_path: a folder of the volume in place of all of it.
+    sub_path_variable: a variable of the container's environment that names that folder, as `env` has it; the kubelet
+        makes the folder where it is not there.
     """
 
     name: str
     path: str
     source: Mapping[str, Any]
     sub_path: str | None = None
+    sub_path_variable: Mapping[str, Any] | None = None
     read_only: bool = False
 
     def mount(self) -> Document:
@@ -29,6 +32,8 @@ class Volume:
         mount: Document = {"name": self.name, "mountPath": self.path}
         if self.sub_path is not None:
             mount["subPath"] = self.sub_path
+        if self.sub_path_variable is not None:
+            mount["subPathExpr"] = f"$({self.sub_path_variable['name']})"
         if self.read_only:
             mount["readOnly"] = True
         return mount
@@ -37,6 +42,11 @@ class Volume:
 def volumes(mounted: Sequence[Volume]) -> list[Document]:
     """Return a pod's `volumes`, each name once."""
     return [dict(document) for document in {item.name: {"name": item.name, **item.source} for item in mounted}.values()]
+
+
+def environment(mounted: Sequence[Volume]) -> list[Document]:
+    """Return what a container needs in its `env` to mount these."""
+    return [dict(item.sub_path_variable) for item in mounted if item.sub_path_variable is not None]
 
 
 def claim(name: str, claim_name: pulumi.Input[str], path: str, *, read_only: bool = False) -> Volume:

@@ -16,6 +16,15 @@ from components.observability.metrics import DCGM_FIELDS
 
 _METRICS: Final = "mlbatch-dcgm-metrics"
 
+_ONLY_GIVEN_GPUS: Final = (
+    {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"},
+    {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS", "value": "false"},
+)
+"""Environment of the toolkit's installer, which writes the configuration of NVIDIA's runtime by it: neither
+NVIDIA_VISIBLE_DEVICES nor a mount that is named after a GPU gives one to a container that is not privileged
+(NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go, in v1.19.1 and v1.20.0). What the
+operator itself runs on GPUs is privileged (NVIDIA/gpu-operator, assets)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GpuOperatorArgs:
@@ -65,6 +74,11 @@ class GpuOperator(Layer):
 def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
     """Return the chart's values (NVIDIA/gpu-operator, deployments/gpu-operator/values.yaml).
 
+    A pod gets the GPUs that it asks for and no others: by CDI, with which the device plugin hands containerd or CRI-O
+    the names of the devices, and NVIDIA's runtime is not the default one (controllers/object_controls.go,
+    transformToolkitCtrForCDI and transformDevicePluginCtrForCDI). Who names that runtime's class is held by the
+    toolkit's environment.
+
     Off: partitioned GPUs and what belongs to virtual machines. The metrics are listed by ourselves, because the
     exporter's own list has no ECC errors.
     """
@@ -83,7 +97,8 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         "operator": args.placement.system.body(),
         "daemonsets": {"tolerations": [dict(toleration) for toleration in args.placement.gpus.tolerations]},
         "driver": driver,
-        "toolkit": {"enabled": True},
+        "cdi": {"enabled": True},
+        "toolkit": {"enabled": True, "env": [dict(variable) for variable in _ONLY_GIVEN_GPUS]},
         "dcgmExporter": {
             "enabled": True,
             "config": {"name": _METRICS, "create": True, "data": dcgm_metrics()},

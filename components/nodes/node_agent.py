@@ -30,17 +30,19 @@ class Agent:
     """A program that uses `components.nodes.agents.node`, and the pod that runs it.
 
     name: of all its objects. module: dotted name of the program, in any package.
-    arguments: of the program. port: of its health endpoint.
+    shared: dotted names of other modules that it imports. arguments: of the program. port: of its health endpoint.
     labels: names of the labels that it may write, or prefixes that end in `/`.
     nodes: those that it runs on.
     privileged: root with all rights on the node, in its process id namespace. Otherwise nobody, who can read.
     folders: of the node, mounted read-only at the same path; they have to exist.
+    variables: of its environment, beyond the node's name.
     """
 
     name: str
     namespace: pulumi.Input[str]
     image: str
     module: str
+    shared: Sequence[str] = ()
     arguments: Sequence[str]
     port: int
     labels: Sequence[str]
@@ -48,6 +50,7 @@ class Agent:
     resources: Resources
     privileged: bool = False
     folders: Sequence[str] = ()
+    variables: Sequence[Mapping[str, Any]] = ()
 
 
 def install(agent: Agent, parent: pulumi.Resource) -> Manifest:
@@ -71,7 +74,7 @@ def install(agent: Agent, parent: pulumi.Resource) -> Manifest:
 
 def program(agent: Agent) -> Program:
     """Return an agent's program."""
-    return Program(module=agent.module, shared=["components.nodes.agents.node", API_CLIENT])
+    return Program(module=agent.module, shared=["components.nodes.agents.node", API_CLIENT, *agent.shared])
 
 
 def daemon_set(agent: Agent) -> Document:
@@ -119,7 +122,7 @@ def _container(agent: Agent) -> Document:
         "image": agent.image,
         "imagePullPolicy": "IfNotPresent",
         "command": program(agent).command(*agent.arguments),
-        "env": [OWN_NODE, *ENVIRONMENT],
+        "env": [OWN_NODE, *ENVIRONMENT, *map(dict, agent.variables)],
         "ports": [{"containerPort": agent.port, "name": "health", "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 30},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 10},

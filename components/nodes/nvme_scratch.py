@@ -1,23 +1,25 @@
-"""Scratch space on the local NVMe disks of GPU nodes, shared by all pods of a node (edwardsp/ai-on-aks)."""
+"""Scratch space on the local NVMe disks of GPU nodes: a folder for each pod, removed after it (edwardsp/ai-on-aks)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import pulumi
 
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.programs import OWN_POD
 from components.kubernetes.resources import Resources
+from components.kubernetes.volumes import Volume, host_folder
 from components.nodes import node_agent
 from components.nodes.agents import nvme_scratch as agent
 from components.nodes.node_agent import Agent
 
 NAME: Final = "local-nvme-scratch"
 FOLDER: Final = "/pv-disks/scratch"
-"""Where the space is mounted on a node. Pods mount it as hostPath of type Directory, and select nodes by `READY`."""
+"""Where the space is mounted on a node by default. Pods mount a folder of it by `volume`, on nodes that are `READY`."""
 
 POOL_LABEL: Final[Mapping[str, str]] = {"local-nvme-scratch": "true"}
 """Of a node pool whose disks are to be used: what the administrator says of it, not that the space is there."""
@@ -39,11 +41,13 @@ class Filesystem(StrEnum):
 class NvmeScratchArgs:
     """namespace: must allow privileged pods. image: a Python 3.11 or later with util-linux, without packages.
 
-    nodes: those whose local disks are to be used. disk_model: models of local disks, as a regular expression.
+    folder: where the disks are mounted. nodes: those whose local disks are to be used. disk_model: models of local
+    disks, as a regular expression.
     """
 
     namespace: pulumi.Input[str]
     image: str
+    folder: str = FOLDER
     filesystem: Filesystem = Filesystem.EXT4
     nodes: NodeGroup
     disk_model: str
@@ -53,14 +57,24 @@ class NvmeScratchArgs:
 class NvmeScratch(pulumi.ComponentResource):
     """Keep the local disks of each node of a pool mounted as one file system, and say on the node when they are.
 
-    Its pods are root on their node, for only that can make arrays and mount them; they may write one label of it. What
-    is on the disks is lost with the node, and no pod's share is limited.
+    Its pods are root on their node, for only that can make arrays and mount them; they may write one label of it. They
+    remove the folders of pods that have ended. What is on the disks is lost with the node, and no pod's part of them is
+    limited.
     """
 
     def __init__(self, name: str, args: NvmeScratchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:nodes:NvmeScratch", name, None, opts)
         node_agent.install(scratch(args), self)
         self.register_outputs({})
+
+
+def volume(folder: str, path: str) -> Volume:
+    """Return a pod's own folder of the space. folder: where that is mounted. path: in the container.
+
+    The kubelet makes it, with the space's own mode (kubernetes/kubernetes, pkg/kubelet/kubelet_pods.go, makeMounts): a
+    pod that is not root writes there, and sees the folder of no other.
+    """
+    return replace(host_folder("scratch", folder, path), sub_path_variable=OWN_POD)
 
 
 def scratch(args: NvmeScratchArgs) -> Agent:
@@ -70,10 +84,12 @@ def scratch(args: NvmeScratchArgs) -> Agent:
         namespace=args.namespace,
         image=args.image,
         module="components.nodes.agents.nvme_scratch",
-        arguments=(FOLDER, args.filesystem.value, args.disk_model),
+        shared=("components.nodes.agents.commands", "components.nodes.agents.scratch_folders"),
+        arguments=(args.folder, args.filesystem.value, args.disk_model),
         port=agent.PORT,
         labels=(agent.LABEL,),
         nodes=args.nodes,
         resources=args.resources,
         privileged=True,
+        variables=(OWN_POD,),
     )

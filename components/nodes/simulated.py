@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
@@ -12,6 +12,9 @@ from components import names, ownership
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.node_pool import GPU_TAINT, NodePool, NodeShape
 from components.layer import Layer
+
+GPU_LABEL: Final[Mapping[str, str]] = {"nvidia.com/gpu.present": "true"}
+"""Of nodes with GPUs, as the GPU operator sets it (NVIDIA/gpu-operator, controllers/state_manager.go)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ def node(name: str, shape: NodeShape) -> Document:
     }
     spec: dict[str, Any] = {}
     if names.GPU in amounts:
-        labels["nvidia.com/gpu.present"] = "true"
+        labels |= GPU_LABEL
         labels["nvidia.com/gpu.product"] = shape.gpu_product
         spec["taints"] = [GPU_TAINT]
     return {

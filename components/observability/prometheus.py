@@ -17,6 +17,7 @@ from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.network import Pods, inward
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
@@ -27,11 +28,14 @@ RELEASE: Final = "kube-prometheus-stack"
 MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
 """Prometheus takes up the monitors and rules that carry this label, in every namespace (`serviceMonitorSelector`)."""
 
+SCRAPERS: Final = Pods(namespace=NAMESPACE, labels={"app.kubernetes.io/name": "prometheus"})
+"""Prometheus's own pods, as its operator labels them (prometheus-operator, pkg/prometheus/server/statefulset.go)."""
+
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
 """Parts of the control plane that managed clusters run out of sight. Watched nevertheless, they would be reported as
 down."""
-_EVERYWHERE: Final = {"operator": "Exists", "effect": "NoSchedule"}
+_EVERYWHERE: Final = {"operator": "Exists"}
 
 _KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
 """Labels of the Service that Kueue's manifest has for its metrics; two others share the rest of its labels."""
@@ -55,6 +59,8 @@ class MonitoringArgs:
     storage, storage_class: of Prometheus's volume; None for the cluster's default class.
     retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
     nodes: for services; the node exporter is everywhere.
+    closed: only pods of the namespace connect to its pods. The node exporter is on its node's network, which no policy
+        holds for.
     """
 
     chart: LocatedChart
@@ -63,6 +69,7 @@ class MonitoringArgs:
     storage_class: str | None
     retention_days: int
     nodes: NodeGroup
+    closed: bool = False
     resources: Resources = PROMETHEUS
 
 
@@ -85,6 +92,8 @@ class Monitoring(Layer):
         body = namespace_body(NamespaceArgs(name=NAMESPACE, privileged=True))
         namespace = Manifest(NAMESPACE, body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
+        if args.closed:
+            Manifest(f"{name}/NetworkPolicy", inward(self.namespace), pulumi.ResourceOptions(parent=self))
         secret = Manifest(
             f"{name}/{_ADMIN_SECRET}",
             objects.secret(

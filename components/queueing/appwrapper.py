@@ -19,7 +19,8 @@ from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
-from components.queueing.operators import Operator, install
+from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
+from components.queueing.operators import Operator, install, register_budget
 
 RESOURCES: Final = Resources(cpu_request="250m", memory_request="250Mi", cpu_limit="1", memory_limit="1000Mi")
 _HEALTH_LABEL: Final = "autopilot.ibm.com/gpuhealth"
@@ -35,6 +36,11 @@ AUTOPILOT_TAINTS: Final = {
 """What a node's label says about a resource: AppWrapper keeps jobs off such nodes, or moves them away, and the slack
 queue lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ERR of its earlier versions."""
 
+FILES: Final = ("configmaps", "persistentvolumeclaims", "secrets")
+"""What jobs read and write, which upstream's controller may not create (v1.1.2, `config/rbac/role.yaml`); members may
+create them by themselves, so that wrapping them gives nobody more."""
+_ROLE: Final = "appwrapper-manager-role"
+
 
 @dataclass(frozen=True, kw_only=True)
 class AppWrappersArgs:
@@ -42,11 +48,14 @@ class AppWrappersArgs:
 
     release: upstream's manifest file and images.
     scheduler_name: the scheduler that pods of wrapped jobs get which name none; empty for the cluster's own.
+    fault_tolerance: of jobs that ask for nothing. replicas: of the controller.
     resources: MLBatch's numbers. nodes: for services.
     """
 
     release: Release
     scheduler_name: str = ""
+    fault_tolerance: FaultTolerance = DEFAULTS
+    replicas: int = 1
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
@@ -67,30 +76,44 @@ class AppWrappers(Layer):
             ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
             pulumi.ResourceOptions(parent=self),
         )
+        register_budget(self, name, _operator(args))
         self.definitions, self.ready = manifests.definitions, manifests.ready
         self.register_outputs({})
 
 
 def edit(document: Document, args: AppWrappersArgs) -> Document | None:
     """Return a document of AppWrapper's manifest as MLBatch installs it, or None for one that it leaves out."""
-    operator = Operator(
+    result = install(document, _operator(args))
+    if result is not None and result["kind"] == "ClusterRole" and result["metadata"]["name"] == _ROLE:
+        result["rules"] += [
+            {
+                "apiGroups": [""],
+                "resources": list(FILES),
+                "verbs": ["create", "delete", "get", "list", "patch", "watch"],
+            }
+        ]
+    return result
+
+
+def _operator(args: AppWrappersArgs) -> Operator:
+    return Operator(
         name="appwrapper",
         upstream_namespace="appwrapper-system",
         images=args.release.images,
         resources=args.resources,
+        replicas=args.replicas,
         nodes=args.nodes,
         config_map="appwrapper-operator-config",
         config_key="config.yaml",
-        config=yaml.safe_dump(configuration(args.scheduler_name), sort_keys=False),
+        config=yaml.safe_dump(configuration(args.scheduler_name, args.fault_tolerance), sort_keys=False),
     )
-    return install(document, operator)
 
 
-def configuration(scheduler_name: str = "") -> Mapping[str, Any]:
+def configuration(scheduler_name: str = "", fault_tolerance: FaultTolerance = DEFAULTS) -> Mapping[str, Any]:
     """Return the operator's configuration; what is not in it keeps upstream's default.
 
     Users may wrap what they may not create themselves: their role lets them submit AppWrappers only, so the check of
-    each wrapped object against the user's own permissions is off.
+    each wrapped object against the user's own permissions is off; which kinds they wrap is the tenancy layer's to say.
     """
     return {
         "appwrapper": {
@@ -101,6 +124,7 @@ def configuration(scheduler_name: str = "") -> Mapping[str, Any]:
             },
             "userRBACAdmissionCheck": False,
             "defaultQueueName": names.LOCAL_QUEUE,
+            "faultTolerance": fault_tolerance.body(),
             **({"schedulerName": scheduler_name} if scheduler_name else {}),
         },
         "controllerManager": {

@@ -19,9 +19,12 @@ from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
-from components.queueing.operators import Operator, install
+from components.queueing.operators import Operator, install, register_budget
 
-_CONFIG_KEY: Final = "controller_manager_config.yaml"
+CONFIG_MAP: Final = "kueue-manager-config"
+CONFIG_KEY: Final = "controller_manager_config.yaml"
+APPWRAPPER_KIND: Final = "AppWrapper.workload.codeflare.dev"
+"""As Kueue's configuration names a kind: that and its group."""
 
 FRAMEWORKS: Final = (
     "kubeflow.org/mpijob",
@@ -45,8 +48,24 @@ UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/",)
 """Prefixes of resources that no quota counts. Kueue would otherwise never admit a job that asks for one, because no
 queue covers it. Every pod of a node may have the shared InfiniBand ports, so that there is nothing to count."""
 
+BACKOFF_SECONDS: Final = (10, 300)
+"""How long an evicted job waits before it is queued again: at first, and at most; twice as long each time. Kueue's own
+minute would be a minute more below quota, and its hour longer than most losses last."""
+
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodsReady:
+    """When a job gives its quota back because its pods do not run, and is queued again.
+
+    start_seconds: after it was admitted. recovery_seconds: after pods that ran have gone; AppWrapper's pause before it
+    makes them anew is part of it.
+    """
+
+    start_seconds: int = 35 * 60
+    recovery_seconds: int = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +73,13 @@ class KueueArgs:
     """What to install.
 
     release: upstream's manifest file and images.
+    pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
     resources: MLBatch's request for the manager, with upstream's limit on CPU. nodes: for services.
     """
 
     release: Release
+    pods_ready: PodsReady = PodsReady()
+    replicas: int = 1
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
@@ -80,33 +102,44 @@ class Kueue(Layer):
             ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, args)),
             pulumi.ResourceOptions(parent=self),
         )
+        register_budget(self, name, _operator(args))
         self.ready = manifests.ready
         self.register_outputs({})
 
 
 def edit(document: Document, args: KueueArgs) -> Document | None:
     """Return a document of Kueue's manifest as MLBatch installs it, or None for one that it leaves out."""
-    operator = Operator(
-        name="kueue",
-        upstream_namespace="kueue-system",
-        images=args.release.images,
-        resources=args.resources,
-        nodes=args.nodes,
-        config_map="kueue-manager-config",
-        config_key=_CONFIG_KEY,
-        config=yaml.safe_dump(configuration(), sort_keys=False),
-    )
-    result = install(document, operator)
+    result = install(document, _operator(args))
     if result is not None and result["kind"].endswith("WebhookConfiguration"):
         result["webhooks"] = [webhook for webhook in result["webhooks"] if _is_wanted(webhook["name"])]
     return result
 
 
-def configuration() -> Mapping[str, Any]:
-    """Return the manager's configuration.
+def _operator(args: KueueArgs) -> Operator:
+    return Operator(
+        name="kueue",
+        upstream_namespace="kueue-system",
+        images=args.release.images,
+        resources=args.resources,
+        replicas=args.replicas,
+        nodes=args.nodes,
+        config_map=CONFIG_MAP,
+        config_key=CONFIG_KEY,
+        config=yaml.safe_dump(configuration(args.pods_ready), sort_keys=False),
+    )
 
-    `waitForPodsReady` stays out, which turns it off: AppWrapper watches over pods that do not come up. Fields and
-    defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
+
+def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
+    """Return the manager's configuration. Fields and defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
+
+    MLBatch leaves `waitForPodsReady` out, which turns it off; here it is on, because a job whose node was lost would
+    wait for ever for GPUs that others have on loan. Evicted, it is queued again where it stood by its creation, and
+    reclaims them. It is tried again without end: AppWrapper counts the failures that are the job's own, and of what is
+    in none nobody does (docs/recovery.md).
+
+    The limits of its client and the workers for AppWrappers are not MLBatch's (50, 100 and one): with those, admission
+    waits for Kueue itself, first for the one worker and then for the client (docs/benchmarks.md). The API server's own
+    priority and fairness bounds Kueue where it must.
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -120,13 +153,24 @@ def configuration() -> Mapping[str, Any]:
             "groupKindConcurrency": {
                 "Pod": 5,
                 "Workload.kueue.x-k8s.io": 5,
+                APPWRAPPER_KIND: 10,
                 "LocalQueue.kueue.x-k8s.io": 1,
                 "Cohort.kueue.x-k8s.io": 1,
                 "ClusterQueue.kueue.x-k8s.io": 1,
                 "ResourceFlavor.kueue.x-k8s.io": 1,
             }
         },
-        "clientConnection": {"qps": 50, "burst": 100},
+        "waitForPodsReady": {
+            "timeout": f"{pods_ready.start_seconds}s",
+            "recoveryTimeout": f"{pods_ready.recovery_seconds}s",
+            "blockAdmission": False,
+            "requeuingStrategy": {
+                "timestamp": "Creation",
+                "backoffBaseSeconds": BACKOFF_SECONDS[0],
+                "backoffMaxSeconds": BACKOFF_SECONDS[1],
+            },
+        },
+        "clientConnection": {"qps": 1000, "burst": 2000},
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {"matchLabels": {names.TEAM_LABEL: "true"}},
         "integrations": {"frameworks": list(FRAMEWORKS)},

@@ -1,6 +1,6 @@
 """What Kueue and AppWrapper have in common when MLBatch installs them: one namespace, priority, pinned images.
 
-Each function is pure and takes a document of an upstream manifest to the document to install.
+Pure functions take a document of an upstream manifest to the document to install.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pulumi
+
 from components import names
-from components.kubernetes.manifests import SKIP_AWAIT, Document
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.objects import checksum
-from components.kubernetes.placement import NodeGroup
+from components.kubernetes.placement import RESCHEDULED, NodeGroup
 from components.kubernetes.resources import Resources
 
 _NAME_LABEL: Final = "app.kubernetes.io/name"
@@ -30,7 +32,7 @@ class Operator:
     images: references by container name.
     config: text of the ConfigMap `config_map`, under `config_key`; its digest is put on the pods, so that a change
         restarts them.
-    nodes: for services.
+    replicas: of the controller; one leads, and all answer the API server's calls. nodes: for services.
     """
 
     name: str
@@ -40,7 +42,12 @@ class Operator:
     config_map: str
     config_key: str
     config: str
+    replicas: int
     nodes: NodeGroup
+
+    def selector(self) -> Mapping[str, str]:
+        """Return the labels of its pods."""
+        return {"control-plane": "controller-manager", _NAME_LABEL: self.name}
 
 
 def install(document: Document, operator: Operator) -> Document | None:
@@ -63,6 +70,19 @@ def install(document: Document, operator: Operator) -> Document | None:
     elif kind.endswith("WebhookConfiguration"):
         annotate(document, _CA_BUNDLE)
     return document
+
+
+def register_budget(parent: pulumi.Resource, prefix: str, operator: Operator) -> None:
+    """Register what keeps one replica running while nodes are drained. A single one has none, for it has to move."""
+    if operator.replicas > 1:
+        name = f"{operator.name}-controller-manager"
+        budget = {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "namespace": names.SYSTEM_NAMESPACE},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": dict(operator.selector())}},
+        }
+        Manifest(f"{prefix}/PodDisruptionBudget", budget, pulumi.ResourceOptions(parent=parent))
 
 
 def renamespaced(value: Any, old: str, new: str) -> Any:
@@ -88,7 +108,13 @@ def _run(deployment: Document, operator: Operator) -> None:
     template = spec["template"]
     spec["selector"]["matchLabels"][_NAME_LABEL] = operator.name
     annotate(template, checksum(operator.config))
-    template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.nodes.body()}
+    spec["replicas"] = operator.replicas
+    template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.nodes.body(RESCHEDULED)}
+    if operator.replicas > 1:
+        apart = {"maxSkew": 1, "topologyKey": names.HOST, "whenUnsatisfiable": "ScheduleAnyway"}
+        template["spec"]["topologySpreadConstraints"] = [
+            {**apart, "labelSelector": {"matchLabels": dict(operator.selector())}}
+        ]
     for container in template["spec"]["containers"]:
         container["image"] = operator.images[container["name"]]
         container["imagePullPolicy"] = "IfNotPresent"

@@ -18,10 +18,13 @@ PRIORITIES: Final = {names.LOW_PRIORITY: 1, names.DEFAULT_PRIORITY: 5, names.HIG
 
 @dataclass(frozen=True, kw_only=True)
 class PrioritiesArgs:
-    """Priority classes by name with their value, and the one that pods get which name none."""
+    """Priority classes by name with their value, and the one that pods get which name none.
+
+    default: None where the cluster has one of its own, for it can have one only.
+    """
 
     values: Mapping[str, int] = field(default_factory=lambda: dict(PRIORITIES))
-    default: str = names.DEFAULT_PRIORITY
+    default: str | None = names.DEFAULT_PRIORITY
 
 
 class Priorities(Layer):
@@ -46,7 +49,10 @@ class Priorities(Layer):
 
 
 def priority_class(name: str, value: int, *, default: bool) -> Document:
-    """Return a priority class whose pods preempt those of lower priority.
+    """Return a priority class by which Kueue ranks the jobs of a queue, and the scheduler pods that wait.
+
+    Its pods evict nobody, other than in MLBatch (`PreemptLowerPriority`): the scheduler knows no teams, so that a
+    member's high priority would take the nodes of another team's own quota. Kueue alone preempts, by queues.
 
     `globalDefault` stands there only when it is true: the API server leaves the value false out, which a refresh would
     take for a change.
@@ -57,5 +63,5 @@ def priority_class(name: str, value: int, *, default: bool) -> Document:
         "metadata": {"name": name},
         "value": value,
         **({"globalDefault": True} if default else {}),
-        "preemptionPolicy": "PreemptLowerPriority",
+        "preemptionPolicy": "Never",
     }

@@ -19,7 +19,7 @@ import pulumi
 from components.artifacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.namespace import NamespaceArgs, critical_pods, namespace_body
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
@@ -69,10 +69,12 @@ class Volcano(Layer):
         super().__init__("mlbatch:scheduling:Volcano", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         system = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
+        in_it = pulumi.ResourceOptions(parent=self, depends_on=[system])
+        critical = Manifest(f"{name}/ResourceQuota", critical_pods(NAMESPACE), in_it)
         chart = Chart(
             name,
             ChartArgs(chart=args.chart, namespace=system.object_name, release=RELEASE, values=values(args)),
-            child,
+            pulumi.ResourceOptions(parent=self, depends_on=[critical]),
         )
         made = [
             Manifest(f"{name}/Queue", queue(args.queue), pulumi.ResourceOptions(parent=self, depends_on=chart.ready))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
 
@@ -13,30 +15,52 @@ from components.kubernetes.manifests import Document, Manifest
 
 @dataclass(frozen=True, kw_only=True)
 class DefaultFlavorArgs:
-    """tolerations: of the GPU nodes' taints, which admitted jobs get."""
+    """nodes: labels of the GPU nodes. tolerations: of their taints. Admitted jobs get both.
 
+    topology: name of the Topology by which Kueue looks for room on the nodes and names them to a job's pods; it needs
+        labels. None for quotas alone.
+    """
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, str]] = ()
+    topology: pulumi.Input[str] | None = None
 
 
 class DefaultFlavor(pulumi.ComponentResource):
-    """Create MLBatch's default ResourceFlavor. Depends on Kueue's webhooks."""
+    """Create MLBatch's default ResourceFlavor. Depends on Kueue's webhooks.
+
+    Quotas are given of the GPU nodes, so that whatever a queue admits runs there, jobs that ask for no GPU too, and not
+    beside the cluster's own controllers. A job that selects other values of these labels is not admitted; one that
+    runs keeps the labels with which it was admitted (Kueue v0.15.2, pkg/podset, pkg/scheduler/flavorassigner and
+    pkg/util/equality).
+    """
 
     name: pulumi.Output[str]
 
     def __init__(self, name: str, args: DefaultFlavorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:DefaultFlavor", name, None, opts)
-        flavor = Manifest(names.FLAVOR, resource_flavor(args), pulumi.ResourceOptions(parent=self))
+        document = resource_flavor(args)
+        flavor = Manifest(document["metadata"]["name"], document, pulumi.ResourceOptions(parent=self))
         self.name = flavor.object_name
         self.register_outputs({"name": self.name})
 
 
 def resource_flavor(args: DefaultFlavorArgs) -> Document:
-    """Return the flavor. Without tolerations it has no spec, as in MLBatch's `setup.k8s/default-flavor.yaml`."""
-    flavor: Document = {
+    """Return the flavor. Of nodes without labels and taints it is MLBatch's `setup.k8s/default-flavor.yaml`.
+
+    Kueue lets nobody change a flavor with a topology, and keeps one that a queue uses: a changed one has another name,
+    which the queues get before the old one goes.
+    """
+    labels: Document = {"nodeLabels": dict(args.nodes)} if args.nodes else {}
+    tolerations = [dict(toleration) for toleration in args.tolerations]
+    spec: Document = {**labels, **({"tolerations": tolerations} if tolerations else {})}
+    name = names.FLAVOR
+    if args.topology is not None:
+        name = f"{names.FLAVOR}-{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]}"
+        spec["topologyName"] = args.topology
+    return {
         "apiVersion": names.KUEUE_API,
         "kind": "ResourceFlavor",
-        "metadata": {"name": names.FLAVOR},
+        "metadata": {"name": name},
+        **({"spec": spec} if spec else {}),
     }
-    if args.tolerations:
-        flavor["spec"] = {"tolerations": [dict(toleration) for toleration in args.tolerations]}
-    return flavor

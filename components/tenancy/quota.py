@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -11,6 +12,7 @@ import pulumi
 from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.quantity import Quantity
+from components.tenancy.lending import DECLARED
 
 Quota: TypeAlias = Mapping[str, Quantity]
 """Amounts by resource name. A quota names each of the platform's resources; a limit names those that it limits."""
@@ -31,6 +33,8 @@ def cluster_queue(
     older submission wins; a borrower never preempts another team's lower priority. The empty namespace selector admits
     every namespace and has to stand there: absent, it admits none. Sources: MLBatch TEAM-SETUP.md; Kueue
     `apis/kueue/v1beta2/clusterqueue_types.go`.
+
+    A lending limit stands in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
     resources = [
         {
@@ -41,10 +45,12 @@ def cluster_queue(
         }
         for resource in names.RESOURCES
     ]
+    declared = {resource: str(lending_limit[resource]) for resource in names.RESOURCES if resource in lending_limit}
+    annotations = {"annotations": {DECLARED: json.dumps(declared)}} if declared else {}
     return {
         "apiVersion": names.KUEUE_API,
         "kind": "ClusterQueue",
-        "metadata": {"name": name},
+        "metadata": {"name": name, **annotations},
         "spec": {
             "cohortName": cohort,
             "namespaceSelector": {},

@@ -1,15 +1,16 @@
 """The slack queue: capacity that belongs to no team, is lent to all, and shrinks when nodes are lost.
 
-Healthy, it lends everything. When nodes are cordoned, not ready or reported by Autopilot, it lends less by as much as
-was lost, so that borrowers give way before any team misses its own quota (MLBatch QUOTA_MAINTENANCE.md). AppWrapper did
-this until 1.0; since 1.1 it does not, so the platform brings the controller. Kueue never takes back what a lower limit
-no longer covers, so the controller also requeues borrowers until what is in use fits what is left.
+Healthy, it lends everything. When nodes are cordoned, not ready, tainted, gone or reported by Autopilot, it lends less
+by as much as was lost, so that no team misses its own quota (MLBatch QUOTA_MAINTENANCE.md); beyond it, idle teams lend
+less. AppWrapper did this until 1.0; since 1.1 it does not, so the platform brings the controller. Kueue never takes
+back what a lower limit no longer covers by itself: a job that starves is evicted, requeued and takes it back
+(`waitForPodsReady`, components/queueing/kueue.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
@@ -25,7 +27,7 @@ from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.tenancy.quota import Quota, cluster_queue
 
-RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="256Mi")
+RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 _CONTROLLER: Final = "slack-controller"
 _LABELS: Final = {"app.kubernetes.io/name": _CONTROLLER}
 _SETTINGS: Final = "settings.json"
@@ -66,16 +68,21 @@ class SlackQueue(pulumi.ComponentResource):
 class SlackControllerArgs:
     """What to watch over, and with what.
 
-    queue: name of the queue to move the limit of.
+    queue: name of the slack queue. teams: names of the teams' queues.
     image: a Python 3.11 or later; the controller needs no package.
-    grace_seconds: how long a loss lasts before borrowers have to go for it. The limit follows at once.
-    gpu_resource: as which nodes offer GPUs. nodes: for services.
+    health_seconds: for how long a node that was unusable has to be well before it counts again.
+    gpu_resource: as which nodes offer GPUs. gpus: the nodes of the flavor, which alone count.
+    pool: those that an autoscaler adds and removes; None where all are always there, so that an absent one is lost.
+    nodes: for services.
     """
 
     queue: str
+    teams: Sequence[str]
     image: str
-    grace_seconds: float = 5
+    health_seconds: float = 300
     gpu_resource: str = names.GPU
+    gpus: NodeGroup = ANYWHERE
+    pool: NodePool | None = None
     nodes: NodeGroup = ANYWHERE
     resources: Resources = RESOURCES
 
@@ -83,11 +90,11 @@ class SlackControllerArgs:
 class SlackController(pulumi.ComponentResource):
     """Run the controller of the slack queue in mlbatch-system, which must exist.
 
-    It moves the queue's lendingLimit with the nodes, and after a lasting loss has Kueue evict and requeue borrowers. It
-    does not stop jobs itself, look at pods, or share out a loss that exceeds the slack quota.
+    It moves the lending limits of the slack queue and, beyond that, of the teams' with the nodes. It evicts nobody and
+    looks neither at jobs nor at pods.
 
-    May read nodes, queues and workloads, patch workloads and that one queue, and create events. Runs one replica; a
-    second would write the same values.
+    May read nodes and queues, and patch those queues alone. Runs one replica: while it moves to another node, limits
+    stay as they were.
     """
 
     def __init__(self, name: str, args: SlackControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -102,21 +109,29 @@ class SlackController(pulumi.ComponentResource):
 
 def program(args: SlackControllerArgs) -> Program:
     """Return the controller's program with its settings."""
-    settings = {
-        "queue": args.queue,
-        "apiVersion": names.KUEUE_API,
-        "gpuResource": args.gpu_resource,
-        "gpuLabel": "nvidia.com/gpu.present",
+    pool = args.pool
+    rules: Mapping[str, Any] = {
+        "resources": [args.gpu_resource, *(name for name in names.RESOURCES if name not in (names.GPU, names.PODS))],
+        "labels": dict(args.gpus.node_selector),
+        "tolerations": [dict(toleration) for toleration in args.gpus.tolerations],
         "taints": {
             resource: [taint for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute")]
             for resource, taints in AUTOPILOT_TAINTS.items()
         },
-        "graceSeconds": args.grace_seconds,
+        "most": pool.count if pool else 0,
+        "least": pool.least if pool else 0,
+        "shape": {name: str(amount) for name, amount in pool.shape.resources.items()} if pool else {},
+    }
+    settings = {
+        "queue": args.queue,
+        "apiVersion": names.KUEUE_API,
+        "healthSeconds": args.health_seconds,
         "port": _PORT,
+        "nodes": rules,
     }
     return Program(
         module="components.tenancy.slack_controller",
-        shared=[API_CLIENT],
+        shared=[API_CLIENT, "components.tenancy.lending"],
         files={_SETTINGS: json.dumps(settings, indent=2)},
     )
 
@@ -124,7 +139,6 @@ def program(args: SlackControllerArgs) -> Program:
 def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
     group = "rbac.authorization.k8s.io"
     queues = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"]}
-    workloads = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"]}
     metadata = _metadata()
     cluster_metadata = {key: value for key, value in metadata.items() if key != "namespace"}
     return [
@@ -136,9 +150,7 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
             "rules": [
                 {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
                 {**queues, "verbs": ["list", "watch"]},
-                {**queues, "resourceNames": [args.queue], "verbs": ["patch"]},
-                {**workloads, "verbs": ["list", "watch", "patch"]},
-                {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+                {**queues, "resourceNames": [args.queue, *args.teams], "verbs": ["patch"]},
             ],
         },
         {
@@ -162,7 +174,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "command": code.command(f"{FILES_FOLDER}/{_SETTINGS}"),
         "env": list(ENVIRONMENT),
-        "ports": [{"containerPort": _PORT, "name": "health", "protocol": "TCP"}],
+        "ports": [{"containerPort": _PORT, "name": "http", "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": args.resources.body(),
@@ -181,7 +193,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
                 "spec": {
                     "serviceAccountName": _CONTROLLER,
                     "priorityClassName": names.SYSTEM_PRIORITY,
-                    **args.nodes.body(),
+                    **args.nodes.body(RESCHEDULED),
                     "securityContext": dict(NOBODY),
                     "terminationGracePeriodSeconds": 5,
                     "containers": [container],

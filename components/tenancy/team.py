@@ -4,49 +4,71 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
 
 import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.network import Network, boundary
 from components.layer import Layer
+from components.tenancy.bounds import APPWRAPPERS, Bounds, job_quotas, limit_range, quotas
 from components.tenancy.quota import Quota, cluster_queue
 
-_LONGEST_NAME = 253
+_LONGEST_NAME: Final = 253
+_GROUP: Final = "group:"
+"""Stands before a group's binding, and before no user's."""
+
+
+class Subject(StrEnum):
+    """Whom Kubernetes gives rights to, of those who sign in."""
+
+    USER = "User"
+    GROUP = "Group"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamArgs:
     """What a team gets.
 
-    name: of the team and its namespace; plain, as are users and quota, because they decide what exists.
-    users: names as the cluster's identity provider gives them.
+    name: of the team and its namespace; plain, as are members and quota, because they decide what exists.
+    users, groups: names as the cluster's identity provider gives them.
     quota: amount of each resource that is the team's own; it may use more while others leave theirs idle.
     borrowing_limit, lending_limit: most of a resource that the team may borrow, and that others may borrow from it;
         a resource left out has no limit.
     cohort: the queues that lend to each other.
-    flavor, role: names of the ResourceFlavor and of the ClusterRole for users.
+    flavor, role: names of the ResourceFlavor and of the ClusterRole for members.
+    labels: of the namespace, beside that which makes it a team's.
+    bounds: of what no queue counts.
+    defined: kinds of jobs that the stack defines (`components.tenancy.bounds.SUBMITTED`), so that they are counted.
+    network: whom the team's pods speak with; None for whomever they like.
     """
 
     name: str
-    users: tuple[str, ...]
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     quota: Quota
     borrowing_limit: Quota = field(default_factory=dict)
     lending_limit: Quota = field(default_factory=dict)
     cohort: str
     flavor: pulumi.Input[str]
     role: pulumi.Input[str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
+    defined: Sequence[str] = (APPWRAPPERS,)
+    network: Network | None = None
 
 
 class Team(Layer):
     """Give a team its namespace, its queue and its members' permissions (MLBatch TEAM-SETUP.md).
 
-    The namespace's label makes Kueue manage every job in it. Users are names only: who they are is the cluster's
-    matter. Sets no ResourceQuota: MLBatch's QUOTA_MAINTENANCE.md forbids one for what a ClusterQueue counts. The
-    namespace comes after the ClusterQueue so that it goes before it: Kueue holds a queue back while jobs run in it.
+    The namespace's label makes Kueue manage every job in it. Members are names only: who they are is the cluster's
+    matter. Its bounds and its NetworkPolicy stand before its LocalQueue. The namespace comes after the ClusterQueue so
+    that it goes before it: Kueue holds a queue back while jobs run in it.
     """
 
     namespace: pulumi.Output[str]
@@ -70,10 +92,23 @@ class Team(Layer):
         )
         namespace = Manifest(
             name,
-            namespace_body(NamespaceArgs(name=args.name, labels={names.TEAM_LABEL: "true"})),
+            namespace_body(NamespaceArgs(name=args.name, labels={names.TEAM_LABEL: "true", **args.labels})),
             pulumi.ResourceOptions(parent=self, depends_on=[queue]),
         )
         self.namespace, self.cluster_queue = namespace.object_name, queue.object_name
+        bounds = [
+            *quotas(self.namespace, args.bounds),
+            *job_quotas(self.namespace, args.defined),
+            limit_range(self.namespace),
+        ]
+        bounded = [
+            Manifest(f"{name}-{bound['metadata']['name']}", bound, pulumi.ResourceOptions(parent=self))
+            for bound in bounds
+        ]
+        policies: list[pulumi.Resource] = []
+        if args.network is not None:
+            child = pulumi.ResourceOptions(parent=self)
+            policies.append(Manifest(f"{name}/NetworkPolicy", boundary(self.namespace, args.network), child))
         local_queue = Manifest(
             f"{name}-{names.LOCAL_QUEUE}",
             {
@@ -82,39 +117,62 @@ class Team(Layer):
                 "metadata": {"name": names.LOCAL_QUEUE, "namespace": self.namespace},
                 "spec": {"clusterQueue": self.cluster_queue},
             },
-            pulumi.ResourceOptions(parent=self, replace_on_changes=["spec.clusterQueue"], delete_before_replace=True),
+            pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[*bounded, *policies],
+                replace_on_changes=["spec.clusterQueue"],
+                delete_before_replace=True,
+            ),
         )
         self.ready = [local_queue]
         for user in args.users:
-            Manifest(
-                f"{name}-{binding_name(user)}",
-                role_binding(user, namespace=self.namespace, role=args.role),
-                pulumi.ResourceOptions(parent=self, replace_on_changes=["roleRef"], delete_before_replace=True),
-            )
+            self._bind(name, args, Subject.USER, user, former=f"{name}-{binding_name(user)}")
+        for group in args.groups:
+            self._bind(name, args, Subject.GROUP, group)
         self.register_outputs({"namespace": self.namespace, "clusterQueue": self.cluster_queue})
 
+    def _bind(self, name: str, args: TeamArgs, kind: Subject, member: str, former: str | None = None) -> None:
+        """Let a member in. former: as which older stacks have it, whose names two teams' users could share."""
+        Manifest(
+            f"{name}/{kind.lower()}/{binding_name(member, kind)}",
+            role_binding(member, kind, namespace=self.namespace, role=args.role),
+            pulumi.ResourceOptions(
+                parent=self,
+                replace_on_changes=["roleRef"],
+                delete_before_replace=True,
+                aliases=[pulumi.Alias(name=former)] if former else None,
+            ),
+        )
 
-def role_binding(user: str, *, namespace: pulumi.Input[str], role: pulumi.Input[str]) -> Document:
-    """Return the binding that lets a user act in a team's namespace, named after the user."""
+
+def role_binding(
+    member: str, kind: Subject = Subject.USER, *, namespace: pulumi.Input[str], role: pulumi.Input[str]
+) -> Document:
+    """Return the binding that lets a member act in a team's namespace, named after the member."""
     group = "rbac.authorization.k8s.io"
     return {
         "apiVersion": f"{group}/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": binding_name(user), "namespace": namespace},
+        "metadata": {"name": binding_name(member, kind), "namespace": namespace},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+        "subjects": [{"apiGroup": group, "kind": str(kind), "name": member}],
     }
 
 
-def binding_name(user: str) -> str:
-    """Return the name of a user's RoleBinding: the user's own where an object can have it.
+def binding_name(member: str, kind: Subject = Subject.USER) -> str:
+    """Return the name of a member's RoleBinding: the member's own where an object can have it.
 
     RBAC objects take any name that can stand in a URL's path: no `/`, no `%`, neither `.` nor `..` (Kubernetes
     `ValidatePathSegmentName`), at most 253 characters; so alice@example.org keeps its name. Others get theirs with `-`
-    for what is not allowed, and a digest that keeps two users apart.
+    for what is not allowed, and a digest that keeps two members apart. A group's begins with `group:`, so that it is no
+    user's.
     """
-    name = re.sub(r"[^A-Za-z0-9@._:+-]", "-", user)
-    if name == user and len(name) <= _LONGEST_NAME and name.strip("."):
-        return name
-    digest = hashlib.sha256(user.encode()).hexdigest()[:8]
-    return f"{name[: _LONGEST_NAME - len(digest) - 1]}-{digest}"
+    prefix = _GROUP if kind is Subject.GROUP else ""
+    name = re.sub(r"[^A-Za-z0-9@._:+-]", "-", member)
+    if not prefix and name.startswith(_GROUP):
+        name = name.replace(":", "-", 1)
+    longest = _LONGEST_NAME - len(prefix)
+    if name == member and len(name) <= longest and name.strip("."):
+        return prefix + name
+    digest = hashlib.sha256(member.encode()).hexdigest()[:8]
+    return f"{prefix}{name[: longest - len(digest) - 1]}-{digest}"

@@ -10,6 +10,7 @@ import pulumi
 from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import NodeGroup
+from components.scheduling.pod_group import in_group, pod_group
 from components.tenancy.quota import Quota
 from components.workloads.submission import SUBMITTER
 
@@ -22,6 +23,7 @@ class GangArgs:
     user: on whose behalf, recorded as an annotation; None for nobody in particular.
     pods: how many run together. requests: what each asks for, by resource. seconds: how long each runs.
     image: has a `sleep` command. node_selector: of the GPU nodes; Kueue adds the tolerations of its flavor.
+    has_pod_groups: the pods of a PodGroup are bound together, and these are given one.
     """
 
     namespace: pulumi.Input[str]
@@ -32,6 +34,7 @@ class GangArgs:
     priority_class: str
     image: str
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    has_pod_groups: bool = False
 
 
 class Gang(pulumi.ComponentResource):
@@ -66,7 +69,7 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
         "command": ["sleep", str(args.seconds)],
         "resources": {"requests": requests, "limits": requests},
     }
-    job = {
+    job: Document = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name},
@@ -84,6 +87,7 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
             },
         },
     }
+    components = [pod_group(name, args.pods), in_group(name, job)] if args.has_pod_groups else [job]
     return {
         "apiVersion": names.APPWRAPPER_API,
         "kind": "AppWrapper",
@@ -93,5 +97,5 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
             "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE},
             **({"annotations": {SUBMITTER: args.user}} if args.user else {}),
         },
-        "spec": {"components": [{"template": job}]},
+        "spec": {"components": [{"template": component} for component in components]},
     }

@@ -51,7 +51,11 @@ class Reach:
 
 
 def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, reach: Reach) -> Document:
-    """Return the Service of an interface."""
+    """Return the Service of an interface.
+
+    A load balancer hands on the client's own address (externalTrafficPolicy Local), by which a NetworkPolicy lets it
+    in; otherwise a node's would stand there (kubernetes.io, tutorials/services/source-ip).
+    """
     annotations = {**SKIP_AWAIT, **((reach.internal or {}) if reach.exposure is Exposure.INTERNAL else {})}
     spec: Document = {
         "type": "ClusterIP",
@@ -59,7 +63,8 @@ def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, 
         "ports": [{"name": "http", "port": port, "targetPort": target, "protocol": "TCP"}],
     }
     if reach.exposure is not Exposure.CLUSTER:
-        spec |= {"type": "LoadBalancer", "loadBalancerSourceRanges": list(reach.ranges)}
+        ranges = list(reach.ranges)
+        spec |= {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "loadBalancerSourceRanges": ranges}
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -14,18 +14,32 @@ import pulumi
 
 from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.network import opening
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import claim
-from components.workloads.interface import USER, Reach, pod_security, service, volume_claim
-from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec, scratch
+from components.kubernetes.volumes import Volume, claim
+from components.workloads.disruption import disruption_budget
+from components.workloads.interface import USER, Exposure, Reach, pod_security, service, volume_claim
+from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, capabilities, pod_spec, scratch
 from components.workloads.submission import Submission, SubmissionMode, app_wrapper
 
 PORT: Final = 8888
 SERVICE_PORT: Final = 80
 SHARED_MEMORY: Final = "128Gi"
-HOME: Final = "/mnt/home"
+FILES: Final = "/mnt/home"
+"""The users' files, which outlive the pod."""
+HOME: Final = "/home/jupyter"
+"""What goes with the pod: jupyter_core (`paths.secure_write`) wants files that nobody else may read, IPython a database
+with locks and `pip install --user` programs that can be executed; an SMB share gives each file the mode it was mounted
+with."""
+HOME_SIZE: Final = "32Gi"
+"""At most, of the node's own disk."""
 TOKEN_KEY: Final = "token"
+START: Final = f"""export PATH="$HOME/.local/bin:$PATH"
+printf 'export PATH="%s"\\n' "$PATH" > "$HOME/.profile"
+exec jupyter-lab --ip=0.0.0.0 --port={PORT} --no-browser
+"""
+"""Kernels inherit the path; the terminals are login shells (jupyter_server_terminals), which forget the image's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +50,8 @@ class JupyterLabArgs:
         `none` it holds its node until it is removed, and no quota counts it. Volcano has no part in it.
     token: that users log in with; kept secret.
     storage_class, storage: of the volume with the users' files, which several nodes can mount.
-    user: its number in the pod. scratch: mount the node's local disks.
+    user: its number in the pod. scratch: mount a folder on the node's local disks, which goes when the pod is replaced.
+    closed: its namespace lets nobody in, so that a policy has to let in those who come through a load balancer.
     """
 
     submission: Submission
@@ -47,6 +62,7 @@ class JupyterLabArgs:
     reach: Reach = field(default_factory=Reach)
     user: int = USER
     scratch: bool = True
+    closed: bool = False
 
 
 class JupyterLab(pulumi.ComponentResource):
@@ -68,6 +84,11 @@ class JupyterLab(pulumi.ComponentResource):
                 pulumi.ResourceOptions(parent=self),
             ),
         ]
+        if args.closed and args.reach.exposure is not Exposure.CLUSTER:
+            let_in = opening(name, namespace, labels={WORKLOAD_LABEL: name}, port=PORT, addresses=args.reach.ranges)
+            foundation.append(Manifest(f"{name}/NetworkPolicy", let_in, pulumi.ResourceOptions(parent=self)))
+        kept = disruption_budget(name, namespace, 1)
+        foundation.append(Manifest(f"{name}/{kept['kind']}", kept, pulumi.ResourceOptions(parent=self)))
         document = server(name, args)
         wrapped = document["kind"] == "AppWrapper"
         Manifest(
@@ -93,20 +114,20 @@ def server(name: str, args: JupyterLabArgs) -> Document:
 
     One replica that is replaced by ending the old one first: a second one would wait for ever for a free node.
     """
-    mounted = (claim("home", f"{name}-home", HOME), *([scratch()] if args.scratch else []))
+    mounted = (claim("home", f"{name}-home", FILES), *([scratch(args.pods)] if args.scratch else []))
     lab = Container(
         name="jupyterlab",
-        command=["jupyter-lab", "--ip=0.0.0.0", f"--port={PORT}", "--no-browser"],
+        command=["/bin/sh", "-c", START],
         variables={"HOME": HOME},
-        volumes=mounted,
+        volumes=(*mounted, Volume(name="own", path=HOME, source={"emptyDir": {"sizeLimit": HOME_SIZE}})),
         ports={"http": PORT},
-        working_directory=HOME,
+        working_directory=FILES,
     )
     spec = pod_spec(args.pods, lab, priority_class=args.submission.priority_class)
     container = spec["containers"][0]
     reference = {"name": f"{name}-token", "key": TOKEN_KEY}
     container["env"].append({"name": "JUPYTER_TOKEN", "valueFrom": {"secretKeyRef": reference}})
-    container["securityContext"] = {**UNPRIVILEGED, "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]}}
+    container["securityContext"] = {**UNPRIVILEGED, "capabilities": {"drop": ["ALL"], **capabilities(args.pods.fabric)}}
     container["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 10}
     spec |= {"restartPolicy": "Always", "securityContext": pod_security(args.user)}
     deployment: Document = {

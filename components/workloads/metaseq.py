@@ -23,6 +23,7 @@ from components.kubernetes.objects import files_checksum
 from components.kubernetes.programs import FILES_FOLDER
 from components.kubernetes.volumes import Volume
 from components.workloads import mpi
+from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import files_map, files_volume, indexed_job, service_name
 from components.workloads.pods import Container, NodePods, pod_spec
 from components.workloads.submission import Submission, SubmissionMode, register, submitted
@@ -39,6 +40,11 @@ AIM_FOLDER: Final = "/workspace/aim_logs"
 TENSORBOARD_FOLDER: Final = "/workspace/tensorboard_logs"
 """Metaseq appends 0000 and so on to the path that it is given, for each new run: it is given one inside this folder."""
 LOGS: Final = "logs"
+OPEN_MPI: Final = "/opt/hpcx/ompi"
+"""The image has a second Open MPI, which is not built for the fabric's libraries (edwardsp/ai-on-aks, metaseq)."""
+LIBRARIES: Final = ("/usr/lib/x86_64-linux-gnu/", "/opt/hpcx/nccl_rdma_sharp_plugin/lib")
+"""Where the processes look first: the system's own RDMA libraries, and NCCL's plugin for InfiniBand and SHARP
+(edwardsp/ai-on-aks, metaseq)."""
 
 BYTES_PER_PARAMETER: Final = 12
 """Of GPU memory, over all GPUs: 2 for the weight and 2 for its gradient in half precision, 4 for each of Adam's two
@@ -142,15 +148,15 @@ def fewest_nodes(size: Size, *, gpus: int, gpu_bytes: int) -> int:
 class MetaseqArgs:
     """The training to run.
 
-    size: one of SIZES. updates: steps of the optimizer. logs: the claim of the volume that keeps what Aim and
-    TensorBoard show; None where neither is used. use_aim, use_tensorboard: write their logs.
+    model: one of SIZES or another. updates: steps of the optimizer. logs: the claim of the volume that keeps what Aim
+    and TensorBoard show; None where neither is used. use_aim, use_tensorboard: write their logs.
     cluster_env: which of metaseq's own clusters this is like, of those that its `dataclass/configs.py` names; None for
     metaseq's default.
     """
 
     submission: Submission
     pods: NodePods
-    size: str
+    model: Size
     updates: int = UPDATES
     logs: pulumi.Input[str] | None = None
     use_aim: bool = False
@@ -173,9 +179,12 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
     data = {_SCRIPT: train_script(args)}
     mounted = (files_volume(name), *log_volumes(args))
     if submission.mode is SubmissionMode.VOLCANO:
-        launcher, worker = mpi.volcano_containers(_mpi_command(args), variables=_variables(args), volumes=mounted)
+        launcher, worker = mpi.volcano_containers(
+            _mpi_command(args), variables=_variables(args), volumes=mounted, installation=OPEN_MPI
+        )
         job = volcano_job(name, submission, pods, launcher=launcher, worker=worker, annotations=files_checksum(data))
-        return [files_map(name, submission.namespace, data), job]
+        kept = disruption_budget(name, submission.namespace, pods.nodes + 1)
+        return [files_map(name, submission.namespace, data), kept, job]
     trainer = Container(
         name="metaseq",
         command=["/bin/bash", f"{FILES_FOLDER}/{_SCRIPT}", "pod"],
@@ -187,7 +196,8 @@ def documents(name: str, args: MetaseqArgs) -> list[Document]:
     job = indexed_job(
         name, pods, pod_spec(pods, trainer, priority_class=submission.priority_class), annotations=files_checksum(data)
     )
-    return [files_map(name, submission.namespace, data), *submitted(name, submission, job)]
+    kept = disruption_budget(name, submission.namespace, pods.nodes)
+    return [files_map(name, submission.namespace, data), kept, *submitted(name, submission, job)]
 
 
 def log_volumes(args: MetaseqArgs) -> tuple[Volume, ...]:
@@ -233,6 +243,7 @@ def train_script(args: MetaseqArgs) -> str:
 set -euo pipefail
 # Viewers of the logs run as another user, and Aim's writes beside what it shows.
 umask 000
+export LD_LIBRARY_PATH="{":".join(LIBRARIES)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 
 train() {{
   python3 -m metaseq.cli.train \\
@@ -263,7 +274,7 @@ done
 
 def train_options(args: MetaseqArgs) -> list[str]:
     """Return the options of metaseq's training that are the same for all processes."""
-    size = SIZES[args.size]
+    size = args.model
     plan = layout(size, args.pods.nodes * args.pods.gpus)
     options = [
         "--distributed-no-spawn",

@@ -81,12 +81,19 @@ def index_command() -> list[str]:
 
 
 def volcano_containers(
-    command: Sequence[str], *, variables: Mapping[str, str], volumes: Sequence[Volume] = ()
+    command: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    volumes: Sequence[Volume] = (),
+    installation: str | None = None,
 ) -> tuple[Container, Container]:
-    """Return the containers of a Volcano Job's launcher and of its workers, which mount the volumes."""
+    """Return the containers of a Volcano Job's launcher and of its workers, which mount the volumes.
+
+    installation: as of `launcher_command`.
+    """
     launcher = Container(
         name=LAUNCHER_TASK,
-        command=launcher_command(command),
+        command=launcher_command(command, installation),
         variables=variables,
         volumes=(),
         ports=VOLCANO_PORTS,
@@ -103,8 +110,16 @@ def volcano_containers(
     return launcher, worker
 
 
-def launcher_command(command: Sequence[str]) -> list[str]:
-    """Return what a Volcano Job's launcher runs: it waits, within bounds, until every worker takes ssh."""
+def launcher_command(command: Sequence[str], installation: str | None = None) -> list[str]:
+    """Return what a Volcano Job's launcher runs: it waits, within bounds, until every worker takes ssh.
+
+    installation: where the image has the Open MPI that is meant; None for the one that is found first.
+    """
+    chosen = ""
+    if installation is not None:
+        chosen = f"""export PATH="{installation}/bin:$PATH"
+export LD_LIBRARY_PATH="{installation}/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+"""
     words = " ".join(f"--hostfile {_HOST_FILE}" if word == "--hostfile" else shlex.quote(word) for word in command)
     script = f"""set -euo pipefail
 deadline=$((SECONDS + {WAIT_SECONDS}))
@@ -117,7 +132,7 @@ for host in $(cat {_HOST_FILE}); do
     sleep 5
   done
 done
-exec {words}
+{chosen}exec {words}
 """
     return ["/bin/bash", "-c", script]
 

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,6 +39,9 @@ HEARD = "/heard"
 """The page that a pod asks for last: index 0 may then go."""
 UNREACHABLE = 70
 """Exit code when the pods did not find each other in time."""
+WHOLE_NAMES = {"OMPI_MCA_orte_keep_fqdn_hostnames": "1", "PRTE_MCA_prte_keep_fqdn_hostnames": "1"}
+"""Has Open MPI 4 and 5 leave the hosts' names whole, which they cut at the first dot otherwise. Sources: open-mpi/ompi
+v4.1.5, orte/util/hostfile/hostfile.c; openpmix/prrte, src/util/hostfile/hostfile.c."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,8 @@ def run(settings: Settings, folder: Path) -> int:
     hostfile.write_text("".join(f"{host} slots={settings.slots}\n" for host in settings.hosts))
     command = with_hostfile(settings, str(hostfile))
     print(" ".join(command), flush=True)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    environment = {**os.environ, **WHOLE_NAMES}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     with open(settings.output or os.devnull, "wb") as output:
         for line in process.stdout or ():
             output.write(line)
@@ -174,12 +179,25 @@ def new_key(settings: Settings, folder: Path) -> bytes:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     config = Path.home() / ".ssh" / "config"
     config.parent.mkdir(mode=0o700, exist_ok=True)
-    config.write_text(
-        f"Host *\n  Port {settings.ssh_port}\n  IdentityFile {key}\n  BatchMode yes\n"
-        "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
-    )
+    config.write_text(ssh_config(settings, key))
     config.chmod(0o600)
     return key.with_suffix(".pub").read_bytes()
+
+
+def ssh_config(settings: Settings, key: Path) -> str:
+    """Return ssh's configuration."""
+    return (
+        f"{short_names(settings.hosts)}Host *\n  Port {settings.ssh_port}\n  IdentityFile {key}\n  BatchMode yes\n"
+        "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
+    )
+
+
+def short_names(hosts: Sequence[str]) -> str:
+    """Return the part of ssh's configuration that finds a host by its name up to the first dot.
+
+    The cluster's DNS knows no pod by that, and an mpirun to which WHOLE_NAMES mean nothing says no more.
+    """
+    return "".join(f"Host {host.partition('.')[0]}\n  HostName {host}\n" for host in hosts if "." in host)
 
 
 def start_sshd(settings: Settings, folder: Path, key: bytes) -> subprocess.Popen[bytes]:

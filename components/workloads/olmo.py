@@ -15,6 +15,7 @@ import pulumi
 
 from components.kubernetes.manifests import Document
 from components.kubernetes.volumes import Volume, claim
+from components.workloads.disruption import disruption_budget
 from components.workloads.indexed_job import indexed_job, service_name
 from components.workloads.pods import Container, NodePods, pod_spec, scratch
 from components.workloads.submission import Submission, register, submitted
@@ -44,7 +45,7 @@ class OlmoArgs:
 
 
 class Olmo(pulumi.ComponentResource):
-    """Submit the training. Checkpoints go to the nodes' local disks, which a reboot of the machine empties."""
+    """Submit the training. Checkpoints go to each pod's folder on its node's local disks, which is removed after it."""
 
     def __init__(self, name: str, args: OlmoArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Olmo", name, None, opts)
@@ -63,12 +64,13 @@ def documents(name: str, args: OlmoArgs) -> list[Document]:
         working_directory="/opt/OLMo",
     )
     spec = pod_spec(args.pods, trainer, priority_class=args.submission.priority_class)
-    return submitted(name, args.submission, indexed_job(name, args.pods, spec))
+    kept = disruption_budget(name, args.submission.namespace, args.pods.nodes)
+    return [kept, *submitted(name, args.submission, indexed_job(name, args.pods, spec))]
 
 
 def volumes(args: OlmoArgs) -> tuple[Volume, ...]:
     """Return the local disks and the data, which the job may only read."""
-    return (scratch(), claim("data", args.data, INPUT, read_only=True))
+    return (scratch(args.pods), claim("data", args.data, INPUT, read_only=True))
 
 
 def _variables(name: str, args: OlmoArgs) -> Mapping[str, str]:

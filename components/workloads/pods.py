@@ -12,7 +12,8 @@ from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
-from components.kubernetes.volumes import Volume, host_folder, volumes
+from components.kubernetes.security import PINNED_MEMORY
+from components.kubernetes.volumes import Volume, environment, volumes
 from components.nodes import nvme_scratch
 
 WORKLOAD_LABEL: Final = "app.kubernetes.io/name"
@@ -25,6 +26,7 @@ class NodePods:
     image: what they run. nodes: how many pods. placement: the GPU nodes. gpus: in one node; gpu_resource: as which they
     are asked for. cpu, memory: of one pod, as canonical quantities; memory includes what is written to shared memory.
     shared_memory: size of /dev/shm. deadline_seconds: after which the job is ended, however far it got.
+    scratch: where the nodes' local disks are mounted.
     """
 
     image: pulumi.Input[str]
@@ -37,6 +39,7 @@ class NodePods:
     fabric: Fabric
     shared_memory: str
     deadline_seconds: int
+    scratch: str = nvme_scratch.FOLDER
 
     def resources(self) -> Mapping[str, Mapping[str, str]]:
         """Return a container's `resources`. Limits equal requests, which extended resources demand."""
@@ -66,17 +69,18 @@ def shared_memory(size: str) -> Volume:
     return Volume(name="shm", path="/dev/shm", source=source)  # noqa: S108 - of the container alone
 
 
-def scratch(path: str = "/scratch") -> Volume:
-    """Return the node's local disks, for pods that select nodes where these are mounted (see `pod_spec`)."""
-    return host_folder("scratch", nvme_scratch.FOLDER, path)
+def scratch(pods: NodePods, path: str = "/scratch") -> Volume:
+    """Return each pod's own folder on its node's local disks; `pod_spec` selects nodes where these are mounted."""
+    return nvme_scratch.volume(pods.scratch, path)
 
 
 def container(pods: NodePods, args: Container) -> Document:
-    """Return the container. IPC_LOCK lets it pin memory for the network devices (edwardsp/ai-on-aks).
+    """Return the container. What `capabilities` adds lets it pin memory for the network devices.
 
     What it has none of is left out: the API server keeps no empty lists, and a Job's pods cannot be changed back.
     """
-    environment = variables({**pods.fabric.variables, **args.variables})
+    mounted = (shared_memory(pods.shared_memory), *args.volumes)
+    env = [*variables({**pods.fabric.variables, **args.variables}), *environment(mounted)]
     ports = [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in args.ports.items()]
     return {
         "name": args.name,
@@ -84,12 +88,17 @@ def container(pods: NodePods, args: Container) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "command": list(args.command),
         **({"workingDir": args.working_directory} if args.working_directory else {}),
-        **({"env": environment} if environment else {}),
+        **({"env": env} if env else {}),
         **({"ports": ports} if ports else {}),
-        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+        **({"securityContext": {"capabilities": added}} if (added := capabilities(pods.fabric)) else {}),
         "resources": pods.resources(),
-        "volumeMounts": [item.mount() for item in (shared_memory(pods.shared_memory), *args.volumes)],
+        "volumeMounts": [item.mount() for item in mounted],
     }
+
+
+def capabilities(fabric: Fabric) -> Mapping[str, Sequence[str]]:
+    """Return what a container adds to its capabilities: IPC_LOCK where nodes have RDMA (edwardsp/ai-on-aks)."""
+    return {"add": [PINNED_MEMORY]} if fabric.resource is not None else {}
 
 
 def pod_spec(pods: NodePods, args: Container, *, priority_class: str | None) -> Document:

@@ -4,8 +4,8 @@
     volcano   a Volcano Job: all pods start together, and no quota counts them
     none      a plain Indexed Job: pods start one by one as nodes become free, and no quota counts them
 
-AppWrapper may create pods, Services and Jobs, and no ConfigMaps (its ClusterRole in v1.1.2): a job's files are created
-beside it. Each wrapped Job is one of Kueue's pod sets.
+A job's files are created beside it: AppWrapper deletes what it wraps whenever a job is told to go. Each wrapped Job is
+one of Kueue's pod sets.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ import pulumi
 from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.objects import with_namespace
+from components.scheduling.pod_group import in_group, pod_group
 from components.workloads.indexed_job import headless_service
 from components.workloads.pods import WORKLOAD_LABEL
 
 SUBMITTER: Final = "mlbatch/submitted-for"
-WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
+WARM_UP_SECONDS: Final = 30 * 60
+WARM_UP: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": f"{WARM_UP_SECONDS // 60}m"}
 """AppWrapper takes pods that are not running after five minutes for lost; images of 20 GB take longer to pull."""
 
 IMMUTABLE: Final = ("metadata", "spec")
@@ -46,6 +48,7 @@ class Submission:
     namespace: the team's for `mlbatch`, one that is no team's otherwise.
     queue: the LocalQueue for `mlbatch`, the Volcano queue for `volcano`; without meaning for `none`.
     priority_class: of the pods; None for the cluster's default. user: on whose behalf, recorded as an annotation.
+    has_pod_groups: the pods of a PodGroup are bound together, and gangs in a team's queue are given one.
     """
 
     mode: SubmissionMode
@@ -53,6 +56,7 @@ class Submission:
     queue: str = names.LOCAL_QUEUE
     priority_class: str | None = None
     user: str | None = None
+    has_pod_groups: bool = False
 
 
 def app_wrapper(name: str, submission: Submission, components: Sequence[Document]) -> Document:
@@ -73,10 +77,11 @@ def app_wrapper(name: str, submission: Submission, components: Sequence[Document
 
 def submitted(name: str, submission: Submission, job: Document) -> list[Document]:
     """Return the objects that submit an Indexed Job: an AppWrapper, or the Job itself with its Service."""
-    components = [headless_service(name), job]
-    if submission.mode is SubmissionMode.MLBATCH:
-        return [app_wrapper(name, submission, components)]
-    return [with_namespace(component, submission.namespace) for component in components]
+    service = headless_service(name)
+    if submission.mode is not SubmissionMode.MLBATCH:
+        return [with_namespace(component, submission.namespace) for component in (service, job)]
+    grouped = [pod_group(name, job["spec"]["parallelism"]), in_group(name, job)] if submission.has_pod_groups else [job]
+    return [app_wrapper(name, submission, [service, *grouped])]
 
 
 def register(parent: pulumi.Resource, name: str, documents: Sequence[Document]) -> list[Manifest]:

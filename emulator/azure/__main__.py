@@ -3,6 +3,7 @@
 scale     change the count of an agent pool
 fault     let the next matching calls fail
 clear     drop the planned faults; what was stuck goes on
+register  have a resource provider go by its registered features, as `az provider register` does
 serve     serve the engine's provider protocol (the local environment does that)
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 
 from emulator.azure import faults
 from emulator.azure.local_cluster import LocalCluster, subscription
+from emulator.azure.services import resources
 from emulator.azure.services.agent_pools import settle_instances
 from emulator.azure.services.base import POOL
 from emulator.paths import Paths
@@ -60,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     fault.add_argument("--kind", required=True, choices=sorted(faults.KINDS), help=kinds)
     fault.add_argument("--times", type=int, default=1)
     command("clear", _clear)
+    command("register", _register).add_argument("--namespace", default="Microsoft.ContainerService")
     return parser
 
 
@@ -94,6 +97,12 @@ def _fault(paths: Paths, options: argparse.Namespace) -> None:
 def _clear(paths: Paths, options: argparse.Namespace) -> None:
     with subscription(paths).edit() as state:
         faults.clear(state)
+
+
+def _register(paths: Paths, options: argparse.Namespace) -> None:
+    with subscription(paths).edit() as state:
+        found = resources.propagate(state, options.namespace)
+    print(f"{options.namespace} goes by {', '.join(found) or 'no feature'}")
 
 
 if __name__ == "__main__":

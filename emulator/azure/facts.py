@@ -48,6 +48,7 @@ class AzureFacts(_Facts):
     durations: Mapping[str, Mapping[str, float]]
     retry_after: float
     features: Mapping[str, tuple[str, ...]]
+    prepared_features: Mapping[str, tuple[str, ...]]
     taken_registries: tuple[str, ...]
     taken_storage_accounts: tuple[str, ...]
     regions_with_zones: tuple[str, ...]
@@ -83,6 +84,10 @@ class AzureFacts(_Facts):
         """Tell whether a provider namespace has a preview feature, in any case of letters."""
         known = {f"{key}/{each}".lower() for key, names in self.features.items() for each in names}
         return f"{namespace}/{name}".lower() in known
+
+    def is_prepared(self, namespace: str, name: str) -> bool:
+        """Tell whether the subscription has a preview feature since long ago, by the names as Azure spells them."""
+        return name in self.prepared_features.get(namespace, ())
 
     @property
     def regions(self) -> Sequence[str]:

@@ -33,6 +33,7 @@ OUTLIVING = (PROVIDER, AZURE)
 STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 _BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+_POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 _TIMEOUT = 1.0
 
 
@@ -52,6 +53,18 @@ class ProcessSpec:
     after: tuple[str, ...] = ()
     stop_seconds: float = 5.0
     prepare: Callable[[], object] = lambda: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What of the cluster runs.
+
+    provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
+    and which clusters before Kubernetes 1.30 lack.
+    """
+
+    provider: bool = True
+    admission_policies: bool = True
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -79,14 +92,14 @@ def prepare(layout: Layout, ports: Ports) -> None:
     write_private(layout.secret("egress.json"), json.dumps(egress))
 
 
-def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessSpec, ...]:
+def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, ...]:
     """Return the processes in the order in which they start; they stop in the reverse order."""
     account = credentials.read_kubeconfig(layout.paths.kubeconfig.read_text())
     api = Api(account, timeout=_TIMEOUT)
     folders = ("--root", str(layout.paths.root), "--state", str(layout.paths.state))
     found = [
         ProcessSpec("etcd", _etcd(layout), lambda: accepts(layout.socket("etcd"))),
-        ProcessSpec("kube-apiserver", _api_server(layout, ports), api.ready, after=("etcd",), stop_seconds=8.0),
+        ProcessSpec("kube-apiserver", _api_server(layout, ports, parts), api.ready, after=("etcd",), stop_seconds=8.0),
         ProcessSpec(
             "kube-controller-manager",
             _controller_manager(layout, ports),
@@ -111,7 +124,7 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
             stop_seconds=8.0,
         ),
     ]
-    if provider:
+    if parts.provider:
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
         reaching = ("--api-server", account.server)
         found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
@@ -120,7 +133,7 @@ def processes(layout: Layout, ports: Ports, *, provider: bool) -> tuple[ProcessS
     return tuple(found)
 
 
-def fingerprint(layout: Layout, *, provider: bool) -> str:
+def fingerprint(layout: Layout, parts: Parts) -> str:
     """Return a digest that changes when the emulator's code, the project's simulations or a binary do.
 
     A running cluster whose fingerprint differs was started by other code and has to be started again.
@@ -129,7 +142,7 @@ def fingerprint(layout: Layout, *, provider: bool) -> str:
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".yaml"))
     files.append(layout.simulations)
     files += [(layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, *images.binaries()})]
-    digest = hashlib.sha256(repr((sys.executable, provider)).encode())
+    digest = hashlib.sha256(repr((sys.executable, parts)).encode())
     for file in files:
         with contextlib.suppress(FileNotFoundError):
             found = file.stat()
@@ -160,8 +173,10 @@ def _etcd(layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _api_server(layout: Layout, ports: Ports) -> tuple[str, ...]:
+def _api_server(layout: Layout, ports: Ports, parts: Parts) -> tuple[str, ...]:
     secret = layout.secret
+    off = ",".join(f"admissionregistration.k8s.io/v1/{kind}=false" for kind in _POLICY_KINDS)
+    without_policies = (f"--runtime-config={off}", "--disable-admission-plugins=ValidatingAdmissionPolicy")
     return (
         str(layout.paths.bin / "kube-apiserver"),
         f"--etcd-servers=unix://{layout.socket('etcd')}",
@@ -188,6 +203,7 @@ def _api_server(layout: Layout, ports: Ports) -> tuple[str, ...]:
         f"--proxy-client-key-file={secret('apiserver.key')}",
         "--allow-privileged=true",
         "--profiling=false",
+        *(() if parts.admission_policies else without_policies),
     )
 
 
@@ -202,6 +218,8 @@ def _controller_manager(layout: Layout, ports: Ports) -> tuple[str, ...]:
         # The defaults (20, 30) make the controllers of a fresh cluster queue for seconds.
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        # By default a quota of a kind that was just defined would take 5 minutes to count.
+        "--resource-quota-sync-period=5s",
     )
 
 

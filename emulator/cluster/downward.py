@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from emulator.cluster.api import Object
-from emulator.cluster.errors import UnsupportedError
+from emulator.cluster.errors import MissingError, UnsupportedError
 
 _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['([^']+)'\]$")
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
@@ -49,6 +49,26 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
         return variables.get(match[1], match[0])
 
     return _REFERENCE.sub(replace, text)
+
+
+def sub_path(mount: Object, variables: Mapping[str, str]) -> str:
+    """Return the folder or file of a volume that is mounted in place of all of it, empty for all of it.
+
+    variables: those that the container itself is given. Raises MissingError for an expression with variables that have
+    no value, and for what it comes to outside of the volume (kubernetes/kubernetes, pkg/kubelet/container/helpers.go,
+    ExpandContainerVolumeMounts; pkg/kubelet/kubelet_pods.go, makeMounts).
+    """
+    expression = mount.get("subPathExpr")
+    if not expression:
+        return str(mount.get("subPath") or "")
+    named = [match[1] for match in _REFERENCE.finditer(expression) if match[0] != "$$"]
+    missing = sorted({name for name in named if not variables.get(name)})
+    if missing:
+        raise MissingError(f"missing value for {', '.join(missing)}")
+    path = expand(expression, variables)
+    if path.startswith("/") or ".." in path.split("/"):
+        raise MissingError(f"subPathExpr {expression} is {path}, which is outside of the volume {mount['name']}")
+    return path
 
 
 def environment(

@@ -32,12 +32,17 @@ class Image:
 
 
 _MANAGERS = {"kueue/kueue": "kueue", "ibm/appwrapper": "appwrapper"}
+_SCHEDULING = {
+    "scheduler-plugins/kube-scheduler": "scheduler-plugins-scheduler",
+    "scheduler-plugins/controller": "scheduler-plugins-controller",
+}
+_PROGRAMS = {**_MANAGERS, **_SCHEDULING}
 _PYTHON = "library/python"
 
 
 def binaries() -> tuple[str, ...]:
     """Return the names of the binaries that stand for images."""
-    return tuple(_MANAGERS.values())
+    return tuple(_PROGRAMS.values())
 
 
 def repository(reference: str) -> str:
@@ -54,10 +59,20 @@ def repository(reference: str) -> str:
     return name if "/" in name else f"library/{name}"
 
 
+def tag(reference: str) -> str | None:
+    """Return the tag of an image reference, None where it has none."""
+    return reference.partition("@")[0].rpartition("/")[2].partition(":")[2] or None
+
+
+def manager(reference: str) -> str | None:
+    """Return the name of the binary that stands for an image, None where none does."""
+    return _MANAGERS.get(_name(reference))
+
+
 def known(reference: str) -> bool:
     """Tell whether a program stands for an image."""
     name = _name(reference)
-    return name == _PYTHON or name in _MANAGERS
+    return name == _PYTHON or name in _PROGRAMS
 
 
 def why_simulated(pod: Object) -> str:
@@ -80,9 +95,9 @@ def resolve(reference: str, binaries_folder: Path) -> Image:
     name = _name(reference)
     if name == _PYTHON:
         return _python()
-    if name not in _MANAGERS:
+    if name not in _PROGRAMS:
         raise UnknownImageError(f"no program of this machine stands for the image {reference}")
-    binary = binaries_folder / _MANAGERS[name]
+    binary = binaries_folder / _PROGRAMS[name]
     if not os.access(binary, os.X_OK):
         raise UnknownImageError(f"the local kubelet has no {binary} to run {reference} with: build the tools again")
     return Image({"/manager": str(binary.resolve())}, {}, ("/manager",), _SYSTEM_PATH)

@@ -18,6 +18,7 @@ from typing import Any
 from emulator.cluster import controlplane, node, processes, seeds
 from emulator.cluster.api import Api, ApiError
 from emulator.cluster.cluster_status import ClusterStatus, ProcessStatus
+from emulator.cluster.controlplane import Parts
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
 from emulator.cluster.seeds import SeedError
@@ -33,27 +34,34 @@ class ClusterError(Exception):
     """The local cluster could not be started or stopped; the message says what to look at."""
 
 
-def start(paths: Paths, report: Callable[[str], None], *, stack: str = "", provider: bool = True) -> None:
+def start(
+    paths: Paths,
+    report: Callable[[str], None],
+    *,
+    stack: str = "",
+    provider: bool = True,
+    admission_policies: bool = True,
+) -> None:
     """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
 
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
-    `provider=False` leaves the emulated providers out.
+    `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those.
 
     Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within two minutes, or a
     seed cannot be applied.
     """
-    layout = Layout(paths)
+    layout, parts = Layout(paths), Parts(provider=provider, admission_policies=admission_policies)
     missing = controlplane.missing_binaries(layout)
     if missing:
         raise ClusterError(f"{paths.bin} lacks {', '.join(missing)}: build the tools first")
     layout.make_folders()
     found = _ask(layout)
-    if found is not None and found["fingerprint"] != controlplane.fingerprint(layout, provider=provider):
+    if found is not None and found["fingerprint"] != controlplane.fingerprint(layout, parts):
         report("restarting the local cluster: its code or its binaries have changed")
         stop(paths)
         found = None
-    daemon = None if found is not None else _launch(layout, provider=provider)
+    daemon = None if found is not None else _launch(layout, parts)
     _wait_ready(layout, report, daemon)
     if stack:
         try:
@@ -146,11 +154,13 @@ def _ask(layout: Layout, what: str = "status") -> dict[str, Any] | None:
     return found
 
 
-def _launch(layout: Layout, *, provider: bool) -> subprocess.Popen[bytes]:
+def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", controlplane.SUPERVISOR]
     command += ["--root", str(layout.paths.root), "--state", str(layout.paths.state)]
-    if not provider:
+    if not parts.provider:
         command.append("--without-provider")
+    if not parts.admission_policies:
+        command.append("--without-admission-policies")
     layout.log("supervisor").touch(mode=0o600)
     with layout.log("supervisor").open("ab") as log:
         return subprocess.Popen(

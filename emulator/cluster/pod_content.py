@@ -57,7 +57,7 @@ class PodContent:
             images.resolve(spec["image"], self._host.binaries)
         self.write_volumes(pod)
         for spec in pod["spec"]["containers"]:
-            self._environment(pod, spec)
+            self._environment(pod, spec, {})
 
     def write_volumes(self, pod: Object) -> None:
         """Bring the volumes to what their sources hold now. Raises MissingError."""
@@ -77,7 +77,7 @@ class PodContent:
     def container(self, pod: Object, spec: Object) -> ContainerRun:
         """Return how a container is started. Raises MissingError."""
         image = images.resolve(spec["image"], self._host.binaries)
-        variables = self._environment(pod, spec)
+        variables = self._environment(pod, spec, self._base(pod, spec))
         command = (*(spec.get("command") or image.entrypoint), *(spec.get("args") or []))
         name = pod["metadata"]["name"]
         root = self._folder / "roots" / spec["name"]
@@ -90,7 +90,7 @@ class PodContent:
             root=str(root),
             files=image.files,
             links=image.links,
-            mounts=[self._mount(pod, mount) for mount in spec.get("volumeMounts") or []],
+            mounts=[self._mount(pod, spec, mount) for mount in spec.get("volumeMounts") or []],
             etc={
                 "hosts": f"127.0.0.1 localhost\n{self._addresses['podIP']} {name}\n",
                 "hostname": f"{name}\n",
@@ -101,8 +101,9 @@ class PodContent:
             read_only_root=bool((spec.get("securityContext") or {}).get("readOnlyRootFilesystem")),
         )
 
-    def _environment(self, pod: Object, spec: Object) -> dict[str, str]:
-        base = {
+    def _base(self, pod: Object, spec: Object) -> dict[str, str]:
+        """Return the variables that every container has."""
+        return {
             "PATH": images.resolve(spec["image"], self._host.binaries).path,
             "HOME": "/root",
             "HOSTNAME": pod["metadata"]["name"],
@@ -110,6 +111,9 @@ class PodContent:
             "KUBERNETES_SERVICE_PORT": str(API_PORT),
             "KUBERNETES_SERVICE_PORT_HTTPS": str(API_PORT),
         }
+
+    def _environment(self, pod: Object, spec: Object, base: dict[str, str]) -> dict[str, str]:
+        """Return a container's own variables on top of others."""
         return downward.environment(
             spec,
             {**pod, "status": self._addresses},
@@ -154,17 +158,18 @@ class PodContent:
         self._tokens[audience, seconds] = (time.time() + _RENEW_TOKEN_AT * lifetime, token)
         return token
 
-    def _mount(self, pod: Object, mount: Object) -> Mount:
+    def _mount(self, pod: Object, spec: Object, mount: Object) -> Mount:
         source = self._folder / "volumes" / mount["name"]
-        if mount.get("subPath"):
+        sub_path = downward.sub_path(mount, self._environment(pod, spec, {}))
+        if sub_path:
             # Resolved now and bound as a file: later updates of the volume do not reach it, as with a kubelet.
-            source = (source / mount["subPath"]).resolve()
+            source = (source / sub_path).resolve()
             if not source.is_relative_to(self._folder):
-                raise MissingError(f"subPath {mount['subPath']} leaves the volume {mount['name']}")
+                raise MissingError(f"subPath {sub_path} leaves the volume {mount['name']}")
             if not source.exists():
                 volume = next(item for item in pod["spec"]["volumes"] if item["name"] == mount["name"])
                 if "emptyDir" not in volume:
-                    raise MissingError(f"volume {mount['name']} has no {mount['subPath']}")
+                    raise MissingError(f"volume {mount['name']} has no {sub_path}")
                 source.mkdir(parents=True)
         return Mount(str(source), mount["mountPath"], bool(mount.get("readOnly")))
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from emulator.cluster import child, controlplane, lock, ports, processes
 from emulator.cluster.child import Child
+from emulator.cluster.controlplane import Parts
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from runner.files import UMASK
@@ -102,6 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
     parser.add_argument("--without-provider", action="store_true", help="run the cluster alone")
+    parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
@@ -121,13 +123,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     controlplane.prepare(layout, chosen)
 
     provider = not options.without_provider
-    specs = controlplane.processes(layout, chosen, provider=provider)
+    parts = Parts(provider=provider, admission_policies=not options.without_admission_policies)
+    specs = controlplane.processes(layout, chosen, parts)
     supervisor = Supervisor(
         children=[Child(spec, layout.log(spec.name)) for spec in specs],
         environment=controlplane.environment(layout),
         folder=layout.paths.root,
         facts={
-            "fingerprint": controlplane.fingerprint(layout, provider=provider),
+            "fingerprint": controlplane.fingerprint(layout, parts),
             "server": f"https://127.0.0.1:{chosen.api}",
             "provider_port": chosen.provider if provider else None,
             "azure_port": chosen.azure if provider else None,

@@ -14,12 +14,14 @@ from components.azure.credentials import Credentials, CredentialsArgs
 from components.azure.feature import InfinibandFeature, InfinibandFeatureArgs
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs
+from components.azure.maintenance import MaintenanceWindows, MaintenanceWindowsArgs, Window, maintenance_windows
 from components.azure.network import Network, NetworkArgs
 from components.azure.placement import Placement, PlacementArgs
 from components.azure.provider import azure_provider
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.scope import ResourceScope
+from components.layer import standing_on
 from components.nodes.nvme_scratch import POOL_LABEL
 from stacks.aks.settings import AksSettings
 from stacks.aks.settings.azure import AzureSettings
@@ -101,7 +103,9 @@ def create(settings: AksSettings) -> Infrastructure:
         RegistryPullArgs(name=azure.registry.name, registry_id=registry.id, puller=identities.kubelets.principal),
         within(),
     )
-    pool = _gpu_pool(azure, scope, network, within, [*cluster.ready, *feature], group.ready)
+    on_cluster = standing_on(cluster.ready[0], within(*cluster.ready, *feature))
+    pool = _gpu_pool(azure, scope, network, within, on_cluster, group.ready)
+    MaintenanceWindows("maintenance", _maintenance(azure, scope), on_cluster)
     mounted = [volume for volume in settings.storage.volumes if volume.account is None and not volume.uses_token]
     storage = _storage(azure, scope, network, identities, mounted, within(*group.ready, kept=True))
     credentials = Credentials(
@@ -174,12 +178,28 @@ def _cluster(
     )
 
 
+def _maintenance(azure: AzureSettings, scope: ResourceScope) -> MaintenanceWindowsArgs:
+    upgrades = azure.upgrades
+    return MaintenanceWindowsArgs(
+        cluster=azure.cluster_name,
+        scope=scope,
+        names=maintenance_windows(upgrades.kubernetes, upgrades.node_os),
+        window=Window(
+            day=upgrades.window.day,
+            start=upgrades.window.start,
+            hours=upgrades.window.hours,
+            weeks=upgrades.window.every_weeks,
+            utc_offset=upgrades.window.utc_offset,
+        ),
+    )
+
+
 def _gpu_pool(
     azure: AzureSettings,
     scope: ResourceScope,
     network: Network,
     within: Any,
-    needs: Sequence[pulumi.Input[pulumi.Resource]],
+    on_cluster: pulumi.ResourceOptions,
     group: Sequence[pulumi.Resource],
 ) -> GpuPool:
     pool = azure.gpu_pool
@@ -213,7 +233,7 @@ def _gpu_pool(
             retired_tag=pool.skip_gpu_driver_install_tag,
             drain_timeout_minutes=azure.upgrades.drain_timeout_minutes,
         ),
-        within(*needs),
+        on_cluster,
     )
 
 

@@ -44,15 +44,21 @@ class AksLayers(SiteLayers):
         """Register the labeler of physical hosts."""
         if self._inputs.settings.gpu.node_labels:
             image = self._inputs.mirror.image(catalogue.PYTHON.reference)
-            args = NodeLabelerArgs(namespace=namespace.name, image=image, nodes=self._cluster.placement.gpus)
+            nodes = self.kept_usable(self._cluster.placement.gpus)
+            args = NodeLabelerArgs(namespace=namespace.name, image=image, nodes=nodes)
             NodeLabeler("node-labeler", args, self._cluster.options())
 
     def volumes(self, namespaces: Namespaces) -> Mapping[str, pulumi.Input[str]]:
         """Register classes, the Blob driver where a volume needs it, and the volumes."""
         settings, options = self._inputs.settings.storage, self._cluster.options
-        StorageClasses(
-            "classes", StorageClassesArgs(blob=bool(settings.volumes), reclaim=settings.files.reclaim), options()
+        azure = self._inputs.settings.azure
+        classes = StorageClassesArgs(
+            network=azure.cluster_name,
+            resource_group=azure.resource_group,
+            blob=bool(settings.volumes),
+            reclaim=settings.files.reclaim,
         )
+        StorageClasses("classes", classes, options())
         if not settings.volumes:
             return {}
         chart = self._inputs.mirror.chart(find_chart("blob-csi-driver", settings.blob_driver.version, CHARTS))

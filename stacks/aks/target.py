@@ -17,7 +17,7 @@ from stacks.aks.settings.storage import StorageSettings
 from stacks.errors import ConfigError
 from stacks.partial import PartialSettings
 from stacks.secrets import BLOB_SAS_TOKEN
-from stacks.target import TargetSpec
+from stacks.target import Claim, TargetSpec
 
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
@@ -38,6 +38,7 @@ class Aks(TargetSpec[AksSettings]):
         "queueing",
         "tenancy",
         "teams",
+        "recovery",
         "volcano",
         "health",
         "workloads",
@@ -91,9 +92,20 @@ class Aks(TargetSpec[AksSettings]):
         storage = partial.section(StorageSettings)
         return {volume.name: volume.namespace for volume in storage.volumes} if storage is not None else None
 
+    def claims(self, partial: PartialSettings) -> Iterator[Claim]:
+        """Yield the claims of blob containers."""
+        storage = partial.section(StorageSettings)
+        for index, volume in enumerate(storage.volumes if storage is not None else ()):
+            path = ("storage", "volumes", index, "capacity")
+            yield Claim(path=path, namespace=volume.namespace, size=volume.capacity)
+
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what is wrong between its own sections and others."""
         return validation.check(partial)
+
+    def warnings(self, partial: PartialSettings) -> Iterator[str]:
+        """Yield what is allowed and most likely not meant."""
+        return validation.warnings(partial)
 
     def deploy(self, inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str, Any]:
         """Register the platform on Azure."""

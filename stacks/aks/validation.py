@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from components.azure.baselines import BASELINES
-from stacks.aks.settings.azure import AzureSettings
+from stacks.aks.settings.azure import NETWORK_POLICIES, AzureSettings
 from stacks.aks.settings.health import AksHealthSettings
 from stacks.aks.settings.storage import StorageSettings
+from stacks.aks.settings.values import GUID
 from stacks.errors import ConfigError, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.secrets import BLOB_SAS_TOKEN
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.validation import network
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -21,6 +23,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _namespaces(partial, storage)
         yield from _accounts(partial, storage)
         yield from _token(storage, BLOB_SAS_TOKEN in partial.secrets)
+    yield from _network(partial)
+    yield from _autoscale(partial)
     checked = health is not None and health.node_check.enabled
     if checked and pool is not None and pool.shape.instance_type not in BASELINES:
         yield ConfigError(
@@ -30,6 +34,67 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
             expected=f"false, or nodes of {listed(BASELINES)}",
             hint="turn the check off, or take other machines",
         )
+
+
+def _network(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse NetworkPolicies that nothing enforces."""
+    azure = partial.section(AzureSettings)
+    if azure is not None and azure.network.policy == "none" and network.has_policies(partial):
+        yield ConfigError(
+            path=("azure", "network", "policy"),
+            value=azure.network.policy,
+            message="nothing would enforce the NetworkPolicies that keep the teams' pods apart",
+            expected=f"{listed(NETWORK_POLICIES[:-1])}; none with {key(('tenancy', 'network', 'enabled'))}: false, by "
+            "which any pod reaches any other",
+            hint="remove the key",
+        )
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield what is allowed and most likely not meant: members of teams as Entra presents nobody.
+
+    Source: learn.microsoft.com/azure/aks/azure-ad-rbac, which binds users by principal name or, guests, by object id,
+    and groups by object id.
+    """
+    azure = partial.section(AzureSettings)
+    if azure is None or not azure.access.admin_groups:
+        return
+    for index, team in enumerate(partial.teams):
+        if team is None:
+            continue
+        for field, unknown, presented in (
+            (
+                "users",
+                [name for name in team.users if "@" not in name and not GUID.fullmatch(name)],
+                "principal names, such as ada@example.org, or guests' object ids",
+            ),
+            ("groups", [name for name in team.groups if not GUID.fullmatch(name)], "object ids"),
+        ):
+            if unknown:
+                yield (
+                    f"{key(('teams', index, field))}: Entra presents {field} by {presented}, so that {listed(unknown)} "
+                    "will be nobody; members also need Azure Kubernetes Service Cluster User Role on the cluster"
+                )
+
+
+def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse an empty pool that nothing would ever fill.
+
+    What the autoscaler knows of a node that is yet to be comes from the VM's size and the scale set's tags, and a
+    size's InfiniBand ports are not in it (kubernetes/autoscaler, cloudprovider/azure/azure_template.go).
+    """
+    azure, fabric = partial.section(AzureSettings), partial.fabric
+    scaling = azure.gpu_pool.autoscale if azure is not None else None
+    if scaling is None or scaling.min > 0 or fabric is None or fabric.resource is None:
+        return
+    yield ConfigError(
+        path=("azure", "gpuPool", "autoscale", "min"),
+        value=scaling.min,
+        message=f"without a node the autoscaler does not know that one would have {fabric.resource}, so that a job "
+        "which asks for it waits for ever",
+        expected="1 or more with InfiniBand",
+        hint=f"set it to 1, or {key(('gpu', 'fabric', 'enabled'))} to false for jobs on single nodes",
+    )
 
 
 def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:

@@ -46,7 +46,8 @@ def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping
         fabric=resolved.fabric,
         storage=StorageClasses(block=classes.block, files=classes.files, logs=classes.logs),
         registry=settings.registry,
-        has_admission_policies=named.facts.has_admission_policies,
+        has_admission_policies=resolved.has_admission_policies,
+        default_priority=named.facts.default_priority,
         load_balancer=settings.internal_load_balancer or None,
     )
     return platform.install(inputs, releases, cluster, ExistingLayers(list(resolved.volumes)))

@@ -19,6 +19,7 @@ from stacks.settings.machines import MACHINES
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.names import is_label, is_subdomain, label_errors
 
+_MOST_LABELS: Final = 8
 _MOST_TOLERATIONS: Final = 8
 """Of a ResourceFlavor (kubernetes-sigs/kueue, apis/kueue/v1beta2/resourceflavor_types.go)."""
 _REGISTRY: Final = re.compile(r"[a-z0-9][-a-z0-9.]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
@@ -76,11 +77,17 @@ class PoolSettings(SettingsModel):
     """The GPU nodes. What one of them has for pods is an instanceType, or all of gpusPerNode, cpu and memory."""
 
     node_selector: Mapping[str, str] = Field(default_factory=lambda: {"nvidia.com/gpu.present": "true"})
-    """Labels of the nodes, which no other node has."""
+    """Labels of the nodes, which no other node has. Jobs that queues admit run there, whatever they ask for."""
     tolerations: tuple[TolerationSettings, ...] = (GPU_TOLERATION,)
     """Tolerations of the nodes' taints."""
     count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
-    """How many nodes; default as many as there are when the stack is updated: quotas then follow them."""
+    """How many nodes; default as many as there are when the stack is updated: quotas then follow them. With an
+    autoscaler, how many there can be.
+    """
+    minimum: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
+    """How many nodes there are at least, where an autoscaler adds and removes them; default all. The slack queue lends
+    less for absent nodes, but for those that the autoscaler may have removed.
+    """
     instance_type: Annotated[str, choice("instance type", tuple(MACHINES))] | None = None
     """Machine type; default what the smallest of the nodes has."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
@@ -108,6 +115,14 @@ class PoolSettings(SettingsModel):
                 expected=f"at most {_MOST_TOLERATIONS}",
                 hint="put several taints of one key together with operator Exists",
             )
+        if len(self.node_selector) > _MOST_LABELS:
+            yield ConfigError(
+                path=(*path, "nodeSelector"),
+                value=len(self.node_selector),
+                message=f"Kueue's flavors hold {_MOST_LABELS} labels of nodes at most",
+                expected=f"at most {_MOST_LABELS}",
+                hint="name those that no other node has; one is enough",
+            )
         if not self.node_selector:
             yield ConfigError(
                 path=(*path, "nodeSelector"),
@@ -115,6 +130,16 @@ class PoolSettings(SettingsModel):
                 message="without labels every node of the cluster would count as a GPU node",
                 expected="at least one label that the GPU nodes have and no other node has",
                 hint="remove the key for nvidia.com/gpu.present, or name your pool's own label",
+            )
+        if self.minimum is not None and (self.count is None or self.minimum > self.count):
+            yield ConfigError(
+                path=(*path, "minimum"),
+                value=self.minimum,
+                message="nothing says how many nodes there can be"
+                if self.count is None
+                else f"there cannot be more than {self.count} nodes",
+                expected=f"a number up to {key((*path, 'count'))}, which has to be there",
+                hint=f"set {key((*path, 'count'))} to the autoscaler's largest number, or remove the key",
             )
         given = [name for name, value in self._shape().items() if value is not None]
         if self.instance_type is None and given and not self.has_shape:

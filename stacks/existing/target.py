@@ -46,6 +46,7 @@ class Existing(TargetSpec[ExistingSettings]):
         "queueing",
         "tenancy",
         "teams",
+        "recovery",
         "volcano",
         "health",
         "workloads",
@@ -75,7 +76,7 @@ class Existing(TargetSpec[ExistingSettings]):
         if shape is None:
             return None
         if cluster.pool.count is not None:
-            return NodePool(count=cluster.pool.count, shape=shape)
+            return NodePool(count=cluster.pool.count, shape=shape, minimum=cluster.pool.minimum)
         return NodePool(count=len(facts.nodes), shape=shape) if facts is not None else None
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
@@ -106,6 +107,7 @@ class Existing(TargetSpec[ExistingSettings]):
         if cluster is None:
             return
         yield from _load_balancer(partial, cluster)
+        yield from _viewers(partial, cluster)
         yield from _rdma(partial, cluster)
         if facts is None:
             return
@@ -157,6 +159,30 @@ def _load_balancer(partial: PartialSettings, cluster: ClusterSettings) -> Iterat
     )
 
 
+def _viewers(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
+    """Yield viewers that are to run on tainted nodes from a namespace whose pods tolerate GPU nodes' taints alone."""
+    workloads, others = (
+        partial.section(WorkloadsSettings),
+        set(cluster.system.tolerations) - set(cluster.pool.tolerations),
+    )
+    if workloads is None or not workloads.metaseq.queued or not others:
+        return
+    for name, viewer in workloads.viewers().items():
+        if viewer.enabled:
+            gang, tolerations = (
+                key(("workloads", "metaseq", "submission", "gang")),
+                key(("cluster", "system", "tolerations")),
+            )
+            yield ConfigError(
+                path=("workloads", name, "enabled"),
+                value=True,
+                message="it runs beside the logs, in the namespace of a team, whose pods do not tolerate what "
+                f"{tolerations} names",
+                expected=f"false, or system nodes without taints, or a training that no team submits ({gang})",
+                hint=f"set {gang} to none, or remove {tolerations}",
+            )
+
+
 def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[ConfigError]:
     """Yield network devices that pods ask for and nobody offers."""
     gpu, rdma = partial.section(GpuSettings), cluster.pool.rdma
@@ -202,9 +228,9 @@ def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
     for path in wanted:
         yield ConfigError(
             path=path,
-            message=f"its pods write labels on nodes, and Kubernetes {facts.version} has no ValidatingAdmissionPolicy "
-            "that holds each to its own",
-            expected="Kubernetes 1.30 or later, or neither scratch space nor gates",
+            message=f"its pods write labels on nodes, and this cluster of Kubernetes {facts.version} has no "
+            "ValidatingAdmissionPolicy that holds each to its own",
+            expected="Kubernetes 1.30 or later with that API on, or neither scratch space nor gates",
             hint=f"upgrade the cluster, or remove {key(path)}",
         )
 

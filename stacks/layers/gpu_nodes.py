@@ -11,6 +11,7 @@ import pulumi
 from components import catalogue
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.placement import Placement
 from components.nodes import node_agent
 from components.nodes.feature_discovery import OPERATOR_NAMESPACE, FeatureDiscovery, FeatureDiscoveryArgs
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
@@ -30,24 +31,27 @@ class GpuNodes:
 
 def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None) -> GpuNodes:
     """Register what prepares the GPU nodes, as far as the settings want it."""
-    ready = _operators(inputs, cluster, metrics)
+    ready = _operators(inputs, cluster, site, metrics)
     _agents(inputs, cluster, site)
     return GpuNodes(ready=[*cluster.gpus_ready, *ready])
 
 
-def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring | None) -> Sequence[pulumi.Resource]:
+def _operators(
+    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None
+) -> Sequence[pulumi.Resource]:
     gpu, mirror = inputs.settings.gpu, inputs.mirror
     has_ports = gpu.fabric.enabled and inputs.resolved.fabric.resource is not None
     if not (gpu.feature_discovery or gpu.operator or has_ports):
         return ()
-    namespace = NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True)
+    namespace = NamespaceArgs(name=OPERATOR_NAMESPACE, privileged=True, critical=True)
+    placed = Placement(system=site.kept_usable(cluster.placement.system), gpus=site.kept_usable(cluster.placement.gpus))
     operators = Namespace("operators", namespace, cluster.options(gpus=True))
     stands: list[pulumi.Resource] = []
     if gpu.feature_discovery:
         discovery = FeatureDiscoveryArgs(
             chart=mirror.chart(catalogue.find_chart("node-feature-discovery", gpu.feature_discovery_version)),
             namespace=operators.name,
-            placement=cluster.placement,
+            placement=placed,
         )
         stands = [FeatureDiscovery("feature-discovery", discovery, cluster.options())]
     if has_ports:
@@ -55,12 +59,12 @@ def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring |
         network = NetworkOperatorArgs(
             chart=mirror.chart(catalogue.find_chart("network-operator", gpu.fabric.operator_version)),
             images=NicImages(
-                driver=mirror.image(software.driver),
+                driver=mirror.image(software.with_driver(gpu.fabric.driver_version)),
                 sriov_plugin=mirror.image(software.sriov_plugin),
                 shared_plugin=mirror.image(software.shared_plugin),
             ),
             namespace=operators.name,
-            placement=cluster.placement,
+            placement=placed,
             device_plugin=gpu.fabric.device_plugin,
             wait=inputs.resolved.nodes_at_first > 0,
             wait_seconds=gpu.fabric.wait_minutes * 60,
@@ -71,7 +75,7 @@ def _operators(inputs: StackInputs[Any], cluster: Cluster, metrics: Monitoring |
         operator = GpuOperatorArgs(
             chart=mirror.chart(catalogue.find_chart("gpu-operator", gpu.operator_version)),
             namespace=operators.name,
-            placement=cluster.placement,
+            placement=placed,
             driver_version=gpu.driver_version,
             rdma=has_ports,
             drain=gpu.drain_for_drivers,
@@ -86,7 +90,7 @@ def _agents(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> Non
     scratch = inputs.settings.gpu.nvme_scratch
     if not (scratch.enabled or site.has_node_agents):
         return
-    args = NamespaceArgs(name=node_agent.NAMESPACE, privileged=True)
+    args = NamespaceArgs(name=node_agent.NAMESPACE, privileged=True, critical=True)
     agents = Namespace("agents", args, cluster.options(gpus=True))
     site.node_agents(agents)
     if scratch.enabled:
@@ -94,8 +98,9 @@ def _agents(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> Non
         disks = NvmeScratchArgs(
             namespace=agents.name,
             image=python,
+            folder=scratch.folder,
             filesystem=scratch.filesystem,
-            nodes=site.scratch_nodes or cluster.placement.gpus,
+            nodes=site.kept_usable(site.scratch_nodes or cluster.placement.gpus),
             disk_model=scratch.disk_model or "",
         )
         NvmeScratch("nvme-scratch", disks, cluster.options())

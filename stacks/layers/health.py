@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from components import catalogue, names
 from components.health.check_job import CheckArgs, GateArgs
 from components.health.nccl_gate import SHARED_MEMORY, NcclGate, NcclGateArgs
-from components.health.reporter import NCCL_GATE, Check, Reporter, ReporterArgs
+from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
 from components.workloads import nccl
@@ -25,7 +24,9 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes:
     if not wanted:
         return
     writes = any(item.mode is Mode.GATE for item in wanted)
-    reporter = Reporter("health", ReporterArgs(checks=checks_of(site), writes=writes), cluster.options(*nodes.ready))
+    reporter = Reporter(
+        "health", ReporterArgs(checks=site.checks_known(), writes=writes), cluster.options(*nodes.ready)
+    )
     site.checks(reporter)
     gate, resolved = inputs.settings.health.nccl_gate, inputs.resolved
     if not gate.enabled or resolved.threshold is None:
@@ -39,11 +40,6 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes:
         program=site.gate_program if own is not None else nccl.PROGRAM,
     )
     NcclGate(NCCL_GATE.name, args, cluster.options(reporter))
-
-
-def checks_of(site: SiteLayers) -> Sequence[Check]:
-    """Return all checks that there are, whether they run or not."""
-    return [*site.own_checks, NCCL_GATE]
 
 
 def check_args(
@@ -66,6 +62,6 @@ def check_args(
         ),
         trigger=item.trigger,
         gate=GateArgs(effect=item.effect, report_to_queues=item.report_to_queues) if item.mode is Mode.GATE else None,
-        checks=checks_of(site),
+        checks=site.checks_known(),
         python_image=inputs.mirror.image(catalogue.PYTHON.reference),
     )

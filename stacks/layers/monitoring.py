@@ -26,6 +26,7 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
         storage_class=settings.storage_class or cluster.storage.block,
         retention_days=settings.retention_days,
         nodes=cluster.placement.system,
+        closed=inputs.settings.tenancy.network.enabled,
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
     if settings.dashboards:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from components import names
@@ -12,9 +12,11 @@ from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
 from components.observability.prometheus import KueueMonitor, Monitoring
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
-from components.queueing.kueue import Kueue, KueueArgs
+from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
+from components.queueing.kueue import Kueue, KueueArgs, PodsReady
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
+from stacks.layers.scheduling import Scheduling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +29,43 @@ class Queueing:
 
 
 def install(
-    inputs: StackInputs[Any], releases: Releases, cluster: Cluster, metrics: Monitoring | None
+    inputs: StackInputs[Any],
+    releases: Releases,
+    cluster: Cluster,
+    metrics: Monitoring | None,
+    scheduling: Scheduling,
 ) -> Queueing | None:
     """Register the operators; return them where they are wanted."""
     if releases.kueue is None or releases.appwrapper is None:
         return None
-    system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), cluster.options())
+    system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE, critical=True), cluster.options())
     nodes = cluster.placement.system
-    wrapper_args = AppWrappersArgs(release=releases.appwrapper, nodes=nodes)
+    recovery, replicas = inputs.settings.recovery, inputs.settings.queueing.replicas
+    wrapper_args = AppWrappersArgs(
+        release=releases.appwrapper,
+        scheduler_name=scheduling.scheduler,
+        fault_tolerance=_fault_tolerance(inputs),
+        replicas=replicas,
+        nodes=nodes,
+    )
     wrappers = AppWrappers("appwrapper", wrapper_args, cluster.options(system))
     options = cluster.options(system, *wrappers.definitions)  # so that Kueue finds the kind when it starts
-    kueue = Kueue("kueue", KueueArgs(release=releases.kueue, nodes=nodes), options)
+    pods_ready = PodsReady(
+        start_seconds=recovery.start_timeout_minutes * 60, recovery_seconds=recovery.recovery_timeout_seconds
+    )
+    kueue_args = KueueArgs(release=releases.kueue, pods_ready=pods_ready, replicas=replicas, nodes=nodes)
+    kueue = Kueue("kueue", kueue_args, options)
     if metrics is not None:
         KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
-    return Queueing(namespace=system, kueue=kueue, ready=[kueue, wrappers])
+    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, wrappers])
+
+
+def _fault_tolerance(inputs: StackInputs[Any]) -> FaultTolerance:
+    """Return AppWrapper's own, with the bounds of what jobs may ask for: they hold without an admission policy, too."""
+    bounds = inputs.settings.tenancy.jobs.bounds()
+    return replace(
+        DEFAULTS,
+        retry_pause=inputs.settings.recovery.retry_pause_seconds,
+        forced_deletion_grace=bounds.forced_deletion_grace,
+        grace_ceiling=bounds.longest,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ from stacks.inputs import StackInputs
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """Upstream's manifests; None for what is not installed."""
+    """Upstream's manifests; None, or none, for what is not installed."""
 
     kueue: Release | None = None
     appwrapper: Release | None = None
+    scheduler_plugins: Sequence[Release] = ()
 
 
 def read(inputs: StackInputs[Any]) -> Releases:
@@ -26,4 +28,5 @@ def read(inputs: StackInputs[Any]) -> Releases:
     return Releases(
         kueue=mirror.release(catalogue.find(catalogue.KUEUE, queueing.kueue_version)),
         appwrapper=mirror.release(catalogue.find(catalogue.APPWRAPPER, queueing.appwrapper_version)),
+        scheduler_plugins=[mirror.release(artifact) for artifact in inputs.settings.scheduling.artifacts()],
     )

@@ -1,17 +1,58 @@
-"""How pods are ranked."""
+"""How pods are ranked, and which scheduler places those of jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from components import names
 from components.kubernetes.cluster import Cluster
+from components.layer import Layer
+from components.scheduling import coscheduling
+from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
+from components.scheduling.packing import Packing
 from components.scheduling.priorities import Priorities, PrioritiesArgs
+from components.tenancy.pod_policy import DEFAULT_SCHEDULER
 from stacks.inputs import StackInputs
+from stacks.layers.releases import Releases
 
 
-def install(inputs: StackInputs[Any], cluster: Cluster) -> Priorities | None:
-    """Register the priority classes, which the queues and their jobs name."""
+@dataclass(frozen=True, kw_only=True)
+class Scheduling:
+    """What places the pods of jobs in queues.
+
+    scheduler: its name; empty for the cluster's own. has_pod_groups: it binds the pods of a PodGroup together.
+    ready: before somebody submits a job.
+    """
+
+    scheduler: str = ""
+    has_pod_groups: bool = False
+    ready: Sequence[Layer] = ()
+
+
+def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> Scheduling:
+    """Register the priority classes, which the queues and their jobs name, and the second scheduler."""
     settings = inputs.settings
-    if not (settings.scheduling.priority_classes and settings.queueing.enabled):
-        return None
-    return Priorities("priorities", PrioritiesArgs(), cluster.options())
+    if not settings.queueing.enabled:
+        return Scheduling()
+    ready: list[Layer] = []
+    if settings.scheduling.priority_classes:
+        default = names.DEFAULT_PRIORITY if cluster.default_priority is None else None
+        ready.append(Priorities("priorities", PrioritiesArgs(default=default), cluster.options()))
+    if settings.scheduling.packing is not Packing.COSCHEDULING:
+        return Scheduling(ready=ready)
+    args = CoschedulingArgs(
+        releases=releases.scheduler_plugins,
+        gpu_resource=cluster.gpu_resource,
+        replicas=settings.queueing.replicas,
+        nodes=cluster.placement.system,
+    )
+    ready.append(Coscheduling("coscheduling", args, cluster.options()))
+    return Scheduling(scheduler=coscheduling.SCHEDULER, has_pod_groups=True, ready=ready)
+
+
+def schedulers(inputs: StackInputs[Any]) -> Sequence[str]:
+    """Return the names of the schedulers that pods may ask for."""
+    packing = inputs.settings.scheduling.packing
+    return (DEFAULT_SCHEDULER, *([coscheduling.SCHEDULER] if packing is Packing.COSCHEDULING else []))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.health.reporter import Check
+from components.health.reporter import NCCL_GATE, Check
 from components.kubernetes.namespace import Namespace
 from components.kubernetes.placement import NodeGroup
 from components.layer import Layer
@@ -18,9 +18,12 @@ from components.workloads.nccl import NcclProgram
 
 @dataclass(frozen=True, kw_only=True)
 class Namespaces:
-    """Where jobs run. workloads: of what no team submits, None where nothing is. teams: by name."""
+    """Where jobs run.
 
-    workloads: Namespace | None
+    workloads: of what no team submits, with what is put around it; None where nothing is. teams: by name.
+    """
+
+    workloads: Layer | None
     workloads_name: str
     teams: Mapping[str, Team]
 
@@ -44,6 +47,18 @@ class SiteLayers:
     """Those whose local disks are used, None for all GPU nodes."""
     cluster_env: str | None = None
     """Which of metaseq's own clusters this one is like."""
+
+    def checks_known(self) -> Sequence[Check]:
+        """Return all checks that there are, whether they run or not."""
+        return [*self.own_checks, NCCL_GATE]
+
+    def kept_usable(self, nodes: NodeGroup) -> NodeGroup:
+        """Return nodes as what makes them usable gets there: where a check has failed, too.
+
+        Without drivers, plugins and labels a node is never checked again; and the network operator removes its driver
+        from all nodes as soon as it tolerates the taints of none (Mellanox/network-operator, pkg/nodeinfo/filter.go).
+        """
+        return nodes.tolerating(check.taint for check in self.checks_known())
 
     def node_agents(self, namespace: Namespace) -> None:
         """Register programs of its own on the GPU nodes, in a namespace that allows privileged pods."""

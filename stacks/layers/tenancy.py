@@ -7,11 +7,16 @@ from typing import Any
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
+from components.scheduling.packing import Packing
+from components.scheduling.topology import Topology, TopologyArgs
+from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS
 from components.tenancy.editor import EditorRole
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
 from stacks.inputs import StackInputs
+from stacks.layers import boundary
+from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
 
 
@@ -21,30 +26,46 @@ def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | Non
     if queueing is None or not settings.tenancy.enabled:
         return {}
     options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
-    flavor = DefaultFlavor("flavor", DefaultFlavorArgs(tolerations=cluster.placement.gpus.tolerations), options)
+    gpus = cluster.placement.gpus
+    topology = None
+    if settings.scheduling.packing is Packing.TOPOLOGY:
+        topology = Topology("topology", TopologyArgs(), options).name
+    flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology)
+    flavor = DefaultFlavor("flavor", flavor_args, options)
     SlackQueue("slack", SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name), options)
     controller = SlackControllerArgs(
         queue=names.SLACK_QUEUE,
+        teams=[names.cluster_queue(team.name) for team in settings.teams],
         image=inputs.mirror.image(catalogue.PYTHON.reference),
+        health_seconds=settings.recovery.health_seconds,
         gpu_resource=cluster.gpu_resource,
+        gpus=cluster.placement.gpus,
+        pool=cluster.pool if cluster.pool.minimum is not None else None,
         nodes=cluster.placement.system,
     )
     SlackController("slack-controller", controller, cluster.options(queueing.namespace, queueing.kueue))
     editor = EditorRole("editor", cluster.options())
+    bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
+    gangs = [POD_GROUPS] if settings.scheduling.packing is Packing.COSCHEDULING else []
     return {
         team.name: Team(
             team.name,
             TeamArgs(
                 name=team.name,
                 users=team.users,
+                groups=team.groups,
                 quota=resolved.quotas[team.name],
-                borrowing_limit=team.borrowing_limit.amounts(),
+                borrowing_limit=resolved.borrowing_limits[team.name],
                 lending_limit=team.lending_limit.amounts(),
                 cohort=cohort,
                 flavor=flavor.name,
                 role=editor.name,
+                labels=boundary.namespace_labels(inputs, cluster),
+                bounds=team.bounds(),
+                defined=[APPWRAPPERS, *gangs],
+                network=network(inputs, team.network),
             ),
-            options,
+            bounded,
         )
         for team in settings.teams
     }

@@ -11,8 +11,9 @@ import pulumi
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.network import NetworkBoundary, NetworkBoundaryArgs
+from components.layer import Layer
 from components.passwords import password
-from components.scheduling.priorities import Priorities
 from components.scheduling.volcano import Volcano, VolcanoArgs
 from components.tenancy.team import Team
 from components.workloads import gang as sample
@@ -28,7 +29,9 @@ from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
+from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
+from stacks.layers.scheduling import Scheduling
 from stacks.layers.site import Namespaces, SiteLayers
 from stacks.secrets import JUPYTER_TOKEN
 from stacks.settings.workloads import NodeWorkloadSettings, SubmissionSettings
@@ -40,9 +43,13 @@ def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, T
     name = settings.workloads.namespace
     volumes = inputs.resolved.volumes.values()
     used = any(item.enabled and not item.queued for item in settings.workloads.node_workloads().values())
-    own = None
+    own: Layer | None = None
     if used or settings.volcano.enabled or name in volumes:
-        own = Namespace("workloads", NamespaceArgs(name=name), cluster.options())
+        own = namespace = Namespace("workloads", NamespaceArgs(name=name), cluster.options())
+        confined = network(inputs)
+        if confined is not None:
+            args = NetworkBoundaryArgs(namespace=namespace.name, network=confined)
+            own = NetworkBoundary("workloads-network", args, cluster.options(namespace))
     return Namespaces(workloads=own, workloads_name=name, teams=teams)
 
 
@@ -53,14 +60,14 @@ def install(
     namespaces: Namespaces,
     volumes: Mapping[str, pulumi.Input[str]],
     nodes: GpuNodes,
-    priorities: Priorities | None,
+    scheduling: Scheduling,
     queueing: Queueing | None,
 ) -> None:
     """Register Volcano, the workloads and the sample job, each where it is switched on.
 
     volumes: names of claims with data, by the names in the settings.
     """
-    queues = [*(queueing.ready if queueing is not None else ()), *([priorities] if priorities is not None else ())]
+    queues = queueing.ready if queueing is not None else ()
     settings, mirror = inputs.settings, inputs.mirror
     volcano = None
     if settings.volcano.enabled and namespaces.workloads is not None:
@@ -72,7 +79,7 @@ def install(
             nodes=cluster.placement.system,
         )
         volcano = Volcano("volcano", args, cluster.options(namespaces.workloads))
-    _Workloads(inputs, cluster, site, namespaces, volumes, nodes, queues, volcano).install()
+    _Workloads(inputs, cluster, site, namespaces, volumes, nodes, scheduling, queues, volcano).install()
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,7 @@ class _Workloads:
     namespaces: Namespaces
     volumes: Mapping[str, pulumi.Input[str]]
     nodes: GpuNodes
+    scheduling: Scheduling
     queues: Sequence[pulumi.Resource]
     volcano: Volcano | None
 
@@ -123,7 +131,7 @@ class _Workloads:
         args = MetaseqArgs(
             submission=submission,
             pods=self._pods(job, self.inputs.resolved.images["metaseq"], metaseq.SHARED_MEMORY, job.deadline_seconds),
-            size=job.size,
+            model=job.model,
             updates=job.updates,
             logs=logs.name if logs and (job.use_aim or job.use_tensorboard) else None,
             use_aim=job.use_aim,
@@ -157,6 +165,7 @@ class _Workloads:
             reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges, internal=self.cluster.load_balancer),
             user=lab.user,
             scratch=lab.scratch,
+            closed=self.inputs.settings.tenancy.network.enabled,
         )
         JupyterLab(lab.name, args, options)
 
@@ -194,6 +203,7 @@ class _Workloads:
             priority_class=gang.priority_class,
             image=self.inputs.mirror.image(catalogue.BUSYBOX.reference),
             node_selector=self.cluster.placement.gpus.node_selector,
+            has_pod_groups=self.scheduling.has_pod_groups,
         )
         sample.Gang(gang.name, job, self.cluster.options(*self.queues, team))
 
@@ -207,6 +217,7 @@ class _Workloads:
             queue=self.inputs.settings.volcano.queue if is_volcano else names.LOCAL_QUEUE,
             priority_class=settings.priority_class,
             user=settings.user,
+            has_pod_groups=self.scheduling.has_pod_groups,
         )
         return submission, options
 
@@ -232,4 +243,5 @@ class _Workloads:
             fabric=self.cluster.fabric,
             shared_memory=shared_memory,
             deadline_seconds=deadline,
+            scratch=self.inputs.settings.gpu.nvme_scratch.folder,
         )

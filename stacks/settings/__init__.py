@@ -12,6 +12,7 @@ from stacks.settings.health import HealthSettings
 from stacks.settings.mirror import MirrorSettings
 from stacks.settings.model import SettingsModel
 from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.recovery import RecoverySettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
@@ -30,6 +31,7 @@ class PlatformSettings(SettingsModel):
     tenancy: TenancySettings = TenancySettings()
     teams: tuple[TeamSettings, ...] = ()
     """The teams that share the cluster."""
+    recovery: RecoverySettings = RecoverySettings()
     volcano: VolcanoSettings = VolcanoSettings()
     health: HealthSettings = HealthSettings()
     workloads: WorkloadsSettings = WorkloadsSettings()

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, Field
 
 from components import catalogue
+from components.nodes import nvme_scratch
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
 from stacks.errors import ConfigError, Path
@@ -18,7 +19,14 @@ _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
 _NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
 _FEATURE_DISCOVERY: Final = catalogue.chart_versions("node-feature-discovery")
 _DRIVER: Final = re.compile(r"[1-9][0-9]{2}\.[0-9]{2,3}(\.[0-9]{2})?")
+_NETWORK_DRIVER: Final = re.compile(r"(doca[0-9]+(\.[0-9]+)+-)?[0-9]{2}\.[0-9]{2}-[0-9]+(\.[0-9]+)+-[0-9]+")
+_NETWORK_DRIVERS: Final = "the version of DOCA, where it has one, and of OFED, such as doca3.3.0-26.01-1.0.0.0-0"
 _DRIVERS: Final = "three numbers with dots, or two, such as 580.126.20"
+
+_FOLDER: Final = re.compile(r"/(pv-disks|mnt)(/[A-Za-z0-9][-A-Za-z0-9_.]*)+")
+_FOLDERS: Final = (
+    "a folder below /pv-disks or /mnt, where the pool's disks are mounted, written without .. and doubled /"
+)
 
 
 def _driver(value: str) -> str:
@@ -27,6 +35,27 @@ def _driver(value: str) -> str:
             message="this is no version of NVIDIA's data center driver",
             expected=_DRIVERS,
             hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
+        )
+    return value
+
+
+def _network_driver(value: str) -> str:
+    if not _NETWORK_DRIVER.fullmatch(value):
+        reject(
+            message="this is no version of NVIDIA's DOCA-OFED driver",
+            expected=_NETWORK_DRIVERS,
+            hint="take the tag of nvcr.io/nvidia/mellanox/doca-driver up to the node's system, or remove the key for "
+            "the operator's own",
+        )
+    return value
+
+
+def _folder(value: str) -> str:
+    if not _FOLDER.fullmatch(value):
+        reject(
+            message="pods of teams may mount this folder of their node, and it is outside of the pool's scratch disks",
+            expected=_FOLDERS,
+            hint=f"remove the key for {nvme_scratch.FOLDER}",
         )
     return value
 
@@ -59,6 +88,10 @@ class FabricSettings(SettingsModel):
     """Install NVIDIA's network operator, which brings the driver and offers the ports."""
     operator_version: Annotated[str, choice("network operator version", _NETWORK_OPERATOR)] = _NETWORK_OPERATOR[0]
     """Version of NVIDIA's network operator."""
+    driver_version: Annotated[str, matching(_network_driver, _NETWORK_DRIVER.pattern, _NETWORK_DRIVERS)] | None = None
+    """Version of the InfiniBand driver (DOCA-OFED, formerly MOFED), as the tag of its image without the node's system;
+    default the operator's own.
+    """
     device_plugin: DevicePlugin = DevicePlugin.SRIOV
     """`sriov` gives a pod ports of its own, nvidia.com/mlnxnics, which quotas count. `shared` gives every pod that asks
     all ports, rdma/rdma_shared_device_a, which no quota counts.
@@ -72,6 +105,8 @@ class ScratchSettings(SettingsModel):
 
     enabled: bool = False
     """Make the file system."""
+    folder: Annotated[str, matching(_folder, _FOLDER.pattern, _FOLDERS)] = nvme_scratch.FOLDER
+    """Where it is mounted on a node. Pods of teams mount a folder of their own in it, and nothing else of a node."""
     filesystem: Filesystem = Filesystem.EXT4
     """What the disks are formatted with."""
     disk_model: DiskModel | None = None

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from components import catalogue, names
 from components.kubernetes.quantity import ZERO, Quantity
-from stacks.errors import ConfigError, Path
+from components.tenancy.bounds import Bounds
+from components.tenancy.pod_policy import GRACE_SECONDS
+from components.tenancy.promises import Promise
+from stacks.errors import ConfigError, Path, key
+from stacks.settings import members
+from stacks.settings.jobs import JobsSettings
 from stacks.settings.model import SettingsModel, WholeQuantity, choice
 from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain
+from stacks.settings.network import TeamNetworkSettings, TenancyNetworkSettings
 
 _KUEUE = catalogue.versions(catalogue.KUEUE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
+LARGEST_SHARE: Final = 1000
 
 
 class QuotaSettings(SettingsModel):
@@ -62,6 +69,20 @@ class LimitSettings(SettingsModel):
         return {resource: limit for resource, limit in named if limit is not None}
 
 
+class ReserveSettings(SettingsModel):
+    """What each GPU node keeps for the pods of its DaemonSets: shares and the slack queue's default leave it out."""
+
+    cpu: Quantity | None = Field(alias=names.CPU, default=None)
+    """CPU cores; default 2, of simulated nodes none. `kubectl describe node` shows what pods ask for."""
+    memory: Quantity | None = Field(alias=names.MEMORY, default=None)
+    """Bytes of memory; default 4Gi, of simulated nodes none."""
+
+    def amounts(self) -> Mapping[str, Quantity]:
+        """Return what is set, by resource name."""
+        given = {names.CPU: self.cpu, names.MEMORY: self.memory}
+        return {resource: amount for resource, amount in given.items() if amount is not None}
+
+
 class QueueingSettings(SettingsModel):
     """The queues that lend to each other, and the operators behind them."""
 
@@ -71,10 +92,15 @@ class QueueingSettings(SettingsModel):
     """Name of the cohort, the queues that lend to each other."""
     slack: QuotaSettings | None = None
     """Quota of the slack queue; default one node's worth when there are several nodes, nothing otherwise."""
+    node_reserve: ReserveSettings = ReserveSettings()
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
     """Version of AppWrapper."""
+    replicas: Annotated[int, Field(ge=1, le=3)] = 2
+    """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
+    server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
+    """
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the cohort's name to Kubernetes' rules."""
@@ -93,29 +119,116 @@ class TenancySettings(SettingsModel):
 
     enabled: bool = True
     """Have them; off where somebody else manages the queues: there are no teams then."""
+    longest_grace_seconds: Annotated[int, Field(ge=30, le=3600)] = GRACE_SECONDS
+    """Most seconds that a pod of a team may take to end (terminationGracePeriodSeconds): a job that borrows has as long
+    to write a checkpoint, and the owner of the quota waits for as long.
+    """
+    network: TenancyNetworkSettings = TenancyNetworkSettings()
+    jobs: JobsSettings = JobsSettings()
+    accept_unenforced: tuple[Annotated[str, choice("promise", tuple(str(promise) for promise in Promise))], ...] = ()
+    """Promises to teams that may go without enforcement on a cluster that has no ValidatingAdmissionPolicy (Kubernetes
+    before 1.30, or where it is off), by name. Without each of them such a cluster gets no teams.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the time after which pods are killed to the time that they may take to end by themselves."""
+        killed, grace = self.jobs.forced_deletion_grace_seconds, key((*path, "longestGraceSeconds"))
+        if killed < self.longest_grace_seconds:
+            yield ConfigError(
+                path=(*path, "jobs", "forcedDeletionGraceSeconds"),
+                value=killed,
+                message=f"pods have {self.longest_grace_seconds} seconds to end ({grace}), and would be killed before",
+                expected=f"at least {self.longest_grace_seconds}",
+                hint=f"raise it, or lower {grace}",
+            )
+
+
+class TeamServicesSettings(SettingsModel):
+    """The Services that a team may have in its namespace."""
+
+    total: Annotated[int, Field(ge=1, le=5000)] = Bounds.services
+    """Most Services of all types; a job has one, or one for each of its pods."""
+    load_balancers: Annotated[int, Field(ge=0, le=100)] = Bounds.load_balancers
+    """Most Services that are reached from outside of the cluster through a load balancer of their own; each has to say
+    from which addresses.
+    """
+    node_ports: bool = Bounds.node_ports
+    """Let Services open ports of all nodes."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold load balancers to the number of all Services, which they are among."""
+        if self.load_balancers > self.total:
+            yield ConfigError(
+                path=(*path, "loadBalancers"),
+                value=self.load_balancers,
+                message=f"load balancers are Services too, of which the team may have {self.total}",
+                expected=f"a number from 0 to {self.total}",
+                hint=f"lower it, or raise {key((*path, 'total'))}",
+            )
+
+
+class TeamStorageSettings(SettingsModel):
+    """The volumes that a team may have in its namespace, those of workloads that the stack runs there among them."""
+
+    claims: Annotated[int, Field(ge=0, le=5000)] = Bounds.claims
+    """Most volumes (PersistentVolumeClaims)."""
+    size: Quantity = Bounds.storage
+    """Most bytes that they ask for together."""
 
 
 class TeamSettings(SettingsModel):
-    """A team: a namespace, a queue and its users. It has either a quota or a share."""
+    """A team: a namespace, a queue and its members. It has either a quota or a share."""
 
     name: str
     """Name of the team, which is its namespace's too."""
-    users: tuple[str, ...]
-    """Names of its users as the cluster knows them; may be empty."""
+    users: tuple[str, ...] = ()
+    """Names of its users as the cluster knows them."""
+    groups: tuple[str, ...] = ()
+    """Groups of users as the cluster's identity provider gives them, such as the object id of an Entra group: who joins
+    or leaves one joins or leaves the team.
+    """
     quota: QuotaSettings | None = None
     """The team's own amounts."""
-    share: Annotated[int, Field(ge=1, le=1000)] | None = None
+    share: Annotated[int, Field(ge=1, le=LARGEST_SHARE)] | None = None
     """Its part of what the slack queue and the teams with quotas leave of the GPU nodes, as against the shares of the
-    other teams: such a team's quota follows the number of nodes.
+    other teams: such a team's quota follows the number of nodes. Whole pieces are divided by largest remainder, among
+    equals by the teams' names.
     """
     borrowing_limit: LimitSettings = LimitSettings()
-    """Most that the team may borrow from others beyond its quota."""
+    """Most that the team may borrow from others beyond its quota. With a Kueue before v0.15.6, all but GPUs have a
+    limit by default, just below the part that the team's GPUs are of all GPUs: that Kueue holds what an owner borrows
+    against it when the owner wants its GPUs back.
+    """
     lending_limit: LimitSettings = LimitSettings()
     """Most of its quota that the team lends to others."""
+    services: TeamServicesSettings = TeamServicesSettings()
+    """Services in its namespace."""
+    storage: TeamStorageSettings = TeamStorageSettings()
+    """Volumes in its namespace."""
+
+    def bounds(self) -> Bounds:
+        """Return what its namespace may hold of what no queue counts."""
+        return Bounds(
+            services=self.services.total,
+            load_balancers=self.services.load_balancers,
+            node_ports=self.services.node_ports,
+            claims=self.storage.claims,
+            storage=self.storage.size,
+        )
+
+    network: TeamNetworkSettings = TeamNetworkSettings()
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold users to Kubernetes' rules, and the team to one of quota and share; names are held apart together."""
-        yield from self._users(path)
+        """Hold members to Kubernetes' rules, and the team to one of quota and share; names are held apart together."""
+        if not {"users", "groups"} & self.model_fields_set:
+            yield ConfigError(
+                path=(*path, "users"),
+                message="nothing says who is in the team",
+                expected="a list of users or groups, which may be empty",
+                hint="add users, such as [alice], or groups, or users: [] for nobody yet",
+            )
+        yield from members.check((*path, "users"), self.users, members.USER)
+        yield from members.check((*path, "groups"), self.groups, members.GROUP)
         if (self.quota is None) == (self.share is None):
             yield ConfigError(
                 path=path,
@@ -124,32 +237,3 @@ class TeamSettings(SettingsModel):
                 expected="one of the keys quota and share",
                 hint="remove one of the two" if self.quota else "add share: 1, or a quota",
             )
-
-    def _users(self, path: Path) -> Iterator[ConfigError]:
-        for position, user in enumerate(self.users):
-            where = (*path, "users", position)
-            provided = "the name that the cluster's identity provider gives the user"
-            if not user.strip():
-                yield ConfigError(
-                    path=where,
-                    value=user,
-                    message="a user's name is not empty",
-                    expected=provided,
-                    hint="write the name, or remove the entry",
-                )
-            elif user.startswith("system:"):
-                yield ConfigError(
-                    path=where,
-                    value=user,
-                    message="names that start with system: belong to Kubernetes",
-                    expected=provided,
-                    hint="write the user's own name",
-                )
-            elif user in self.users[:position]:
-                yield ConfigError(
-                    path=where,
-                    value=user,
-                    message="the team has this user already",
-                    expected="each user once",
-                    hint="remove the second entry",
-                )

@@ -6,6 +6,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -30,6 +31,7 @@ _MESSAGES: Final = "a whole number of bytes, or one with K, M or G"
 _WEIGHTS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([mbt])")
 _UNITS: Final = {"m": 1e6, "b": 1e9, "t": 1e12}
 _DEFAULT_SIZE: Final = "1.3b"
+_MODEL: Final = tuple(field.name for field in fields(metaseq.Size))
 _WEEK: Final = 7 * 24 * 3600
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -253,7 +255,19 @@ class MetaseqSettings(JobSettings):
 
     name: str = "metaseq"
     size: Annotated[str, one_of(_model_size, tuple(metaseq.SIZES))] = _DEFAULT_SIZE
-    """Size of the model in weights, which decides layers, batch, learning rate and parallelism."""
+    """Size of the model in weights, which decides what of the following six is not given."""
+    layers: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """How many layers the decoder has."""
+    embedding: Annotated[int, Field(ge=64, le=65536)] | None = None
+    """How many dimensions its embedding has."""
+    heads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """How many attention heads divide the embedding among them."""
+    batch: Annotated[int, Field(ge=metaseq.SEQUENCE_LENGTH, le=1 << 30)] | None = None
+    """Tokens in one update; as near to it as whole steps of all GPUs allow."""
+    learning_rate: Annotated[float, Field(ge=1e-9, le=1)] | None = None
+    """Highest learning rate; it ends at a tenth."""
+    model_parallel: Annotated[int, Field(ge=1, le=64)] | None = None
+    """How many GPUs share each layer."""
     updates: Annotated[int, Field(ge=1, le=10_000_000)] = metaseq.UPDATES
     """Steps of the optimizer."""
     use_aim: bool = False
@@ -263,6 +277,38 @@ class MetaseqSettings(JobSettings):
 
     what: ClassVar[str] = "the Metaseq training"
     repository: ClassVar[str] = "metaseq"
+
+    @property
+    def model(self) -> metaseq.Size:
+        """The model: that of its size, with what is given of it."""
+        given = {name: getattr(self, name) for name in _MODEL}
+        return replace(metaseq.SIZES[self.size], **{name: value for name, value in given.items() if value is not None})
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the model's parts to each other."""
+        yield from super().check(path)
+        if self.enabled:
+            yield from self.undivided(path)
+
+    def undivided(self, path: Path) -> Iterator[ConfigError]:
+        """Yield the first part that does not divide what Megatron-LM divides by it."""
+        model = self.model
+        rules = (
+            ("heads", model.heads, "the embedding", model.embedding),
+            ("modelParallel", model.model_parallel, "the heads", model.heads),
+            ("modelParallel", model.model_parallel, "a sequence", metaseq.SEQUENCE_LENGTH),
+        )
+        for name, parts, what, whole in rules:
+            if whole % parts:
+                nearest = next(number for number in range(min(parts, whole), 0, -1) if whole % number == 0)
+                yield ConfigError(
+                    path=(*path, name),
+                    value=parts,
+                    message=f"{what} of {whole} cannot be divided among {parts}",
+                    expected=f"a number that divides {whole}",
+                    hint=f"the next smaller one is {nearest}",
+                )
+                return
 
 
 class OlmoSettings(JobSettings):

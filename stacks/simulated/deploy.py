@@ -11,7 +11,7 @@ from components.kubernetes.cluster import Cluster
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.provider import kubernetes_provider
-from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
+from components.nodes.simulated import GPU_LABEL, SimulatedNodes, SimulatedNodesArgs
 from stacks import platform
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
@@ -28,9 +28,9 @@ def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mappin
         provider=provider,
         kubernetes_version=inputs.resolved.kubernetes_version,
         pool=pool,
-        placement=Placement(gpus=NodeGroup(tolerations=[GPU_TOLERATION])),
+        placement=Placement(gpus=NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION])),
         fabric=inputs.resolved.fabric,
-        has_admission_policies=named.facts.has_admission_policies,
+        has_admission_policies=inputs.resolved.has_admission_policies,
         ready=nodes.ready,
     )
     return platform.install(inputs, releases, cluster)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
+from components.kubernetes.quantity import Quantity
 from stacks.partial import PartialSettings
 from stacks.simulated.settings import NodesSettings, SimulatedSettings
 from stacks.target import TargetSpec
@@ -22,8 +23,9 @@ class Simulated(TargetSpec[SimulatedSettings]):
     name = "simulated"
     summary = "a cluster that there is, with GPU nodes that KWOK simulates"
     settings = SimulatedSettings
-    sections = ("kubernetes", "nodes", "scheduling", "queueing", "tenancy", "teams", "mirror", "samples")
+    sections = ("kubernetes", "nodes", "scheduling", "queueing", "tenancy", "teams", "recovery", "mirror", "samples")
     count_key = ("nodes", "count")
+    reserved: ClassVar[Mapping[str, Quantity]] = {}  # nothing but jobs runs there
     has_kubeconfig = True
 
     def pool(self, partial: PartialSettings) -> NodePool | None:

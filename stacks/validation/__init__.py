@@ -12,13 +12,13 @@ from pydantic import BaseModel
 from stacks.errors import ConfigError, Path
 from stacks.partial import PartialSettings
 from stacks.settings.model import SettingsModel
-from stacks.validation import admission, capacity, health, names, versions
+from stacks.validation import admission, bounds, capacity, health, isolation, jobs, names, network, scheduling, versions
 
 
 def check(partial: PartialSettings) -> list[ConfigError]:
     """Return what is wrong with the settings as a whole."""
     errors = [error for path, section in _sections(partial) for error in section.check(path)]
-    for module in (names, capacity, admission, versions, health):
+    for module in (names, capacity, bounds, admission, isolation, jobs, versions, scheduling, network, health):
         errors += module.check(partial)
     if partial.target is not None:
         errors += partial.target.check(partial)
@@ -26,8 +26,14 @@ def check(partial: PartialSettings) -> list[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return what is allowed and nobody knows to work, in words for the reader of a run."""
-    return versions.warnings(partial)
+    """Return what is allowed and may not be what was meant, or gives a promise up, in words for the reader of a run."""
+    return [
+        *versions.warnings(partial),
+        *capacity.warnings(partial),
+        *network.warnings(partial),
+        *isolation.warnings(partial),
+        *(partial.target.warnings(partial) if partial.target is not None else ()),
+    ]
 
 
 def _sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:

@@ -91,16 +91,21 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
     yield from _admitted(partial, job)
     teams = [team for team in partial.teams if team is not None]
     members = {user: team.name for team in teams for user in team.users}
-    own = next((team.users for team in teams if team.name == gang.team), None)
-    if gang.user is not None and own is not None and gang.user not in own:
+    own = next((team for team in teams if team.name == gang.team), None)
+    if gang.user is not None and own is not None and not _may_be_member(gang.user, own):
         other = members.get(gang.user)
         yield ConfigError(
             path=("samples", "gang", "user"),
             value=gang.user,
             message=f"this user is in team {other}, not in {gang.team}" if other else "this user is in no team",
-            expected=listed(own),
+            expected=listed(own.users),
             hint=f"add {gang.user} to the users of {gang.team}, or name one of those",
         )
+
+
+def _may_be_member(user: str, team: TeamSettings) -> bool:
+    """Whether a user may be in a team; who is in its groups is known to the identity provider alone."""
+    return user in team.users or bool(team.groups)
 
 
 def _admitted(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
@@ -116,7 +121,7 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     pool = partial.pool
     if pool is None:
         return
-    available = pool.shape.resources
+    available = pool.for_jobs
     per_node = {resource: available[resource] // amount for resource, amount in job.requests.items() if amount.nano}
     fitting = min(per_node.values()) * pool.count
     if fitting >= job.pods:
@@ -125,8 +130,9 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     yield ConfigError(
         path=(*job.path, job.size),
         value=job.pods,
-        message=f"{pool.count} nodes hold {fitting} such pods at once: a node has {available[scarce]} {scarce}, a pod "
-        f"asks for {job.requests[scarce]}",
+        message=f"{pool.count} nodes hold {fitting} such pods at once: a node has {available[scarce]} {scarce}"
+        + (f" and {reserved} for its DaemonSets" if (reserved := pool.reserved.get(scarce)) else "")
+        + f", a pod asks for {job.requests[scarce]}",
         expected=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
         hint=f"ask for fewer pods or less for each, or raise {count_key(partial)}",
     )
@@ -154,7 +160,7 @@ def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
         return
     others: list[tuple[Quota, Quota]] = [(partial.slack, {})]
     others += [(known[other.name], other.lending_limit.amounts()) for other in _others(partial, team)]
-    own, borrowing = known[team.name], team.borrowing_limit.amounts()
+    own, borrowing = known[team.name], partial.borrowing_limits[team.name]
     needs: Mapping[str, Quantity] = {
         **{resource: amount * job.pods for resource, amount in job.requests.items()},
         names.PODS: Quantity.parse(job.pods),
@@ -207,7 +213,7 @@ def _submission(partial: PartialSettings, path: Path, workload: NodeWorkloadSett
         gang is SubmissionMode.MLBATCH
         and team is not None
         and submission.user is not None
-        and submission.user not in team.users
+        and not _may_be_member(submission.user, team)
     ):
         meant = nearest(submission.user, team.users)
         yield ConfigError(
@@ -267,11 +273,13 @@ def gpu_bytes(pool: NodePool) -> int | None:
 
 
 def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) -> Iterator[ConfigError]:
-    size = metaseq.SIZES[job.size]
+    size = job.model
     gpus = pool.shape.resources[names.GPU].nano // 10**9
     if gpus == 0:
         return
     path: Path = ("workloads", "metaseq")
+    if any(job.undivided(path)):
+        return
     try:
         metaseq.layout(size, job.nodes * gpus)
     except ValueError as error:

@@ -10,6 +10,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
+from stacks.quotas import EmptyShare, empty_shares
 from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
 from stacks.validation import admission, versions
 
@@ -20,8 +21,30 @@ _ALWAYS_NEEDED: Final = (names.CPU, names.MEMORY, names.PODS)
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is wrong with quotas and limits."""
     yield from _layers(partial)
+    yield from _reserve(partial)
     yield from _limits(partial)
     yield from _capacity(partial)
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return which shares give no GPU, in words for the reader of a run."""
+    if partial.pool is None or partial.slack is None:
+        return []
+    return [
+        _empty(share, admission.count_key(partial))
+        for share in empty_shares(partial.known_teams, partial.slack, partial.pool)
+    ]
+
+
+def _empty(empty: EmptyShare, count_key: str) -> str:
+    if empty.enough is not None:
+        advice = f"a share of {empty.enough} would give it one, the other shares as they are"
+    else:
+        advice = f"no share would give it one, the other shares as they are: lower those, or raise {count_key}"
+    return (
+        f"team {empty.team} has none of the GPUs: its share of {empty.share} rounds to none of the {empty.left} that "
+        f"the teams with shares divide; {advice}"
+    )
 
 
 def _teams(partial: PartialSettings) -> Iterator[tuple[int, TeamSettings]]:
@@ -48,12 +71,29 @@ def _layers(partial: PartialSettings) -> Iterator[ConfigError]:
         )
 
 
+def _reserve(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what DaemonSets get of a node where it leaves nothing for jobs."""
+    pool = partial.pool
+    if pool is None:
+        return
+    for resource, amount in partial.reserved.items():
+        has = pool.shape.resources[resource]
+        if amount.nano and has <= amount:
+            yield ConfigError(
+                path=("queueing", "nodeReserve", resource),
+                value=str(amount),
+                message=f"a node has {has} {resource} in all, so that nothing would be left for jobs",
+                expected=f"less than {has}",
+                hint="set it to what the DaemonSets' pods of one node ask for, as `kubectl describe node` adds it up",
+            )
+
+
 def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
     for index, team in _teams(partial):
         if team.name not in partial.quotas:
             continue
         quota = partial.quotas[team.name]
-        borrowing = team.borrowing_limit.amounts()
+        borrowing = partial.borrowing_limits[team.name]
         lending = team.lending_limit.amounts()
         for resource, limit in lending.items():
             if quota[resource] < limit:
@@ -85,7 +125,7 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
     default = "" if queueing.slack else " (slack is one node's worth unless mlbatch:queueing.slack is set)"
     for resource in names.RESOURCES:
         total = _sum(quota[resource] for _, quota in quotas)
-        available = pool.resources[resource]
+        available = pool.allocatable[resource]
         if total <= available or (resource == names.INFINIBAND and not versions.offers_ports(partial)):
             continue
         parted = listed(f"{name} {quota[resource]}" for name, quota in quotas if quota[resource].nano)

@@ -9,7 +9,7 @@ from components import names
 from components.health import reporter
 from components.nodes import feature_discovery, node_agent
 from components.observability import prometheus
-from components.scheduling import volcano
+from components.scheduling import coscheduling, volcano
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.names import label_error
@@ -22,6 +22,7 @@ _OWN: Final = frozenset(
         node_agent.NAMESPACE,
         prometheus.NAMESPACE,
         reporter.NAMESPACE,
+        coscheduling.NAMESPACE,
         volcano.NAMESPACE,
     }
 )

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components import names
-from components.compatibility import VOLCANO_KUBERNETES, Assessment, Combination, Verdict, assess
+from components import catalogue, names
+from components.compatibility import (
+    VOLCANO_KUBERNETES,
+    Assessment,
+    Combination,
+    Verdict,
+    assess,
+    reclaims_while_borrowing,
+)
 from components.nodes.network_operator import DevicePlugin
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
+from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.target import TargetSpec
 
@@ -26,12 +34,39 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return what nobody knows to work, in words for the reader of a run."""
+    """Return what nobody knows to work, or is known to work in part, in words for the reader of a run."""
+    return [*_network_driver(partial), *_unknown(partial), *_older_kueue(partial)]
+
+
+def _unknown(partial: PartialSettings) -> Iterator[str]:
     found = _assessed(partial)
-    if found is None or found[1].verdict is not Verdict.UNKNOWN:
-        return []
-    combination, assessment = found
-    return [f"{_format(combination)}: {assessment.reason}; {assessment.fix}"]
+    if found is not None and found[1].verdict is Verdict.UNKNOWN:
+        combination, assessment = found
+        yield f"{_format(combination)}: {assessment.reason}; {assessment.fix}"
+
+
+def _older_kueue(partial: PartialSettings) -> Iterator[str]:
+    queueing = partial.section(QueueingSettings)
+    if queueing is None or not queueing.enabled or reclaims_while_borrowing(queueing.kueue_version):
+        return
+    newest = catalogue.versions(catalogue.KUEUE)[0]
+    yield (
+        f"Kueue {queueing.kueue_version}: a team that borrows CPU or memory may wait for its own GPUs where they are "
+        f"lent to many small jobs; set {key(('queueing', 'kueueVersion'))} to {newest}, or let teams borrow less of "
+        "both than there is for one GPU (borrowingLimit)"
+    )
+
+
+def _network_driver(partial: PartialSettings) -> Iterator[str]:
+    gpu = partial.section(GpuSettings)
+    if gpu is None or not gpu.fabric.enabled or gpu.fabric.driver_version is None:
+        return
+    own = catalogue.find_nic_software(gpu.fabric.operator_version).driver.rpartition(":")[2]
+    if gpu.fabric.driver_version != own:
+        yield (
+            f"network operator {gpu.fabric.operator_version} was released with driver {own}, and nobody has said that "
+            f"it goes with {gpu.fabric.driver_version}: remove {key(('gpu', 'fabric', 'driverVersion'))} for its own"
+        )
 
 
 def _combination(partial: PartialSettings) -> Iterator[ConfigError]:

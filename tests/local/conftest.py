@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+import yaml
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, local_environment
+from tests.local.environment import ROOT, Cluster, Project, eventually, is_ready, local_environment
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +21,23 @@ def paths() -> Iterator[Paths]:
 @pytest.fixture(scope="session")
 def cluster(paths: Paths) -> Cluster:
     return Cluster(paths.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def site_nodes(cluster: Cluster) -> Iterator[list[str]]:
+    """A site's own nodes, which are there before the platform: three with GPUs, one without."""
+    seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
+    created = [seed for seed in seeds if seed.get("status")]
+    names = [seed["metadata"]["name"] for seed in created]
+    for seed in created:
+        cluster.create(seed)
+    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": "system"}}})
+    for name in names:
+        eventually(f"{name} is ready", lambda name=name: is_ready(cluster, name))
+    yield names
+    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": None}}})
+    for name in names:
+        cluster.delete("v1", "Node", name)
 
 
 @pytest.fixture(scope="session")

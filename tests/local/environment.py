@@ -51,10 +51,12 @@ def eventually(
 
 
 @contextlib.contextmanager
-def local_environment(prepare: Callable[[Paths], None] = lambda paths: None) -> Iterator[Paths]:
+def local_environment(
+    prepare: Callable[[Paths], None] = lambda paths: None, *, admission_policies: bool = True
+) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
 
-    prepare: what to do with the folders before anything runs.
+    prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
@@ -62,7 +64,7 @@ def local_environment(prepare: Callable[[Paths], None] = lambda paths: None) -> 
         toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
         mirror.fill(paths, toolchain)
         prepare(paths)
-        local_cluster.start(paths, print)
+        local_cluster.start(paths, print, admission_policies=admission_policies)
         try:
             yield paths
         finally:
@@ -144,7 +146,7 @@ class Project:
             (folder / name).symlink_to(ROOT / name)
         self.mirror = paths.mirror
         self._paths = paths
-        environment = engine_environment(paths)
+        environment = replace(engine_environment(paths), disposable=True)
         self.engine = self.attached_to(replace(environment, mirror=None) if as_written else environment)
 
     def attached_to(self, environment: Environment) -> Engine:
@@ -233,10 +235,21 @@ def stack_settings(stack: str) -> dict[str, Any]:
 
 
 def dev_settings(mirror: Path) -> dict[str, Any]:
-    """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled."""
+    """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled.
+
+    A simulated node misses its heartbeat where the machine is busy; minutes of lending less would be another test's.
+    """
     settings = stack_settings("dev")
+    settings["recovery"] = {"healthSeconds": 2}
     settings["mirror"] = {ARTIFACTS: str(mirror), "verify": False}
     return json.loads(json.dumps(settings))
+
+
+def is_ready(cluster: Cluster, name: str) -> bool:
+    """Whether a node is."""
+    node = cluster.get("v1", "Node", name) or {}
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
 
 
 def gang(name: str, namespace: str, pods: int, gpus: int, seconds: int = 3600, **metadata: Any) -> dict[str, Any]:

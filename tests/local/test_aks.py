@@ -29,14 +29,12 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 GPU, INFINIBAND = "nvidia.com/gpu", "nvidia.com/mlnxnics"
 BUILT_IN = {"default", "kube-node-lease", "kube-public", "kube-system"}
-TEAM = {"gang": "mlbatch", "team": "blue", "user": "alice"}
+TEAM = {"gang": "mlbatch", "team": "blue"}
 SAS_TOKEN = "sv=2024-11-04&sp=rl&sig=bm90LWEtcmVhbC1zaWduYXR1cmU"
 PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----"
 
 FACTS = """
 durations:
-  # The program looks at a registration every 15 s; one that takes no time is not waited for.
-  registration: { register: 0.0 }
   # Long enough to be interrupted.
   managedCluster: { create: 3.0 }
 """
@@ -67,8 +65,8 @@ def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    """The shipped settings, to be changed at will."""
-    return stack_settings("aks")
+    """The shipped settings with the job that the guide enables last, to be changed at will."""
+    return changed(stack_settings("aks"), {"workloads.nccl.enabled": True, "workloads.nccl.tag": "1"})
 
 
 def scaled(settings: dict[str, Any], count: int) -> dict[str, Any]:

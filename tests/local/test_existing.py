@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.local.environment import ROOT, Cluster, Project, eventually, stack_settings
+from tests.local.environment import Cluster, Project, eventually, is_ready, stack_settings
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -16,36 +15,13 @@ GPU = "nvidia.com/gpu"
 
 
 @pytest.fixture(scope="module")
-def nodes(cluster: Cluster) -> Iterator[list[str]]:
-    """The site's own nodes: three with GPUs, one without."""
-    seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
-    created = [seed for seed in seeds if seed.get("status")]
-    names = [seed["metadata"]["name"] for seed in created]
-    for seed in created:
-        cluster.create(seed)
-    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": "system"}}})
-    for name in names:
-        eventually(f"{name} is ready", lambda name=name: is_ready(cluster, name))
-    yield names
-    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": None}}})
-    for name in names:
-        cluster.delete("v1", "Node", name)
-
-
-@pytest.fixture(scope="module")
-def project(make_project: Callable[..., Project], nodes: list[str]) -> Iterator[Project]:
+def project(make_project: Callable[..., Project], site_nodes: list[str]) -> Iterator[Project]:
     project = make_project("existing")
     settings: dict[str, Any] = stack_settings("existing")
     project.configure({**settings, "mirror": {"artifacts": str(project.mirror), "verify": False}})
     project.up()
     yield project
     project.destroy()
-
-
-def is_ready(cluster: Cluster, name: str) -> bool:
-    node = cluster.get("v1", "Node", name) or {}
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
 
 
 def quotas(cluster: Cluster) -> dict[str, str]:

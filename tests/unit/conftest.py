@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ def mirror() -> Mirror:
 @pytest.fixture(scope="session")
 def kueue_release(mirror: Mirror) -> Release:
     return mirror.release(catalogue.find(catalogue.KUEUE, catalogue.versions(catalogue.KUEUE)[0]))
+
+
+@pytest.fixture(scope="session")
+def scheduler_releases(mirror: Mirror) -> Sequence[Release]:
+    wanted = (catalogue.SCHEDULER_PLUGINS, catalogue.ELASTIC_QUOTAS)
+    return [mirror.release(catalogue.find(name, catalogue.versions(name)[0])) for name in wanted]
 
 
 @pytest.fixture(scope="session")

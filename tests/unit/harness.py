@@ -20,7 +20,7 @@ from pulumi.runtime.mocks import MockMonitor
 class Registered:
     """One resource as the engine was asked for it. dependencies: URNs, those of inputs among them.
 
-    former_types: types that it had in older stacks, as its aliases say.
+    former_types, former_names: types and names that it had in older stacks, as its aliases say.
     """
 
     type: str
@@ -40,6 +40,7 @@ class Registered:
     deleted_with: str = ""
     replace_with: tuple[str, ...] = ()
     former_types: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -144,7 +145,8 @@ class _Monitor(MockMonitor):
                 retain_on_delete=request.retainOnDelete,
                 deleted_with=request.deletedWith,
                 replace_with=tuple(request.replace_with),
-                former_types=tuple(alias.spec.type for alias in request.aliases),
+                former_types=tuple(alias.spec.type for alias in request.aliases if alias.spec.type),
+                former_names=tuple(alias.spec.name for alias in request.aliases if alias.spec.name),
             )
         )
         return answer

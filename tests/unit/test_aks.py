@@ -105,6 +105,35 @@ def test_the_shipped_settings_have_no_mistake(mirror: Mirror) -> None:
     assert stack.warnings == ()
 
 
+def test_the_shipped_stack_runs_nothing_whose_image_nobody_can_have_pushed_yet(record: Record) -> None:
+    """The registry is made by the same update; and what is copied protects what it makes."""
+    own = "mlbatchexample.azurecr.io"
+    named = [item.name for item in record.objects() if any(own in text for text in strings(item.inputs))]
+    assert named == []
+    assert "protect" not in shipped()["azure"]
+
+
+@pytest.mark.parametrize(
+    ("members", "nobody"),
+    [
+        ({"users": ["ada@example.org", "44444444-5555-6666-7777-888888888888"]}, ""),
+        ({"groups": ["44444444-5555-6666-7777-888888888888"]}, ""),
+        ({"users": ["ada@example.org", "alice"]}, "users: Entra presents users by principal names"),
+        ({"groups": ["ml-blue"]}, "groups: Entra presents groups by object ids, so that ml-blue will be nobody"),
+    ],
+)
+def test_members_that_entra_presents_as_nobody_are_warned_of(
+    mirror: Mirror, members: dict[str, list[str]], nobody: str
+) -> None:
+    raw = settings(teams=[{"name": "blue", "share": 1, **members}])
+    found = loaded(mirror, raw).warnings
+    assert bool(found) == bool(nobody)
+    assert all(nobody in text and "Azure Kubernetes Service Cluster User Role" in text for text in found)
+    local = {"localAccounts": True, "login": "local"}
+    raw["azure"]["access"] = local
+    assert loaded(mirror, raw).warnings == (), "certificates name whomever they name"
+
+
 def test_every_kubernetes_object_names_its_provider_and_goes_with_the_cluster(record: Record) -> None:
     cluster = only(record, CLUSTER)
     providers = {r.urn for r in record.resources if r.type == "pulumi:providers:kubernetes"}
@@ -209,7 +238,7 @@ def test_every_value_of_a_chart_is_one_that_upstreams_chart_knows(full: Record) 
 
 def test_every_azure_resource_names_its_provider(record: Record) -> None:
     azure = [r for r in record.resources if r.type.startswith("azure-native:")]
-    assert len(azure) == 16
+    assert len(azure) == 17
     assert {r.provider.rpartition("::")[0] for r in azure} == {only(record, "pulumi:providers:azure-native").urn}
 
 
@@ -239,7 +268,8 @@ def test_nothing_runs_in_the_cluster_before_its_nodes_may_pull(record: Record) -
             assert pull.urn in record.closure(resource), resource.name
 
 
-def test_a_job_waits_for_gpus_queues_and_its_team(record: Record) -> None:
+def test_a_job_waits_for_gpus_queues_and_its_team(mirror: Mirror) -> None:
+    record = deployed(mirror, settings(workloads__nccl__enabled=True, workloads__nccl__tag="1"))
     job = record.one("AppWrapper", "nccl-allreduce", "blue")
     closure = record.closure(job)
     for kind, name in (
@@ -307,10 +337,8 @@ def test_secrets_are_secrets(record: Record) -> None:
 
 
 def test_what_holds_data_is_protected_unless_the_settings_say_otherwise(mirror: Mirror, record: Record) -> None:
-    assert not [r.name for r in record.resources if r.protect]
-    raw = settings()
-    del raw["azure"]["protect"]
-    kept = {r.type.rpartition(":")[2] for r in deployed(mirror, raw).resources if r.protect and r.is_custom}
+    assert not [r.name for r in deployed(mirror, settings(azure__protect=False)).resources if r.protect]
+    kept = {r.type.rpartition(":")[2] for r in record.resources if r.protect and r.is_custom}
     assert kept >= {"ResourceGroup", "Registry", "ManagedCluster", "StorageAccount", "BlobContainer"}
 
 

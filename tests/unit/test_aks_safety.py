@@ -18,6 +18,7 @@ from tests.unit.test_aks import CLUSTER, POOL, deployed, everything, loaded, onl
 from tests.unit.test_stack import pairs
 
 ACR_PULL = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
+NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_pods_use_local_disks_only_where_these_are_mounted(record: Record) -> No
     using = [
         (item, pod)
         for item, pod in pods_of(record)
-        if any(volume.get("hostPath", {}).get("path") == "/pv-disks/scratch" for volume in pod["volumes"])
+        if any(volume.get("hostPath", {}).get("path") == "/pv-disks/scratch" for volume in pod.get("volumes", ()))
     ]
     assert len(using) == 2
     for _, pod in using:
@@ -203,3 +204,71 @@ def test_the_shipped_settings_choose_none_of_the_looser_ways() -> None:
 
 def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return [*pod["containers"], *pod.get("initContainers", [])]
+
+
+def test_a_share_for_logs_is_reached_by_the_endpoint_of_the_one_subnet_that_the_cluster_may_look_at(
+    record: Record,
+) -> None:
+    """The driver lists all of a network for a class that names no subnet, and joins a private endpoint to it."""
+    found = record.one("StorageClass", "mlbatch-files-nfs").inputs["parameters"]
+    subnet = only(record, "azure-native:network:Subnet")
+    assert "networkEndpointType" not in found
+    assert {key: found[key] for key in ("vnetResourceGroup", "vnetName", "subnetName")} == {
+        "vnetResourceGroup": subnet.inputs["resourceGroupName"],
+        "vnetName": subnet.inputs["virtualNetworkName"],
+        "subnetName": subnet.inputs["subnetName"],
+    }
+    assert [endpoint["service"] for endpoint in subnet.inputs["serviceEndpoints"]] == ["Microsoft.Storage"]
+    (right,) = (item for item in record.resources if NETWORK_CONTRIBUTOR in str(item.inputs.get("roleDefinitionId")))
+    assert right.inputs["scope"] == f"{subnet.name}-id"
+    assert right.inputs["principalId"] == f"{only(record, CLUSTER).name}-cluster-principal"
+
+
+def tolerated(taint: dict[str, Any], tolerations: list[dict[str, Any]]) -> bool:
+    """Whether a pod stays on a node with a taint (kubernetes.io, concepts/scheduling-eviction/taint-and-toleration)."""
+    return any(
+        each.get("key") in (None, taint["key"])
+        and each.get("effect") in (None, taint["effect"])
+        and (each.get("operator") == "Exists" or each.get("value", "") == taint["value"])
+        for each in tolerations
+    )
+
+
+def test_what_keeps_a_node_usable_stays_where_a_check_has_failed(mirror: Mirror) -> None:
+    """Else the node loses its drivers with its first failure, and the check that would clear it never runs."""
+    raw = everything()
+    for check in raw["health"].values():
+        check["effect"] = "NoExecute"
+    record = deployed(mirror, raw)
+    reports = [record.one("ConfigMap", f"{name}-files").inputs["data"] for name in ("node-check", "nccl-gate")]
+    taints = [json.loads(data["report.json"])["taint"] for data in reports]
+    assert {(taint["key"], taint["effect"]) for taint in taints} == {("aznhc", "NoExecute"), ("nccl-gate", "NoExecute")}
+    values = {item.inputs["name"]: item.inputs["values"] for item in record.resources if "values" in item.inputs}
+    staying = {
+        "feature discovery": values["node-feature-discovery"]["worker"]["tolerations"],
+        "its master": values["node-feature-discovery"]["master"]["tolerations"],
+        "driver, toolkit, device plugin": values["gpu-operator"]["daemonsets"]["tolerations"],
+        "GPU operator": values["gpu-operator"]["operator"]["tolerations"],
+        "network operator": values["network-operator"]["operator"]["tolerations"],
+        "InfiniBand driver": record.one("NicClusterPolicy", "nic-cluster-policy").inputs["spec"]["tolerations"],
+        "node exporter": values["kube-prometheus-stack"]["prometheus-node-exporter"]["tolerations"],
+        "Blob driver": values["blob-csi-driver"]["node"]["tolerations"],
+        **{
+            item.object_name: item.inputs["spec"]["template"]["spec"].get("tolerations", [])
+            for item in record.of("DaemonSet")
+        },
+    }
+    assert {"local-nvme-scratch", "node-labeler"} <= staying.keys()
+    assert [(who, taint) for who, found in staying.items() for taint in taints if not tolerated(taint, found)] == []
+    jobs = [pod for item, pod in pods_of(record) if item.object_name in ("nccl", "metaseq", "olmo")]
+    assert jobs
+    assert not [pod for pod in jobs for taint in taints if tolerated(taint, pod.get("tolerations", []))]
+
+
+def test_the_infiniband_driver_is_the_one_that_is_asked_for(mirror: Mirror) -> None:
+    fabric = {"driverVersion": "doca3.2.0-25.10-1.2.8.0-2"}
+    spec = (
+        deployed(mirror, settings(gpu={"fabric": fabric})).one("NicClusterPolicy", "nic-cluster-policy").inputs["spec"]
+    )
+    assert spec["ofedDriver"]["version"] == fabric["driverVersion"]
+    assert spec["ofedDriver"]["image"] == "doca-driver"

@@ -23,11 +23,12 @@ ENTRY = Artifact(
 )
 
 
-def test_each_entry_is_pinned_and_its_address_is_the_release_of_its_version() -> None:
+def test_each_entry_is_pinned_and_its_address_is_the_release_or_the_tag_of_its_version() -> None:
     for entry in catalogue.ARTIFACTS:
         assert re.fullmatch(r"v\d+\.\d+\.\d+", entry.version)
-        assert entry.url.startswith("https://github.com/")
-        assert f"/releases/download/{entry.version}/" in entry.url
+        released = rf"https://github\.com/[^/]+/[^/]+/releases/download/{re.escape(entry.version)}/.+"
+        tagged = rf"https://raw\.githubusercontent\.com/[^/]+/[^/]+/{re.escape(entry.version)}/.+"
+        assert re.fullmatch(f"{released}|{tagged}", entry.url)
         assert entry.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
         assert entry.source.startswith("https://")
         assert all(image.endswith(f":{entry.version}") for image in entry.images.values())

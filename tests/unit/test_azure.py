@@ -588,14 +588,15 @@ class TestFeature:
         assert found.urn in record.closure(only(record, "containerservice:AgentPool"))
         assert said == []
 
-    def test_it_is_waited_for_with_progress_and_the_last_step_is_named(self, said: list[str]) -> None:
-        record = run(self.program, **{STATE: self.states("NotRegistered", "Registering", "Registered")})
+    def test_it_is_waited_for_and_nothing_is_created_before_aks_knows_of_it(self, said: list[str]) -> None:
+        known = r"`az provider register --namespace Microsoft\.ContainerService`, then this update again"
+        with pytest.raises(FeatureError, match=known):
+            run(self.program, **{STATE: self.states("NotRegistered", "Registering", "Registered")})
         assert said[0] == "AKSInfinibandSupport is NotRegistered; waited 0 of at most 60 s"
         assert said[1] == "slept 15"
         assert said[2] == "AKSInfinibandSupport is Registering; waited 15 of at most 60 s"
-        assert "az provider register --namespace Microsoft.ContainerService" in said[4]
-        assert len(said) == 5
-        only(record, "containerservice:AgentPool")
+        assert len(said) == 4
+        only(run(self.program, **{STATE: self.states("Registered")}), "containerservice:AgentPool")
 
     def test_the_wait_ends(self, said: list[str]) -> None:
         with pytest.raises(FeatureError, match=r"still Registering after 60 s.*az feature show") as caught:

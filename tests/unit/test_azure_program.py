@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from components.azure.feature import FeatureError
 from emulator.azure import functions
 from stacks.aks import infrastructure
 from tests.emulator.azure.subscription import Subscription
@@ -30,10 +31,12 @@ FUNCTIONS = (
 class Run:
     """One run of the program on a subscription. created: id and outputs of each resource, by type and name."""
 
-    def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
-        self.settings = settings_of({"target": "aks", "azure": changed(changes), "gpu": {"fabric": {"enabled": False}}})
+    def __init__(self, folder: Path, changes: dict[str, Any], *, prepared: bool = True) -> None:
+        """prepared: the subscription's owner has registered the feature before."""
+        any_version = {"gpu": {"fabric": {"enabled": False}}, "scheduling": {"packing": "none"}}
+        self.settings = settings_of({"target": "aks", "azure": changed(changes), **any_version})
         self.azure = self.settings.azure
-        self.subscription = Subscription(folder)
+        self.subscription = Subscription(folder, prepared=prepared)
         self.created: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
         self.kubeconfig = ""
         self.record: Record = build(self._program, calls=self._functions(), outputs=self._create)
@@ -93,8 +96,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
             one.clock.sleep(seconds)
         await real(0)
 
-    def subscribed(self: Subscription, folder: Path, start: Any = Subscription.__init__) -> None:
-        start(self, folder)
+    def subscribed(self: Subscription, folder: Path, start: Any = Subscription.__init__, **more: Any) -> None:
+        start(self, folder, **more)
         running.append(self)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
@@ -150,6 +153,81 @@ def test_what_stands_on_what(run: Callable[..., Run]) -> None:
     for item in found.record.resources:
         if item.type.startswith("azure-native:") and item not in (group, feature):
             assert group.urn in found.record.closure(item), item.type
+
+
+def test_no_node_is_paid_for_before_aks_knows_of_a_feature_that_was_registered_just_now(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    assert run  # whoever waits, waits on the subscription's clock
+    with pytest.raises(FeatureError, match="az provider register"):
+        Run(tmp_path, {}, prepared=False)
+    stopped = Subscription(tmp_path)
+    assert stopped.node_names() == []
+    assert not stopped.arm.state().of_type("Microsoft.ContainerService/managedClusters")
+    told = Subscription(tmp_path / "told")
+    told.register()
+    told.clock.sleep(60)
+    told.propagate()
+    again = Run(tmp_path / "told", {}, prepared=False)
+    ports = [node.annotations.get("hardware.emulator/infiniband") for node in again.subscription.cluster.nodes]
+    assert ports.count("8") == again.azure.gpu_pool.count
+
+
+WINDOW = {
+    "durationHours": 8,
+    "schedule": {"weekly": {"dayOfWeek": "Sunday", "intervalWeeks": 1}},
+    "startTime": "02:00",
+    "utcOffset": "+00:00",
+}
+
+
+@pytest.mark.parametrize(
+    ("upgrades", "names"),
+    [
+        ({}, {"aksManagedNodeOSUpgradeSchedule"}),
+        (
+            {"nodeOs": "SecurityPatch", "kubernetes": "patch"},
+            {"aksManagedNodeOSUpgradeSchedule", "aksManagedAutoUpgradeSchedule"},
+        ),
+        ({"nodeOs": "None"}, set()),
+        ({"nodeOs": "Unmanaged"}, set()),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_nodes_are_upgraded_in_a_window_alone(
+    run: Callable[..., Run], upgrades: dict[str, Any], names: set[str]
+) -> None:
+    found = run(**{f"upgrades__{key}": value for key, value in upgrades.items()})
+    windows = {
+        item.inputs["configName"]: item.inputs["maintenanceWindow"]
+        for item in found.record.resources
+        if item.type == "azure-native:containerservice:MaintenanceConfiguration"
+    }
+    assert windows.keys() == names
+    assert all(window == WINDOW for window in windows.values())
+    assert found.drift() == []
+
+
+def test_the_window_is_the_one_that_is_asked_for(run: Callable[..., Run]) -> None:
+    window = {"day": "Wednesday", "start": "22:30", "hours": 4, "everyWeeks": 2, "utcOffset": "-08:00"}
+    found = run(upgrades__window=window).one("containerservice:MaintenanceConfiguration").inputs["maintenanceWindow"]
+    assert found == {
+        "durationHours": 4,
+        "schedule": {"weekly": {"dayOfWeek": "Wednesday", "intervalWeeks": 2}},
+        "startTime": "22:30",
+        "utcOffset": "-08:00",
+    }
+
+
+def test_a_replaced_cluster_gets_its_pool_and_its_window_anew(run: Callable[..., Run]) -> None:
+    """They are named alike and look alike on the new one, and went with the old one."""
+    found = run()
+    cluster = found.one("containerservice:ManagedCluster")
+    by_urn = {item.urn: item for item in found.record.resources}
+    for kind in ("AgentPool", "MaintenanceConfiguration"):
+        item = found.one(f"containerservice:{kind}")
+        assert item.replace_with == (cluster.urn,), kind
+        assert cluster.urn in (item.deleted_with, by_urn[item.parent].deleted_with), kind
 
 
 def test_sizes_without_infiniband_leave_the_subscription_alone(run: Callable[..., Run]) -> None:

@@ -119,8 +119,16 @@ def test_the_pool_is_what_the_layers_see() -> None:
     assert read(valid()).pool(infiniband=False).resources[names.INFINIBAND].nano == 0
 
 
+def test_a_pool_whose_pods_ask_for_no_ports_can_be_filled_from_nothing() -> None:
+    section = changed({"gpuPool.autoscale": {"min": 0, "max": 4}, "gpuPool.count": 0})
+    assert errors_of({"target": "aks", "azure": section, "gpu": {"fabric": {"enabled": False}}}) == []
+    assert read(changed({"gpuPool.vmSize": "Standard_NC40ads_H100_v5", "gpuPool.autoscale": {"min": 0, "max": 4}}))
+
+
 def test_with_the_autoscaler_the_pool_is_as_large_as_it_may_become() -> None:
-    azure = read(changed({"gpuPool.autoscale": {"min": 0, "max": 4}}))
+    azure = read(changed({"gpuPool.autoscale": {"min": 1, "max": 4}}))
+    assert (azure.pool().count, azure.pool().least) == (4, 1)
+    assert read(changed({})).pool().minimum is None
     assert azure.gpu_pool.count == 1
     assert azure.pool().count == 4
 
@@ -260,6 +268,49 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
         "more than max, which is 4",
         "from 0 to 4",
         "lower min, or raise max",
+    ),
+    (
+        {"gpuPool.autoscale": {"min": 0, "max": 4}},
+        "mlbatch:azure.gpuPool.autoscale.min = 0",
+        "does not know that one would have nvidia.com/mlnxnics",
+        "1 or more",
+        "set it to 1, or mlbatch:gpu.fabric.enabled to false",
+    ),
+    # the window of upgrades
+    (
+        {"upgrades.window": {"start": "2:00"}},
+        'mlbatch:azure.upgrades.window.start = "2:00"',
+        "no time of day",
+        "00:00 to 23:59",
+        "in quotes",
+    ),
+    (
+        {"upgrades.window": {"start": 120}},
+        "mlbatch:azure.upgrades.window.start = 120",
+        "",
+        "",
+        "",
+    ),
+    (
+        {"upgrades.window": {"day": "sunday"}},
+        'mlbatch:azure.upgrades.window.day = "sunday"',
+        "",
+        "Sunday",
+        "Sunday",
+    ),
+    (
+        {"upgrades.window": {"hours": 3}},
+        "mlbatch:azure.upgrades.window.hours = 3",
+        "out of range",
+        "from 4 to 24",
+        "in that range",
+    ),
+    (
+        {"upgrades.window": {"utcOffset": "CET"}},
+        'mlbatch:azure.upgrades.window.utcOffset = "CET"',
+        "no offset",
+        "a sign, hours and minutes",
+        "+01:00",
     ),
     (
         {"systemPool.count": 1},

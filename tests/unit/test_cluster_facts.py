@@ -15,9 +15,11 @@ import yaml
 
 from stacks import cluster_facts
 from stacks import kubeconfig as kubeconfigs
-from stacks.cluster_facts import ClusterFacts, ask, identity
+from stacks.cluster_facts import ask, comes_with_admission_policies, identity
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.settings.kubernetes import KubernetesSettings
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 @dataclass
@@ -37,6 +39,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
     state.answers = {
         "/version/": (200, {"major": "1", "minor": "34+", "gitVersion": "v1.34.2-eks"}),
         "/api/v1/namespaces/kube-system": (200, {"metadata": {"name": "kube-system", "uid": "the-uid"}}),
+        CLASSES: (200, {"items": []}),
         "/api/v1/nodes": (
             200,
             {
@@ -135,4 +138,43 @@ def test_a_server_that_is_gone_is_an_error_within_bounds(
 
 @pytest.mark.parametrize(("version", "has_them"), [("1.29", False), ("1.30", True), ("1.34.2", True)])
 def test_admission_policies_come_with_a_version(version: str, has_them: bool) -> None:
-    assert ClusterFacts(identifier="x", version=version).has_admission_policies is has_them
+    assert comes_with_admission_policies(version) is has_them
+
+
+@pytest.mark.parametrize(
+    ("answer", "has_them"),
+    [
+        ((200, {"resources": [{"name": "validatingadmissionpolicies"}]}), True),
+        ((200, {"resources": [{"name": "validatingwebhookconfigurations"}]}), False),
+        ((404, {}), False),
+    ],
+)
+def test_a_cluster_says_itself_whether_it_has_admission_policies(
+    answer: tuple[int, Any], has_them: bool, server: ApiServer, tmp_path: Path
+) -> None:
+    server.answers["/apis/admissionregistration.k8s.io/v1/"] = answer
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).has_admission_policies is has_them
+
+
+def test_a_cluster_that_does_not_say_so_is_an_error(server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/apis/admissionregistration.k8s.io/v1/"] = (403, {"reason": "Forbidden"})
+    with pytest.raises(KubeconfigError, match="it refuses to answer"):
+        ask(named(server.port, tmp_path), KubernetesSettings())
+
+
+@pytest.mark.parametrize(
+    ("defaults", "own"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({"default-priority": 5}, None, id="the platform's"),
+        pytest.param({"site-default": 100}, "site-default", id="the site's"),
+        pytest.param({"upper": 100, "lower": 50}, "lower", id="the API server takes the lowest of several"),
+    ],
+)
+def test_a_cluster_may_rank_pods_by_a_class_of_its_own(
+    defaults: dict[str, int], own: str | None, server: ApiServer, tmp_path: Path
+) -> None:
+    classes = [{"metadata": {"name": name}, "value": value, "globalDefault": True} for name, value in defaults.items()]
+    named_only = {"metadata": {"name": "system-node-critical"}, "value": 2000001000}
+    server.answers[CLASSES] = (200, {"items": [named_only, *classes]})
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).default_priority == own

@@ -88,7 +88,7 @@ class TestRows:
 class TestGpuRules:
     def problems(self, value: dict[str, Any], version: str = "1.35", **more: Any) -> list[ConfigError]:
         found = errors_of(aks({"kubernetesVersion": version}, gpu=value, **more))
-        return [error for error in found if error.path[0] != "azure"]
+        return [error for error in found if error.path[0] not in ("azure", "scheduling")]
 
     def test_the_defaults_are_fine_and_warn_of_nothing(self) -> None:
         assert self.problems({}) == []
@@ -114,6 +114,27 @@ class TestGpuRules:
         (warning,) = validation.warnings(partial_of(aks(gpu=value)))
         assert "network operator 26.4.0" in warning
         assert "known to work: GPU operator v26.3.3 with network operator 26.1.0 or 26.1.2" in warning
+
+    def test_another_infiniband_driver_than_the_operators_own_is_a_warning(self) -> None:
+        value = {"fabric": {"driverVersion": "doca3.2.0-25.10-1.2.8.0-2"}}
+        assert self.problems(value) == []
+        (warning,) = validation.warnings(partial_of(aks(gpu=value)))
+        assert "released with driver doca3.3.0-26.01-1.0.0.0-0" in warning
+        assert "remove mlbatch:gpu.fabric.driverVersion" in warning
+        assert (
+            validation.warnings(partial_of(aks(gpu={"fabric": {"driverVersion": "doca3.3.0-26.01-1.0.0.0-0"}}))) == []
+        )
+        assert validation.warnings(partial_of(aks(gpu={"fabric": {**value["fabric"], "enabled": False}}))) == []
+
+    @pytest.mark.parametrize("version", ["latest", "26.1.0", "doca3.3.0-26.01-1.0.0.0-0-ubuntu22.04-amd64", "5.8"])
+    def test_what_is_no_version_of_the_infiniband_driver_is_refused(self, version: str) -> None:
+        (problem,) = self.problems({"fabric": {"driverVersion": version}})
+        assert (problem.path, problem.value) == (("gpu", "fabric", "driverVersion"), version)
+        assert "doca3.3.0-26.01-1.0.0.0-0" in problem.expected
+
+    @pytest.mark.parametrize("version", ["24.10-0.7.0.0-0", "doca3.1.0-25.07-0.9.7.0-0"])
+    def test_the_versions_that_nvidia_released_are_taken(self, version: str) -> None:
+        assert self.problems({"fabric": {"driverVersion": version}}) == []
 
     def test_nothing_is_said_while_a_section_could_not_be_read(self) -> None:
         unread = aks({"location": 5}, gpu={"operatorVersion": "v26.3.2"})
@@ -174,13 +195,20 @@ class TestStorageRules:
             assert self.problems({"volumes": [{**VOLUME, "namespace": namespace}]}, **sections) == []
 
     def test_a_blobfuse_that_cannot_be_installed_is_an_error(self) -> None:
-        driver = {"version": "v1.24.1", "blobfuse": "2.2.1"}
+        driver = {"version": "v1.24.1", "blobfuse": "2.5.0"}
         (problem,) = self.problems({"volumes": [VOLUME], "blobDriver": driver})
         assert problem.path == ("storage", "blobDriver", "blobfuse")
-        assert problem.value == "2.2.1"
+        assert problem.value == "2.5.0"
         assert "1.27.7" in problem.hint
         assert self.problems({"volumes": [VOLUME], "blobDriver": {**driver, "blobfuse": None}}) == []
-        assert blobfuse_fault("1.27.7", "2.2.1") is None
+        assert blobfuse_fault("1.27.7", "2.5.0") is None
+
+    @pytest.mark.parametrize("driver", ["v1.24.1", "1.27.7"])
+    def test_a_blobfuse_that_mounts_nothing_after_a_crash_is_an_error(self, driver: str) -> None:
+        (problem,) = self.problems({"volumes": [VOLUME], "blobDriver": {"version": driver, "blobfuse": "2.4.2"}})
+        assert problem.path == ("storage", "blobDriver", "blobfuse")
+        assert "after a crash" in problem.message
+        assert problem.hint == "set storage.blobDriver.blobfuse to 2.5.3, or to null to use the nodes' own"
 
 
 class TestTokens:
@@ -259,6 +287,20 @@ class TestSettings:
         (error,) = ScratchSettings(enabled=True).check(("gpu", "nvmeScratch"))
         assert error.path == ("gpu", "nvmeScratch", "diskModel")
         assert list(ScratchSettings().check(("gpu", "nvmeScratch"))) == []
+
+    @pytest.mark.parametrize(
+        "folder",
+        ["/", "/etc", "/var/lib/kubelet", "/mnt", "/pv-disks/", "/pv-disks/../etc", "/mnt//nvme", "/mnt/nvme/", "nvme"],
+    )
+    def test_a_scratch_folder_outside_of_the_pools_disks_is_refused(self, folder: str) -> None:
+        problem = wrong("gpu", {"nvmeScratch": {"folder": folder}})
+        assert (problem.path, problem.value) == (("gpu", "nvmeScratch", "folder"), folder)
+        assert "outside of the pool's scratch disks" in problem.message
+        assert problem.expected.startswith("a folder below /pv-disks or /mnt")
+
+    @pytest.mark.parametrize("folder", ["/pv-disks/scratch", "/mnt/k8s-disks/0", "/mnt/nvme_raid.1"])
+    def test_the_disks_may_be_mounted_where_the_pool_has_them(self, folder: str) -> None:
+        assert gpu({"nvmeScratch": {"folder": folder}}).nvme_scratch.folder == folder
 
     @pytest.mark.parametrize("version", ["latest", "580", "580.126.20-ubuntu22.04", "v580.126.20", "58.1.1"])
     def test_a_driver_has_the_form_of_nvidias_versions(self, version: str) -> None:

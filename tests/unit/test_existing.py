@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
+from components.tenancy.promises import Promise
 from stacks import deploy, inputs
-from stacks.cluster_facts import ClusterFacts, NodeFacts
+from stacks.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
 from stacks.errors import SettingsError
 from stacks.inputs import StackInputs
+from tests.reachability import End, Reachability
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, build
 
@@ -41,12 +44,19 @@ def loaded(
     kubeconfig: Path,
     nodes: tuple[NodeFacts, ...] = NODES,
     version: str = "1.34",
+    default_priority: str | None = None,
 ) -> StackInputs[Any]:
     asked: list[Mapping[str, str] | None] = []
 
     def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         asked.append(selector)
-        return ClusterFacts(identifier=UID, version=version, nodes=nodes if selector is not None else ())
+        return ClusterFacts(
+            identifier=UID,
+            version=version,
+            nodes=nodes if selector is not None else (),
+            has_admission_policies=comes_with_admission_policies(version),
+            default_priority=default_priority,
+        )
 
     files = {"artifacts": mirror.artifacts, "verify": False}
     return inputs.interpret({**raw, "mirror": files}, base=ROOT, environment={"KUBECONFIG": str(kubeconfig)}, ask=ask)
@@ -83,15 +93,45 @@ def test_the_pool_is_what_its_nodes_have_and_quotas_follow_the_smallest(mirror: 
     }
 
 
+def test_quotas_leave_each_node_what_its_daemon_sets_need(mirror: Mirror, kubeconfig: Path) -> None:
+    def per_node(raw: Mapping[str, Any]) -> tuple[str, str]:
+        slack = loaded(raw, mirror, kubeconfig).resolved.slack
+        return str(slack["cpu"]), str(slack["memory"])
+
+    assert per_node(shipped()) == ("184", "1796Gi")
+    assert per_node({**shipped(), "queueing": {"nodeReserve": {"cpu": "500m"}}}) == ("185500m", "1796Gi")
+    assert per_node({**shipped(), "queueing": {"nodeReserve": {"cpu": 0, "memory": 0}}}) == ("186", "1800Gi")
+
+
+def test_a_reserve_that_leaves_nothing_of_a_node_is_refused(mirror: Mirror, kubeconfig: Path) -> None:
+    text = refused({**shipped(), "queueing": {"nodeReserve": {"cpu": 186}}}, mirror, kubeconfig)
+    assert "mlbatch:queueing.nodeReserve.cpu" in text
+    assert "a node has 186 cpu in all, so that nothing would be left for jobs" in text
+
+
+def test_a_job_that_takes_a_whole_node_leaves_its_daemon_sets_theirs(mirror: Mirror, kubeconfig: Path) -> None:
+    def asking(cpu: int) -> dict[str, Any]:
+        return {**shipped(), "samples": {"gang": {"team": "blue", "pods": 1, "gpusPerPod": 8, "cpuPerPod": cpu}}}
+
+    assert loaded(asking(184), mirror, kubeconfig).resolved.pool.count == 3
+    assert "a node has 184 cpu and 2 for its DaemonSets, a pod asks for 185" in refused(asking(185), mirror, kubeconfig)
+
+
 def test_the_shipped_stack_installs_queues_and_teams_and_nothing_that_the_cluster_has(
     mirror: Mirror, kubeconfig: Path
 ) -> None:
     record = registered(loaded(shipped(), mirror, kubeconfig))
-    assert {item.object_name for item in record.of("Namespace")} == {"mlbatch-system", "blue", "red"}
+    assert {item.object_name for item in record.of("Namespace")} == {
+        "mlbatch-system",
+        "scheduler-plugins",
+        "blue",
+        "red",
+    }
     assert not [item for item in record.resources if item.type.endswith(":Release")]
-    assert record.one("ResourceFlavor", "default-flavor").inputs["spec"]["tolerations"] == [
-        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-    ]
+    assert record.one("ResourceFlavor", "default-flavor").inputs["spec"] == {
+        "nodeLabels": {"pool": "gpu"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    }
     assert not record.of("Node")
     (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
     assert provider.inputs["clusterIdentifier"] == UID
@@ -117,11 +157,39 @@ def test_drivers_and_metrics_are_installed_where_they_are_asked_for(mirror: Mirr
     assert releases == {"feature-discovery", "gpu-operator", "monitoring"}
 
 
+def test_agent_jobs_and_rules_agree_on_where_the_disks_are_mounted(mirror: Mirror, kubeconfig: Path) -> None:
+    scratch = {"enabled": True, "diskModel": "Lab NVMe", "folder": "/mnt/nvme"}
+    lab = {"enabled": True, "image": "registry.example.org/lab:1", "submission": {"team": "blue"}}
+    raw = {**shipped(), "gpu": {"nvmeScratch": scratch}, "workloads": {"jupyterlab": lab}}
+    record = registered(loaded(raw, mirror, kubeconfig))
+    (agent,) = record.one("DaemonSet", "local-nvme-scratch").inputs["spec"]["template"]["spec"]["containers"]
+    assert agent["command"][-3] == "/mnt/nvme"
+    (part,) = record.one("AppWrapper", "jupyterlab").inputs["spec"]["components"]
+    volumes = part["template"]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "scratch", "hostPath": {"path": "/mnt/nvme", "type": "Directory"}} in volumes
+    rules = record.one("ValidatingAdmissionPolicy", Promise.POD_ISOLATION.policy).inputs["spec"]["validations"]
+    assert any('v.hostPath.path == "/mnt/nvme"' in rule["expression"] for rule in rules)
+
+
 def test_a_pool_that_is_given_whole_is_not_looked_up(mirror: Mirror, kubeconfig: Path) -> None:
     raw = shipped()
     raw["cluster"]["pool"] |= {"count": 2, "instanceType": "h100-sxm5-8x"}
     stack = loaded(raw, mirror, kubeconfig, nodes=())
     assert (stack.resolved.pool.count, str(stack.resolved.pool.resources["nvidia.com/gpu"])) == (2, "16")
+
+
+@pytest.mark.parametrize(("minimum", "most", "least"), [(None, 0, 0), (1, 4, 1)])
+def test_nodes_that_an_autoscaler_has_removed_are_not_lost(
+    mirror: Mirror, kubeconfig: Path, minimum: int | None, most: int, least: int
+) -> None:
+    raw = shipped()
+    raw["cluster"]["pool"] |= {"count": 4, "instanceType": "h100-sxm5-8x"}
+    if minimum is not None:
+        raw["cluster"]["pool"]["minimum"] = minimum
+    built = registered(loaded(raw, mirror, kubeconfig))
+    nodes = json.loads(built.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"])["nodes"]
+    assert (nodes["most"], nodes["least"]) == (most, least)
+    assert nodes["shape"].get("nvidia.com/gpu") == ("8" if minimum else None)
 
 
 def test_the_networks_resource_and_variables_are_the_sites(mirror: Mirror, kubeconfig: Path) -> None:
@@ -139,6 +207,64 @@ def test_the_kubernetes_version_is_the_clusters(mirror: Mirror, kubeconfig: Path
     with pytest.raises(SettingsError, match=r"Volcano 1\.14\.2 is made for Kubernetes up to 1\.34"):
         loaded(raw, mirror, kubeconfig, version="1.35")
     assert loaded(raw, mirror, kubeconfig, version="1.34").resolved.kubernetes_version == "1.34"
+
+
+def test_a_priority_class_that_the_cluster_gives_pods_is_theirs(mirror: Mirror, kubeconfig: Path) -> None:
+    """Priority admission writes its name into pods before policies judge them, and a cluster has one default."""
+    record = registered(loaded(shipped(), mirror, kubeconfig, default_priority="site-default"))
+    policy = record.one("ValidatingAdmissionPolicy", Promise.POD_ISOLATION.policy)
+    rules = [item["expression"] for item in policy.inputs["spec"]["validations"]]
+    (rule,) = [rule for rule in rules if "priorityClassName" in rule]
+    assert "'site-default'" in rule
+    assert "'low-priority'" in rule
+    assert len(record.of("PriorityClass")) == 3
+    assert not [item for item in record.of("PriorityClass") if item.inputs.get("globalDefault")]
+    usual = registered(loaded(shipped(), mirror, kubeconfig))
+    assert usual.one("PriorityClass", "default-priority").inputs["globalDefault"] is True
+
+
+def test_the_clusters_dns_is_what_the_settings_name(mirror: Mirror, kubeconfig: Path) -> None:
+    dns = {"pods": [{"namespace": "dns", "labels": {"app": "dns"}}], "ports": [1053], "addresses": ["10.1.2.3/32"]}
+    raw = {**shipped(), "tenancy": {"network": {"dns": dns, "egress": {"internet": False}}}}
+    record = registered(loaded(raw, mirror, kubeconfig))
+    (policy,) = [item.inputs for item in record.of("NetworkPolicy") if item.inputs["metadata"]["namespace"] == "blue"]
+    names = {name: {"kubernetes.io/metadata.name": name} for name in ("blue", "dns", "kube-system")}
+    net = Reachability(policies=[policy], namespaces=names)
+    pod = End(namespace="blue", address="10.244.0.5")
+    own = End(namespace="dns", address="10.244.0.6", labels={"app": "dns"})
+    usual = End(namespace="kube-system", address="10.244.0.7", labels={"k8s-app": "kube-dns"})
+    assert net.allowed(pod, own, 1053, "UDP")
+    assert net.allowed(pod, End(address="10.1.2.3"), 53, "UDP")
+    assert net.denied(pod, own, 53, "UDP")
+    assert net.denied(pod, usual, 53, "UDP")
+
+
+@pytest.mark.parametrize(
+    ("settings", "operators", "others"),
+    [
+        ({}, ("mlbatch-system", "kuberay-system"), ("red", "ray", "kube-system")),
+        ({"rayOperators": ["ray"]}, ("ray",), ("red", "mlbatch-system", "kuberay-system")),
+    ],
+)
+def test_kuberays_operator_asks_how_a_ray_job_does(
+    settings: dict[str, Any], operators: tuple[str, ...], others: tuple[str, ...], mirror: Mirror, kubeconfig: Path
+) -> None:
+    record = registered(loaded({**shipped(), "tenancy": {"network": settings}}, mirror, kubeconfig))
+    policies = [item.inputs for item in record.of("NetworkPolicy") if item.inputs["metadata"]["namespace"] == "blue"]
+    names = {name: {"kubernetes.io/metadata.name": name} for name in ("blue", *operators, *others)}
+    net = Reachability(policies=policies, namespaces=names)
+    head = End(namespace="blue", address="10.244.0.5", labels={"ray.io/node-type": "head"})
+    for name in operators:
+        assert net.allowed(End(namespace=name, address="10.244.0.6"), head, 8265)
+        assert net.denied(End(namespace=name, address="10.244.0.6"), head, 10001)
+    for name in others:
+        assert net.denied(End(namespace=name, address="10.244.0.7"), head, 8265)
+
+
+def test_the_slack_queue_lends_after_the_nodes_of_the_pool_alone(mirror: Mirror, kubeconfig: Path) -> None:
+    record = registered(loaded(shipped(), mirror, kubeconfig))
+    settings = json.loads(record.one("ConfigMap", "slack-controller").inputs["data"]["settings.json"])
+    assert settings["nodes"]["labels"] == record.one("ResourceFlavor", "default-flavor").inputs["spec"]["nodeLabels"]
 
 
 class TestMistakes:
@@ -159,6 +285,14 @@ class TestMistakes:
         raw = shipped()
         raw["cluster"]["pool"]["nodeSelector"] = {}
         assert "every node of the cluster would count as a GPU node" in refused(raw, mirror, kubeconfig)
+
+    @pytest.mark.parametrize("count", [None, 2])
+    def test_more_nodes_at_least_than_there_can_be(self, mirror: Mirror, kubeconfig: Path, count: int | None) -> None:
+        raw = shipped()
+        raw["cluster"]["pool"] |= {"minimum": 3, **({"count": count} if count else {})}
+        text = refused(raw, mirror, kubeconfig)
+        assert "mlbatch:cluster.pool.minimum = 3" in text
+        assert ("there cannot be more than 2 nodes" if count else "nothing says how many nodes there can be") in text
 
     def test_half_a_shape(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = shipped()
@@ -193,16 +327,29 @@ class TestMistakes:
         lab = {"enabled": True, "submission": {"team": "blue"}, "scratch": False}
         lab |= {"exposure": "internal", "sourceRanges": ["10.0.0.0/8"]}
         raw = {**shipped(), "workloads": {"jupyterlab": lab}}
+        raw["teams"][0]["services"] = {"loadBalancers": 1}
         text = refused(raw, mirror, kubeconfig)
         assert 'mlbatch:workloads.jupyterlab.exposure = "internal"' in text
         assert "mlbatch:cluster.internalLoadBalancer" in text
         raw["cluster"] = {**raw["cluster"], "internalLoadBalancer": {"lab.example/internal": "yes"}}
         assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
 
+    def test_viewers_in_a_teams_namespace_on_tainted_nodes(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = shipped()
+        raw["cluster"]["registry"] = "registry.lab.example"
+        training = {"enabled": True, "tag": "1", "submission": {"team": "blue"}, "useAim": True}
+        raw["workloads"] = {"metaseq": training, "aim": {"enabled": True}}
+        assert loaded(raw, mirror, kubeconfig)
+        raw["cluster"]["system"] = {"tolerations": [{"key": "CriticalAddonsOnly"}]}
+        text = refused(raw, mirror, kubeconfig)
+        assert "mlbatch:workloads.aim.enabled = true" in text
+        assert "set mlbatch:workloads.metaseq.submission.gang to none" in text
+
     def test_agents_that_no_policy_of_the_cluster_could_hold_to_their_node(
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
-        raw = {**shipped(), "gpu": {"nvmeScratch": {"enabled": True, "diskModel": "Lab NVMe"}}}
+        scratch = {"nvmeScratch": {"enabled": True, "diskModel": "Lab NVMe"}}
+        raw = {**shipped(), "gpu": scratch, "teams": [], "samples": {}, "scheduling": {"packing": "none"}}
         with pytest.raises(SettingsError, match=r"Kubernetes 1\.29 has no ValidatingAdmissionPolicy") as error:
             loaded(raw, mirror, kubeconfig, version="1.29")
         assert [problem.path for problem in error.value.problems] == [("gpu", "nvmeScratch", "enabled")]
@@ -217,6 +364,7 @@ class TestMistakes:
             (("cluster", "pool", "nodeSelector"), {"pool": "gpu nodes!"}, "nodeSelector.pool", "this label's value"),
             (("cluster", "pool", "nodeSelector"), {"a b/c": "x"}, 'nodeSelector["a b/c"]', "this label's name"),
             (("cluster", "system"), {"nodeSelector": {"-bad-": "a"}}, "nodeSelector.-bad-", "this label's name"),
+            (("cluster", "pool", "nodeSelector"), {f"k{n}": "" for n in range(9)}, "nodeSelector = 9", "at most 8"),
             (("cluster", "pool", "tolerations"), [{"key": f"k{n}"} for n in range(9)], "tolerations = 9", "at most 8"),
             (("cluster", "registry"), "", "cluster.registry", "no beginning of an image's name"),
             (("cluster", "registry"), "reg.example/ml/", "cluster.registry", "no beginning of an image's name"),
@@ -262,3 +410,33 @@ class TestMistakes:
         assert "mlbatch:cluster.volumes[1].name" in refused(raw, mirror, kubeconfig)
         raw["cluster"]["volumes"].pop()
         assert loaded(raw, mirror, kubeconfig).resolved.volumes == {"data.v1": "blue"}
+
+
+class TestPromisesToTeams:
+    """The policies that keep them are registered, all of them before any team can submit; or none, by name."""
+
+    def test_each_promise_has_its_policy_and_each_policy_its_promise(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(shipped(), mirror, kubeconfig))
+        bound = record.of("ValidatingAdmissionPolicyBinding")
+        assert {item.object_name for item in record.of("ValidatingAdmissionPolicy")} == {p.policy for p in Promise}
+        assert {item.object_name for item in bound} == {p.policy for p in Promise}
+        for queue in record.of("LocalQueue"):
+            assert {item.urn for item in bound} <= record.closure(queue)
+
+    def test_without_the_api_teams_come_by_name_and_policies_not_at_all(self, mirror: Mirror, kubeconfig: Path) -> None:
+        with pytest.raises(SettingsError, match="nothing would hold these promises to teams"):
+            loaded(shipped(), mirror, kubeconfig, version="1.29")
+        by_name = {"acceptUnenforced": [str(promise) for promise in Promise]}
+        accepted = {**shipped(), "tenancy": by_name, "scheduling": {"packing": "none"}}
+        stack = loaded(accepted, mirror, kubeconfig, version="1.29")
+        assert any("nothing holds these promises to teams" in warning for warning in stack.warnings)
+        record = registered(stack)
+        assert not record.of("ValidatingAdmissionPolicy")
+        assert {item.inputs["metadata"]["namespace"] for item in record.of("LocalQueue")} == {"blue", "red"}
+
+    def test_appwrapper_kills_what_was_told_to_go_by_the_settings_bound(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "tenancy": {"jobs": {"forcedDeletionGraceSeconds": 300}}}
+        config = registered(loaded(raw, mirror, kubeconfig)).one("ConfigMap", "appwrapper-operator-config")
+        tolerance = yaml.safe_load(config.inputs["data"]["config.yaml"])["appwrapper"]["faultTolerance"]
+        assert tolerance["deletionGracePeriod"] == 300 * 10**9
+        assert tolerance["gracePeriodCeiling"] == 3600 * 10**9

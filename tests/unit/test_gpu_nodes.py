@@ -21,6 +21,7 @@ from components.azure.fabric import SHARED, SRIOV
 from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
+from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes import node_agent
 from components.nodes.feature_discovery import (
     OPERATOR_NAMESPACE,
@@ -46,6 +47,9 @@ from components.nodes.nvme_scratch import (
     NvmeScratchArgs,
     scratch,
 )
+from emulator.charts.schema import of_chart, problems
+from emulator.charts.sources import stub, stubs
+from stacks.target import RESERVED
 from tests.unit.harness import Record, Registered, build
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -229,9 +233,22 @@ class TestGpuOperator:
             "rdma": {"enabled": True, "useHostMofed": False},
             "upgradePolicy": {"autoUpgrade": False},
         }
-        assert values["toolkit"] == {"enabled": True}
+        assert values["toolkit"]["enabled"] is True
         assert values["daemonsets"] == {"tolerations": [TOLERATION]}
         assert values["dcgmExporter"]["serviceMonitor"] == {"enabled": False}
+
+    def test_a_pod_gets_the_gpus_that_it_asks_for_and_names_no_others(self) -> None:
+        values = gpu_operator_values(gpu_args())
+        assert values["cdi"] == {"enabled": True}
+        assert {variable["name"]: variable["value"] for variable in values["toolkit"]["env"]} == {
+            "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false",
+            "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS": "false",
+        }
+
+    @pytest.mark.parametrize("version", [version for name, version in stubs() if name == "gpu-operator"])
+    def test_upstreams_chart_knows_every_value(self, version: str) -> None:
+        values = gpu_operator_values(gpu_args(driver_version="580.126.20", monitor_labels={"release": "monitoring"}))
+        assert list(problems(values, of_chart(stub("gpu-operator", version)))) == []
 
     def test_a_driver_can_be_chosen(self) -> None:
         assert gpu_operator_values(gpu_args(driver_version="580.173.02"))["driver"]["version"] == "580.173.02"
@@ -296,10 +313,26 @@ class TestAgents:
         args = scratch_args(filesystem=Filesystem.XFS)
         assert scratch(args).arguments == (FOLDER, "xfs", LOCAL_DISKS)
 
+    def test_the_scratch_agent_gets_its_folder_and_the_uid_of_its_own_pod(self) -> None:
+        pod = node_agent.daemon_set(scratch(scratch_args(folder="/mnt/nvme")))["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["command"][-3:-1] == ["/mnt/nvme", "ext4"]
+        assert {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}} in container["env"]
+
     @pytest.mark.parametrize("index", [0, 1])
     def test_every_container_has_bounds(self, index: int) -> None:
         (container,) = node_agent.daemon_set(agents()[index])["spec"]["template"]["spec"]["containers"]
         assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+
+    def test_they_ask_for_little_of_what_quotas_leave_to_daemon_sets(self) -> None:
+        requests = [
+            node_agent.daemon_set(agent)["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+            for agent in agents()
+        ]
+        for resource, reserved in RESERVED.items():
+            asked = sum((Quantity.parse(each[resource]) for each in requests), start=ZERO)
+            assert asked > ZERO
+            assert asked * 10 <= reserved
 
     @pytest.mark.parametrize("index", [0, 1])
     def test_the_files_that_are_mounted_run_by_the_pods_command(self, index: int, tmp_path: Path) -> None:

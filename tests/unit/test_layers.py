@@ -10,14 +10,16 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components import names
+from components.kubernetes.network import Network, boundary
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.tenancy.editor import EditorRole
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
-from components.tenancy.team import Team, TeamArgs, binding_name
+from components.tenancy.team import Subject, Team, TeamArgs, binding_name
 from components.workloads.gang import Gang, GangArgs
 from stacks.settings.machines import MACHINES
 from tests.unit.harness import Record, build
@@ -109,7 +111,8 @@ class TestPriorities:
             "default-priority": 5,
             "high-priority": 10,
         }
-        assert {item.inputs["preemptionPolicy"] for item in classes} == {"PreemptLowerPriority"}
+        # MLBatch has PreemptLowerPriority, with which a member evicts pods of other teams.
+        assert {item.inputs["preemptionPolicy"] for item in classes} == {"Never"}
 
     def test_one_is_the_default_and_the_others_do_not_say_so(self) -> None:
         classes = record(lambda opts: Priorities("priorities", PrioritiesArgs(), opts)).of("PriorityClass")
@@ -134,6 +137,11 @@ class TestFlavor:
         assert flavor.inputs["spec"] == {
             "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
         }
+
+    def test_jobs_that_it_admits_run_on_the_gpu_nodes(self) -> None:
+        args = DefaultFlavorArgs(nodes={"pool": "gpu"})
+        flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
+        assert flavor.inputs["spec"] == {"nodeLabels": {"pool": "gpu"}}
 
     def test_on_others_it_is_empty(self) -> None:
         args = DefaultFlavorArgs()
@@ -215,12 +223,48 @@ class TestTeam:
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
         }
 
+    def test_each_group_is_bound_beside_the_users(self) -> None:
+        built = self.team(users=("gpu",), groups=("gpu", "CN=GPU Users,O=lab"))
+        user, other, plain = sorted(built.of("RoleBinding"), key=lambda item: item.object_name)
+        assert user.object_name == "gpu"
+        assert user.inputs["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "gpu"}]
+        assert plain.object_name == "group:gpu"
+        assert plain.inputs["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "gpu"}]
+        assert other.object_name.startswith("group:CN-GPU-Users-O-lab-")
+        assert other.inputs["subjects"][0]["name"] == "CN=GPU Users,O=lab"
+        assert plain.inputs["roleRef"] == user.inputs["roleRef"]
+
+    def test_no_two_teams_give_bindings_one_name_in_the_stack(self) -> None:
+        def teams() -> None:
+            opts = pulumi.ResourceOptions(providers=[kubernetes.Provider("cluster", kubeconfig="{}")])
+            common = {"quota": QUOTA, "cohort": "default-cohort", "flavor": "default-flavor", "role": "mlbatch-edit"}
+            Team("blue", TeamArgs(name="blue", users=("ops-alice",), **common), opts)
+            Team("blue-ops", TeamArgs(name="blue-ops", users=("alice",), **common), opts)
+
+        bindings = build(teams).of("RoleBinding")
+        assert sorted(item.inputs["metadata"]["namespace"] for item in bindings) == ["blue", "blue-ops"]
+        assert len({item.urn for item in bindings}) == 2
+
+    def test_an_older_stack_keeps_its_users_bindings(self) -> None:
+        user, group = sorted(self.team(groups=("gpu",)).of("RoleBinding"), key=lambda item: item.object_name)
+        assert user.former_names == ("blue-alice",)
+        assert group.former_names == ()
+
+    def test_its_network_is_bounded_before_it_has_a_queue(self) -> None:
+        built = self.team(network=Network(internet=False))
+        policy = built.one("NetworkPolicy", "network-boundary", "blue")
+        assert policy.inputs["spec"] == boundary("blue", Network(internet=False))["spec"]
+        assert policy.urn in built.one("LocalQueue", "default-queue").dependencies
+
     def test_a_team_is_few_resources(self) -> None:
         """The engine writes its whole state at every step, so what a team adds counts with every other team."""
-        assert sorted(item.kind for item in self.team().objects()) == [
+        assert sorted(item.kind for item in self.team(network=Network()).objects()) == [
             "ClusterQueue",
+            "LimitRange",
             "LocalQueue",
             "Namespace",
+            "NetworkPolicy",
+            *["ResourceQuota"] * 5,
             "RoleBinding",
         ]
 
@@ -229,7 +273,8 @@ class TestTeam:
         namespace, queue = built.one("Namespace", "blue"), built.one("ClusterQueue", "blue-cluster-queue")
         local = built.one("LocalQueue", "default-queue")
         assert queue.urn in namespace.dependencies
-        assert local.dependencies == {namespace.urn, queue.urn}
+        bounds = [*built.of("ResourceQuota"), *built.of("LimitRange")]
+        assert local.dependencies == {namespace.urn, queue.urn, *(item.urn for item in bounds)}
 
 
 @pytest.mark.parametrize(
@@ -259,6 +304,14 @@ def test_two_users_never_share_a_binding() -> None:
     assert binding_name("a/b") != binding_name("a%b")
 
 
+@pytest.mark.parametrize("name", ["gpu", "group:gpu", "a/b", ".", "x" * 253])
+def test_a_user_and_a_group_never_share_a_binding(name: str) -> None:
+    assert binding_name(name, Subject.GROUP).startswith("group:")
+    assert len(binding_name(name, Subject.GROUP)) <= 253
+    assert not binding_name(name).startswith("group:")
+    assert not binding_name(f"group:{name}").startswith("group:")
+
+
 class TestSlack:
     def test_the_queue_is_a_teams_without_a_lending_limit(self) -> None:
         args = SlackQueueArgs(quota=QUOTA, cohort="default-cohort", flavor="default-flavor")
@@ -273,10 +326,15 @@ class TestSlack:
         assert queue.ignore_changes == ()
 
     def controller(self) -> Record:
-        args = SlackControllerArgs(queue="slack-cluster-queue", image="registry.example.org/library/python:3")
+        args = SlackControllerArgs(
+            queue="slack-cluster-queue",
+            teams=["blue-cluster-queue"],
+            image="registry.example.org/library/python:3",
+            nodes=NodeGroup(tolerations=[{"key": "system", "operator": "Exists"}]),
+        )
         return record(lambda opts: SlackController("slack-controller", args, opts))
 
-    def test_the_controller_may_requeue_workloads_and_move_that_queue_alone(self) -> None:
+    def test_the_controller_may_move_those_queues_alone_and_touch_no_job(self) -> None:
         rules = self.controller().one("ClusterRole", "slack-controller").inputs["rules"]
         assert rules == [
             {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
@@ -284,11 +342,24 @@ class TestSlack:
             {
                 "apiGroups": ["kueue.x-k8s.io"],
                 "resources": ["clusterqueues"],
-                "resourceNames": ["slack-cluster-queue"],
+                "resourceNames": ["slack-cluster-queue", "blue-cluster-queue"],
                 "verbs": ["patch"],
             },
-            {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["list", "watch", "patch"]},
-            {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        ]
+
+    def test_the_controller_leaves_a_dead_node_after_half_a_minute(self) -> None:
+        pod = self.controller().one("Deployment", "slack-controller").inputs["spec"]["template"]["spec"]
+        assert pod["tolerations"] == [
+            {"key": "system", "operator": "Exists"},
+            *(
+                {
+                    "key": f"node.kubernetes.io/{state}",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 30,
+                }
+                for state in ("not-ready", "unreachable")
+            ),
         ]
 
     def test_the_controller_runs_its_program_from_a_config_map(self) -> None:
@@ -304,13 +375,14 @@ class TestSlack:
         assert pod["serviceAccountName"] == "slack-controller"
         assert pod["priorityClassName"] == "system-node-critical"
         files = built.one("ConfigMap", "slack-controller").inputs["data"]
-        assert set(files) == {"slack_controller.py", "in_cluster.py", "settings.json"}
+        assert set(files) == {"slack_controller.py", "lending.py", "in_cluster.py", "settings.json"}
         (volume,) = pod["volumes"]
         assert (volume["name"], volume["configMap"]["name"]) == ("program", "slack-controller")
         assert volume["configMap"]["items"] == [
             {"key": "settings.json", "path": "settings.json"},
             {"key": "slack_controller.py", "path": "components/tenancy/slack_controller.py"},
             {"key": "in_cluster.py", "path": "components/kubernetes/in_cluster.py"},
+            {"key": "lending.py", "path": "components/tenancy/lending.py"},
         ]
 
     def test_the_controller_runs_without_rights_it_does_not_need(self) -> None:

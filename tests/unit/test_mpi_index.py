@@ -41,15 +41,16 @@ def tools(tmp_path: Path) -> Path:
     return folder
 
 
-def start(tmp_path: Path, tools: Path, index: int, **values: object) -> subprocess.Popen[str]:
-    """Start one pod's launcher, with a home folder of its own."""
+def start(tmp_path: Path, tools: Path, index: int, *, present: bool = False, **values: object) -> subprocess.Popen[str]:
+    """Start one pod's launcher, with a home folder of its own; `present` has it take the others for there."""
     home = tmp_path / f"pod-{index}"
     home.mkdir()
     raw = {"slots": 8, "output": str(home / "output"), "waitSeconds": 20, **values}
     (home / "settings.json").write_text(json.dumps(raw))
     program = (
         f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import mpi_index; from pathlib import Path; "
-        f"mpi_index.PAUSE = 0.05; mpi_index.LINGER = 10; "
+        f"mpi_index.PAUSE = 0.05; mpi_index.LINGER = {0 if present else 10}; "
+        f"{'mpi_index.absent = lambda settings: []; ' if present else ''}"
         f"sys.exit(mpi_index.main({str(home / 'settings.json')!r}, {index}, Path({str(home / 'work')!r})))"
     )
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(home)}
@@ -95,6 +96,26 @@ def test_all_pods_hear_what_the_program_printed_and_how_it_ended(tmp_path: Path,
     assert not (tmp_path / "pod-1" / ".ssh").exists(), "the private key stays where it was made"
     authorized = (tmp_path / "pod-1" / "work" / "authorized_keys").read_text()
     assert authorized == (tmp_path / "pod-0" / "work" / "key.pub").read_text()
+
+
+@pytest.mark.skipif(not os.access("/run", os.W_OK), reason="sshd's folder is made in /run, as root")
+def test_mpirun_may_cut_the_names_of_hosts_at_the_first_dot(tmp_path: Path, tools: Path) -> None:
+    """A stand-in for mpirun does as Open MPI 4.1.5 (orte/util/hostfile/hostfile.c), tests/local has the real one."""
+    (tools / "mpirun").write_text(
+        '#!/bin/sh\n[ "$OMPI_MCA_orte_keep_fqdn_hostnames" = 1 ] && [ "$PRTE_MCA_prte_keep_fqdn_hostnames" = 1 ] '
+        '&& exec cut -d " " -f 1 "$2"\nexec cut -d . -f 1 "$2"\n'
+    )
+    (tools / "mpirun").chmod(0o755)
+    hosts = ["nccl-0.nccl-service", "nccl-1.nccl-service"]
+    values = {"hosts": hosts, "command": ["mpirun", "--hostfile"], "port": free_port(), "sshPort": 2022}
+    _, output = finish(start(tmp_path, tools, 0, waitSeconds=0, present=True, **values))
+    assert output.splitlines()[-2:] == hosts
+    home = tmp_path / "pod-0"
+    assert (home / ".ssh" / "config").read_text() == (
+        "Host nccl-0\n  HostName nccl-0.nccl-service\nHost nccl-1\n  HostName nccl-1.nccl-service\n"
+        f"Host *\n  Port 2022\n  IdentityFile {home}/work/key\n  BatchMode yes\n"
+        "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
+    )
 
 
 def test_a_pod_that_finds_no_launcher_gives_up_in_time(tmp_path: Path, tools: Path) -> None:

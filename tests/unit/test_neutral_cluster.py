@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from components.health.thresholds import Scope, Threshold
 from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.network import Network, NetworkBoundary, NetworkBoundaryArgs
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.provider import kubernetes_provider
@@ -39,17 +40,22 @@ from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kueue import Kueue, KueueArgs
+from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
+from components.scheduling.topology import Topology, TopologyArgs
 from components.scheduling.volcano import Volcano, VolcanoArgs
+from components.tenancy import pod_policy
+from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.editor import EditorRole
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
+from components.tenancy.pod_policy import PodRules
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
 from components.workloads.aim import Aim, AimArgs
 from components.workloads.gang import Gang, GangArgs
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
-from components.workloads.metaseq import Metaseq, MetaseqArgs
+from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs
 from components.workloads.nccl import Nccl, NcclArgs
 from components.workloads.olmo import Olmo, OlmoArgs
 from components.workloads.pods import NodePods
@@ -99,7 +105,7 @@ def chart(name: str) -> LocatedChart:
 class Lab:
     """All layers, installed on an invented cluster."""
 
-    def __init__(self, kueue: Release, appwrapper: Release) -> None:
+    def __init__(self, kueue: Release, appwrapper: Release, scheduling: Sequence[Release]) -> None:
         provider = kubernetes_provider("cluster", kubeconfig="{}", identifier="lab")
         # Of no provider: what stands for the cluster in the state could be anything.
         machines = pulumi.CustomResource("lab:index:Machines", "machines", {})
@@ -119,7 +125,7 @@ class Lab:
         self.on = self.cluster.options
         self.nodes()
         monitoring = self.monitoring()
-        self.queues(kueue, appwrapper, monitoring)
+        self.queues(kueue, appwrapper, scheduling, monitoring)
         self.health()
         self.workloads()
 
@@ -148,33 +154,42 @@ class Lab:
             storage_class=self.cluster.storage.block,
             retention_days=7,
             nodes=self.cluster.placement.system,
+            closed=True,
         )
         monitoring = Monitoring("monitoring", args, self.on())
         Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), self.on(monitoring))
         Alerts("alerts", AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS), self.on(monitoring))
         return monitoring
 
-    def queues(self, kueue: Release, appwrapper: Release, monitoring: Monitoring) -> None:
+    def queues(
+        self, kueue: Release, appwrapper: Release, scheduling: Sequence[Release], monitoring: Monitoring
+    ) -> None:
         """Install what admits jobs, and a team."""
         system, pool = self.cluster.placement.system, self.cluster.pool
         Priorities("priorities", PrioritiesArgs(), self.on())
+        Coscheduling("coscheduling", CoschedulingArgs(releases=scheduling, replicas=2, nodes=system), self.on())
         namespace = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), self.on())
         wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=appwrapper, nodes=system), self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
         KueueMonitor("kueue-monitor", self.on(monitoring, queues))
-        flavor_args = DefaultFlavorArgs(tolerations=self.cluster.placement.gpus.tolerations)
+        Boundary("boundary", BoundaryArgs(policies=[pod_policy.policy(PodRules())]), self.on())
+        gpus = self.cluster.placement.gpus
+        Topology("topology", TopologyArgs(), self.on(queues))
+        flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations)
         flavor = DefaultFlavor("flavor", flavor_args, self.on(queues))
         slack = SlackQueueArgs(quota=pool.shape.resources, cohort="lab", flavor=flavor.name)
         SlackQueue("slack", slack, self.on(queues))
-        controller = SlackControllerArgs(queue=names.SLACK_QUEUE, image=PYTHON, nodes=system)
+        controller = SlackControllerArgs(queue=names.SLACK_QUEUE, teams=[], image=PYTHON, nodes=system)
         SlackController("slack-controller", controller, self.on(queues))
         team = TeamArgs(
             name="blue",
             users=("alice",),
+            groups=("trainers",),
             quota=pool.shape.resources,
             cohort="lab",
             flavor=flavor.name,
             role=EditorRole("editor", self.on()).name,
+            network=Network(),
         )
         self.team = Team("blue", team, self.on(queues))
 
@@ -204,6 +219,8 @@ class Lab:
         """Submit each job in another way, and what looks at them."""
         system, options = self.cluster.placement.system, self.on(self.team, gpus=True)
         jobs = Namespace("workloads", NamespaceArgs(name=names.WORKLOADS_NAMESPACE), self.on())
+        around = NetworkBoundaryArgs(namespace=jobs.name, network=Network())
+        NetworkBoundary("workloads-network", around, self.on(jobs))
         volcano = VolcanoArgs(chart=chart("volcano"), namespace=names.WORKLOADS_NAMESPACE, nodes=system)
         queued = Submission(mode=SubmissionMode.MLBATCH, namespace=self.team.namespace)
         gang = Submission(mode=SubmissionMode.VOLCANO, namespace=jobs.name)
@@ -212,7 +229,9 @@ class Lab:
         log_args = LogVolumeArgs(namespace=jobs.name, storage_class=self.cluster.storage.logs, size="1Ti")
         logs = LogVolume("logs", log_args, self.on(jobs)).name
         Nccl("nccl", NcclArgs(submission=plain, pods=self.pods("nccl:1"), sharp=True), after)
-        training = MetaseqArgs(submission=gang, pods=self.pods("metaseq:1"), size="1.3b", logs=logs, use_aim=True)
+        training = MetaseqArgs(
+            submission=gang, pods=self.pods("metaseq:1"), model=SIZES["1.3b"], logs=logs, use_aim=True
+        )
         Metaseq("metaseq", training, after)
         Olmo("olmo", OlmoArgs(submission=queued, pods=self.pods("olmo:1"), data="olmo-data"), options)
         Aim("aim", AimArgs(namespace=jobs.name, logs=logs, image=PYTHON, nodes=system), after)
@@ -225,6 +244,7 @@ class Lab:
             storage_class=self.cluster.storage.files,
             storage="1Ti",
             reach=internal,
+            closed=True,
         )
         JupyterLab("jupyterlab", notebook, options)
         sample = GangArgs(
@@ -240,8 +260,8 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def record(kueue_release: Release, appwrapper_release: Release) -> Record:
-    return build(lambda: Lab(kueue_release, appwrapper_release))
+def record(kueue_release: Release, appwrapper_release: Release, scheduler_releases: Sequence[Release]) -> Record:
+    return build(lambda: Lab(kueue_release, appwrapper_release, scheduler_releases))
 
 
 def kinds() -> Iterator[type[pulumi.ComponentResource]]:

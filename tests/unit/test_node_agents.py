@@ -12,7 +12,8 @@ import pytest
 from components.azure.agents import hyperv_labels
 from components.azure.aks import LOCAL_DISKS
 from components.nodes.agents import node, nvme_scratch
-from components.nodes.agents.nvme_scratch import Answer, Scratch, ScratchError
+from components.nodes.agents.commands import Answer, CommandError
+from components.nodes.agents.nvme_scratch import Scratch, ScratchError
 
 
 def record_of(key: str, value: str) -> bytes:
@@ -268,7 +269,7 @@ class TestScratch:
         machine, own = Machine.with_disks(8), FakeNode(mlbatch__nvme_scratch="ready")
         machine.left_behind = "lost+found\ncheckpoint-17\n"
         machine.broken = {"mdadm"}
-        with pytest.raises(ScratchError, match="mdadm"):
+        with pytest.raises(CommandError, match="mdadm"):
             round_on(machine, own)
         assert own.held == {}
         assert machine.immutable

@@ -15,6 +15,7 @@ from components import catalogue
 from components.artifacts import Mirror, Release
 from components.azure.aks import SYSTEM_NODES
 from components.kubernetes.manifests import edited, identity
+from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
 from components.observability import dashboards, metrics
 from components.observability.alerts import ALERTS, Alerts, AlertsArgs
@@ -90,6 +91,13 @@ class TestMonitoring:
         for part in ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy"):
             assert values[part] == {"enabled": False}
 
+    def test_a_closed_namespace_has_a_policy_and_another_none(self) -> None:
+        closed = build(lambda: Monitoring("monitoring", args(closed=True)))
+        (policy,) = closed.of("NetworkPolicy")
+        assert policy.inputs["metadata"]["namespace"] == "monitoring"
+        assert policy.inputs["spec"] == inward("monitoring")["spec"]
+        assert build(lambda: Monitoring("monitoring", args())).of("NetworkPolicy") == []
+
     def test_every_part_has_bounds(self, values: Mapping[str, Any]) -> None:
         grafana = values["grafana"]
         for resources in (
@@ -104,7 +112,7 @@ class TestMonitoring:
             assert set(resources["limits"]) == {"cpu", "memory"}
 
     def test_node_exporter_runs_on_tainted_nodes_too(self, values: Mapping[str, Any]) -> None:
-        assert values["prometheus-node-exporter"]["tolerations"] == [{"operator": "Exists", "effect": "NoSchedule"}]
+        assert values["prometheus-node-exporter"]["tolerations"] == [{"operator": "Exists"}]
 
     def test_the_password_is_in_one_secret_and_nowhere_else(self, record: Record) -> None:
         secret = record.one("Secret", "grafana-admin", "monitoring")

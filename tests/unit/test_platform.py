@@ -28,6 +28,7 @@ def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirro
         "internalLoadBalancer": {"lab.example/internal": "true"},
     }
     raw["cluster"]["pool"]["rdma"] = {"perNode": 2}
+    raw["teams"][1]["services"] = {"loadBalancers": 1}
     common = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
     raw |= {
         "gpu": {

@@ -22,7 +22,7 @@ REPORT = {"check": "node-check", "output": "none", "exitCode": "none", "kind": "
 REPORT |= {"expected": [], "notApplicable": "NHCNA"}
 PROGRAMS = {
     "slack-controller": (
-        slack.program(slack.SlackControllerArgs(queue="slack-cluster-queue", image="python")),
+        slack.program(slack.SlackControllerArgs(queue="slack-cluster-queue", teams=[], image="python")),
         ["settings.json"],
     ),
     "node-report": (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from components.artifacts import Release
 from components.kubernetes.manifests import Document, edited, identity
 from components.kubernetes.objects import checksum
 from components.queueing import appwrapper, kueue
-from components.queueing.appwrapper import AppWrappersArgs
-from components.queueing.kueue import KueueArgs
-from tests.unit.harness import strings
+from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
+from components.queueing.fault_tolerance import DEFAULTS
+from components.queueing.kueue import Kueue, KueueArgs
+from tests.unit.harness import build, strings
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,10 @@ class TestKueue:
         }
         assert not guarded & {"pods", "jobs", "deployments", "statefulsets", "leaderworkersets", "*"}
 
-    def test_the_configuration_is_mlbatchs(self, kueue_documents: dict[str, Document]) -> None:
+    def test_the_configuration_is_mlbatchs_but_for_its_client_and_pods_that_do_not_run(
+        self, kueue_documents: dict[str, Document]
+    ) -> None:
+        """MLBatch has waitForPodsReady off: a job whose node was lost then waits for ever for what others borrow."""
         data = kueue_documents["ConfigMap/mlbatch-system/kueue-manager-config"]["data"]
         assert list(data) == ["controller_manager_config.yaml"]
         assert yaml.safe_load(data["controller_manager_config.yaml"]) == {
@@ -117,13 +122,20 @@ class TestKueue:
                 "groupKindConcurrency": {
                     "Pod": 5,
                     "Workload.kueue.x-k8s.io": 5,
+                    "AppWrapper.workload.codeflare.dev": 10,
                     "LocalQueue.kueue.x-k8s.io": 1,
                     "Cohort.kueue.x-k8s.io": 1,
                     "ClusterQueue.kueue.x-k8s.io": 1,
                     "ResourceFlavor.kueue.x-k8s.io": 1,
                 }
             },
-            "clientConnection": {"qps": 50, "burst": 100},
+            "clientConnection": {"qps": 1000, "burst": 2000},
+            "waitForPodsReady": {
+                "timeout": "2100s",
+                "recoveryTimeout": "300s",
+                "blockAdmission": False,
+                "requeuingStrategy": {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 300},
+            },
             "manageJobsWithoutQueueName": True,
             "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
             "integrations": {
@@ -160,7 +172,7 @@ class TestKueue:
         pod = deployment["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         assert pod["priorityClassName"] == "system-node-critical"
-        assert container["image"] == "registry.k8s.io/kueue/kueue:v0.15.2"
+        assert container["image"] == "registry.k8s.io/kueue/kueue:v0.15.8"
         assert container["imagePullPolicy"] == "IfNotPresent"
         assert container["args"] == ["--config=/controller_manager_config.yaml", "--zap-log-level=2"]
         assert container["resources"] == {
@@ -223,6 +235,7 @@ class TestAppWrapper:
                     },
                 },
                 "userRBACAdmissionCheck": False,
+                "faultTolerance": dict(DEFAULTS.body()),
                 "defaultQueueName": "default-queue",
             },
             "controllerManager": {
@@ -231,6 +244,15 @@ class TestAppWrapper:
                 "leaderElection": True,
             },
         }
+
+    def test_the_controller_may_create_the_files_of_a_job_and_no_other_kind_more(
+        self, appwrapper_release: Release, appwrapper_documents: dict[str, Document]
+    ) -> None:
+        upstream = originals(appwrapper_release)["ClusterRole/appwrapper-manager-role"]["rules"]
+        rules = appwrapper_documents["ClusterRole/appwrapper-manager-role"]["rules"]
+        assert rules[:-1] == upstream
+        assert rules[-1]["apiGroups"] == [""]
+        assert rules[-1]["resources"] == ["configmaps", "persistentvolumeclaims", "secrets"]
 
     def test_a_second_scheduler_can_be_named(self) -> None:
         config = appwrapper.configuration("scheduler-plugins-scheduler")
@@ -257,6 +279,56 @@ class TestAppWrapper:
         assert webhooks(appwrapper_documents, "Validating", "appwrapper-validating-webhook-configuration") == {
             "vappwrapper.kb.io"
         }
+
+
+@pytest.fixture(params=["kueue", "appwrapper"])
+def operator(request: pytest.FixtureRequest) -> Operator:
+    """How either is installed, with two replicas."""
+    release: Release = request.getfixturevalue(f"{request.param}_release")
+    if request.param == "kueue":
+        return Operator(KueueArgs(release=release, replicas=2), kueue.edit, Kueue)
+    return Operator(AppWrappersArgs(release=release, replicas=2), appwrapper.edit, AppWrappers)
+
+
+@dataclass(frozen=True)
+class Operator:
+    args: Any
+    edit: Callable[[Document, Any], Document | None]
+    component: Callable[..., Any]
+
+    def deployment(self, replicas: int) -> Document:
+        args = replace(self.args, replicas=replicas)
+        documents = edited(args.release.manifest, lambda document: self.edit(document, args))
+        return next(item for item in documents if item["kind"] == "Deployment")
+
+
+class TestTheirNode:
+    """An operator whose node is drained or lost still answers, and leads again soon."""
+
+    def test_a_dead_node_is_left_after_half_a_minute(self, operator: Operator) -> None:
+        pod = operator.deployment(1)["spec"]["template"]["spec"]
+        after = {item["key"]: item["tolerationSeconds"] for item in pod["tolerations"]}
+        assert after == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
+
+    def test_two_run_apart_where_there_are_two_nodes(self, operator: Operator) -> None:
+        deployment = operator.deployment(2)
+        pod = deployment["spec"]["template"]
+        assert deployment["spec"]["replicas"] == 2
+        (spread,) = pod["spec"]["topologySpreadConstraints"]
+        assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
+        assert spread["labelSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        assert "topologySpreadConstraints" not in operator.deployment(1)["spec"]["template"]["spec"]
+
+    @pytest.mark.parametrize("replicas", [1, 2])
+    def test_a_drain_leaves_one_of_two_and_moves_a_single_one(self, operator: Operator, replicas: int) -> None:
+        args = replace(operator.args, replicas=replicas)
+        budgets = build(lambda: operator.component("operator", args)).of("PodDisruptionBudget")
+        assert len(budgets) == replicas - 1
+        for budget in budgets:
+            labels = operator.deployment(2)["spec"]["template"]["metadata"]["labels"]
+            assert budget.inputs["spec"]["minAvailable"] == 1
+            assert budget.inputs["spec"]["selector"]["matchLabels"].items() <= labels.items()
+            assert budget.inputs["metadata"]["namespace"] == "mlbatch-system"
 
 
 class TestBoth:

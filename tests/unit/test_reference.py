@@ -27,11 +27,12 @@ STACKS = sorted(ROOT.glob("Pulumi.*.yaml"))
 TARGETS = [spec.name for spec in targets.every()]
 HOOK = "# yaml-language-server: $schema=settings.schema.json\n"
 UNITS = re.compile(
-    r"\b(GiB|TiB|KiB|bytes|GB/s|GPUs|cores|(many|most|fewest) (nodes|pods)|devices|ports|seconds|minutes|days|steps)\b",
+    r"\b(GiB|TiB|KiB|bytes|GB/s|GPUs|cores|devices|heads|ports|seconds|minutes|hours|days|weeks|steps|tokens|number of|"
+    r"(many|most|fewest) (nodes|pods|services|volumes|dimensions|layers))\b",
     re.IGNORECASE,
 )
-UNITLESS = {"share", "user"}
-"""Numbers that count nothing: a part, and a user's number."""
+UNITLESS = {"learning_rate", "retries", "share", "user"}
+"""Numbers that count nothing: a part, a factor, and a user's number."""
 
 
 def stack(target: str) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def test_every_chart_is_found_where_it_is_published() -> None:
 
 
 def test_every_manifest_is_found_at_its_project() -> None:
-    hits = {(hit["depName"], hit["currentValue"]) for hit in found("github-releases")}
+    hits = {(hit["depName"], hit["currentValue"]) for kind in ("releases", "tags") for hit in found(f"github-{kind}")}
     for artifact in catalogue.ARTIFACTS:
-        project = artifact.url.removeprefix("https://github.com/").partition("/releases/")[0]
+        project = "/".join(artifact.url.split("/")[3:5])
         assert (project, artifact.version) in hits
 
 

@@ -51,6 +51,20 @@ def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
     return raw  # type: ignore[no-any-return]
 
 
+def test_groups_stand_beside_users_or_in_their_place() -> None:
+    raw = changed(("teams", 1, "groups"), ["GPU Users", "11111111-2222-3333-4444-555555555555"])
+    del raw["teams"][1]["users"]
+    team = settings_of(raw).teams[1]
+    assert team.users == ()
+    assert team.groups == ("GPU Users", "11111111-2222-3333-4444-555555555555")
+
+
+def test_who_is_in_a_group_is_not_the_settings_to_say() -> None:
+    raw = changed(("samples", "gang", "user"), "carol")
+    raw["teams"][0]["groups"] = ["gpu"]
+    assert settings_of(raw).samples.gang.user == "carol"
+
+
 def test_a_configuration_without_a_mistake_is_read() -> None:
     settings = settings_of(valid())
     assert settings.target == "simulated"
@@ -145,7 +159,7 @@ MISTAKES = [
     # what has to be there
     (("target",), None, "mlbatch:target\n", "required", "pulumi config set mlbatch:target simulated"),
     (("teams", 0, "name"), None, "mlbatch:teams[0].name", "required", "add name"),
-    (("teams", 0, "users"), None, "mlbatch:teams[0].users", "required", "[] for nobody yet"),
+    (("teams", 0, "users"), None, "mlbatch:teams[0].users", "nothing says who is in the team", "[] for nobody"),
     (("teams", 1, "quota"), None, "mlbatch:teams[1]", "neither", "add share: 1, or a quota"),
     (("teams", 1, "share"), 1, "mlbatch:teams[1]", "this one has both", "remove one of the two"),
     (("teams", 1, "share"), 0, "mlbatch:teams[1].share = 0", "out of range", "from 1 to 1000"),
@@ -162,7 +176,7 @@ MISTAKES = [
     (("nodes", "count"), 2.5, "mlbatch:nodes.count = 2.5", "this is a number", "a whole number"),
     (("nodes", "instanceType"), 5, "mlbatch:nodes.instanceType = 5", "not known", "h100-sxm5-8x, Standard_ND96isr"),
     (("teams",), {"blue": {}}, 'mlbatch:teams = {"blue": {}}', "this is a mapping", "a list of teams"),
-    (("teams", 0), "blue", 'mlbatch:teams[0] = "blue"', "this is a text", "name, users, quota"),
+    (("teams", 0), "blue", 'mlbatch:teams[0] = "blue"', "this is a text", "name, users, groups, quota"),
     (("teams", 0, "users"), "alice", 'mlbatch:teams[0].users = "alice"', "this is a text", "a list"),
     (("teams", 0, "users", 0), 7, "mlbatch:teams[0].users[0] = 7", "this is a number", "a text in quotes"),
     (("teams", 0, "name"), 7, "mlbatch:teams[0].name = 7", "this is a number", "a text in quotes"),
@@ -227,6 +241,20 @@ MISTAKES = [
     (("teams", 1, "users"), ["bob", "bob"], "mlbatch:teams[1].users[1]", "has this user already", "second entry"),
     (("teams", 1, "users"), [" "], "mlbatch:teams[1].users[0]", "not empty", "write the name"),
     (("teams", 1, "users"), ["system:admin"], "mlbatch:teams[1].users[0]", "belong to Kubernetes", "own name"),
+    (("teams", 1, "users"), ["bob\n"], "mlbatch:teams[1].users[0]", "blanks around this name", "own name"),
+    (("teams", 1, "users"), ["bo\u200bb"], "mlbatch:teams[1].users[0]", "cannot be seen", "own name"),
+    (("teams", 1, "groups"), "gpu", 'mlbatch:teams[1].groups = "gpu"', "this is a text", "a list"),
+    (("teams", 1, "groups"), ["gpu", "gpu"], "mlbatch:teams[1].groups[1]", "has this group already", "second entry"),
+    (("teams", 1, "groups"), [""], "mlbatch:teams[1].groups[0]", "not empty", "write the name"),
+    (("teams", 1, "groups"), [" gpu"], "mlbatch:teams[1].groups[0]", "blanks around this name", "own name"),
+    (("teams", 1, "groups"), ["a\x07"], "mlbatch:teams[1].groups[0]", "cannot be seen", "own name"),
+    (("teams", 1, "groups"), ["system:authenticated"], "groups[0]", "open to all", "the group's own name"),
+    (("teams", 1, "groups"), ["system:unauthenticated"], "groups[0]", "open to the world", "the group's own name"),
+    (("teams", 1, "groups"), ["system:masters"], "groups[0]", "may do everything", "the group's own name"),
+    (("teams", 1, "groups"), ["system:serviceaccounts"], "groups[0]", "every pod with a token", "own name"),
+    (("teams", 1, "groups"), ["system:serviceaccounts:red"], "groups[0]", "pods of a namespace", "own name"),
+    (("teams", 1, "groups"), ["system:nodes"], "groups[0]", "the kubelets", "own name"),
+    (("teams", 1, "groups"), ["system:monitoring"], "groups[0]", "belong to Kubernetes", "own name"),
     # sums and limits
     (
         ("teams", 1, "quota", "nvidia.com/gpu"),
@@ -348,6 +376,38 @@ def test_limits_up_to_the_quota_are_allowed() -> None:
     assert errors_of(raw) == []
 
 
+def test_a_job_is_queued_again_after_appwrapper_has_tried_and_not_before() -> None:
+    raw = valid()
+    raw["recovery"] = {"retryPauseSeconds": 120, "recoveryTimeoutSeconds": 120}
+    (problem,) = errors_of(raw)
+    assert problem.path == ("recovery", "recoveryTimeoutSeconds")
+    assert "before AppWrapper has made its pods anew, which takes 120 seconds" in problem.message
+    assert problem.hint == "set it to 180 or more, or lower mlbatch:recovery.retryPauseSeconds"
+    raw["recovery"]["recoveryTimeoutSeconds"] = 121
+    assert errors_of(raw) == []
+    raw["recovery"] = {"recoveryTimeoutSeconds": 60}
+    assert errors_of(raw), "AppWrapper's own pause is 90 seconds"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("recovery", "retryPauseSeconds", 0),
+        ("recovery", "recoveryTimeoutSeconds", 9),
+        ("recovery", "startTimeoutMinutes", 30),  # the platform's own jobs may warm up for that long
+        ("recovery", "healthSeconds", -1),
+        ("queueing", "replicas", 0),
+        ("queueing", "replicas", 4),
+    ],
+)
+def test_bounds_of_recovery(section: str, key: str, value: int) -> None:
+    raw = valid()
+    raw[section] = {**raw.get(section, {}), key: value}
+    (problem,) = errors_of(raw)
+    assert problem.path == (section, key)
+    assert problem.value == value
+
+
 def test_all_mistakes_are_reported_at_once() -> None:
     raw = changed(("teams", 1, "quota", "cpu"), "many")
     raw["nodes"]["count"] = "3"
@@ -411,7 +471,8 @@ class TestMirror:
         folder = tmp_path / "mirror"
         folder.mkdir()
         text = self.report({"artifacts": str(folder)}, kubeconfig, tmp_path)
-        for artifact in catalogue.ARTIFACTS:
+        for name in {artifact.name for artifact in catalogue.ARTIFACTS}:
+            artifact = catalogue.find(name, catalogue.versions(name)[0])
             assert f"the folder {folder} lacks {artifact.file}" in text
             assert f"put {artifact.url} there" in text
 

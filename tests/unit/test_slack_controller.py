@@ -1,12 +1,11 @@
-"""The slack controller: what it decides, and that it writes it to the API server it watches."""
+"""The slack controller at work: it writes what it decides to the API server it watches, and never lives half dead."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Empty, Queue
@@ -19,546 +18,100 @@ from urllib.request import urlopen
 import pytest
 
 from components.kubernetes.in_cluster import Api
+from components.kubernetes.placement import NodeGroup
 from components.tenancy import slack_controller
+from components.tenancy.lending import DECLARED
 from components.tenancy.slack import SlackControllerArgs, program
-from components.tenancy.slack_controller import (
-    REQUEUED,
-    Controller,
-    Debounce,
-    Settings,
-    Workload,
-    amount,
-    desired,
-    excess,
-    lost,
-    lowered,
-    quantity,
-    quotas,
-    victims,
-)
+from components.tenancy.slack_controller import Controller, Settings, kept_up, serve
+from tests.unit.test_lending import FLAVOR, GPU, HEALTH, POOL, QUOTA, SLACK, node
 
-GPU = "nvidia.com/gpu"
-HEALTH = "autopilot.ibm.com/gpuhealth"
-CAPACITY = {"cpu": "224", "memory": "2113411288Ki", GPU: "8", "pods": "250"}
-FLAVOR = "default-flavor"
-SLACK = "slack-cluster-queue"
-KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-WHOLE_NODE = {"cpu": Fraction(224), "memory": Fraction(2113411288 * 1024), GPU: Fraction(8)}
+NODES, QUEUES = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+HOLD = 0.6
+TEAMS = ("blue-cluster-queue", "red-cluster-queue")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def settings() -> Settings:
     """The settings that the component mounts."""
-    files = program(SlackControllerArgs(queue=SLACK, image="python", grace_seconds=0.2)).data()
-    return Settings.load(files["settings.json"])
+    args = SlackControllerArgs(queue=SLACK, teams=TEAMS, image="python", gpus=NodeGroup(node_selector=POOL))
+    return replace(Settings.load(program(args).data()["settings.json"]), health_seconds=HOLD)
 
 
-def node(
-    name: str = "n0",
-    *,
-    labels: dict[str, str] | None = None,
-    taints: list[str] | None = None,
-    cordoned: bool = False,
-    capacity: dict[str, str] | None = None,
-) -> dict[str, Any]:
-    spec: dict[str, Any] = {"unschedulable": True} if cordoned else {}
-    if taints:
-        spec["taints"] = [{"key": key, "effect": "NoSchedule"} for key in taints]
+def cluster_queue(name: str, **annotations: str) -> dict[str, Any]:
+    entries = [{"name": resource, "nominalQuota": value} for resource, value in QUOTA.items()]
+    groups = [{"coveredResources": list(QUOTA), "flavors": [{"name": FLAVOR, "resources": entries}]}]
     return {
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": spec,
-        "status": {"capacity": CAPACITY if capacity is None else capacity},
+        "metadata": {"name": name, "annotations": annotations or None},
+        "spec": {"cohortName": "default-cohort", "resourceGroups": groups},
+        "status": None,
     }
-
-
-@pytest.mark.parametrize(
-    ("nodes", "loss"),
-    [
-        ([], {}),
-        ([node()], {}),
-        ([node(cordoned=True)], WHOLE_NODE),
-        ([node(taints=["node.kubernetes.io/not-ready"])], WHOLE_NODE),
-        ([node(taints=["node.kubernetes.io/unreachable"])], WHOLE_NODE),
-        ([node(taints=[GPU])], {}),
-        ([node(labels={HEALTH: "EVICT"})], {GPU: Fraction(8)}),
-        ([node(labels={HEALTH: "ERR"})], {GPU: Fraction(8)}),
-        ([node(labels={HEALTH: "TESTING"})], {GPU: Fraction(8)}),
-        ([node(labels={HEALTH: "WARN"})], {}),
-        ([node(labels={HEALTH: "PASS"})], {}),
-        ([node(labels={"elsewhere": "EVICT"})], {}),
-        ([node(labels={HEALTH: "EVICT"}, cordoned=True)], WHOLE_NODE),
-        ([node("a", labels={HEALTH: "EVICT"}), node("b", labels={HEALTH: "ERR"}), node("c")], {GPU: Fraction(16)}),
-        ([node("a", cordoned=True), node("b", labels={HEALTH: "ERR"})], {**WHOLE_NODE, GPU: Fraction(16)}),
-        # nodes without GPUs do not count, whatever is wrong with them
-        ([node(cordoned=True, capacity={"cpu": "64", "memory": "256Gi", "pods": "110"})], {}),
-        ([node(cordoned=True, capacity={"cpu": "64", GPU: "0"})], {}),
-        # a GPU node whose device plugin has gone is one by its label
-        (
-            [node(cordoned=True, capacity={"cpu": "64", GPU: "0"}, labels={"nvidia.com/gpu.present": "true"})],
-            {"cpu": Fraction(64)},
-        ),
-        ([{"metadata": {"name": "new"}}], {}),
-    ],
-)
-def test_what_is_lost(nodes: list[dict[str, Any]], loss: dict[str, Fraction], settings: Settings) -> None:
-    assert lost(nodes, settings) == loss
-
-
-def groups(**limits: str) -> list[dict[str, Any]]:
-    nominal = {"cpu": "224", "memory": "2T", GPU: "8", "pods": "100"}
-    resources = [
-        {"name": name, "nominalQuota": value, **({"lendingLimit": limits[name]} if name in limits else {})}
-        for name, value in nominal.items()
-    ]
-    return [{"coveredResources": list(nominal), "flavors": [{"name": FLAVOR, "resources": resources}]}]
-
-
-@pytest.mark.parametrize(
-    ("before", "loss", "after"),
-    [
-        (groups(), {}, groups()),
-        (groups(), {GPU: Fraction(8)}, groups(**{GPU: "0"})),
-        (groups(), {GPU: Fraction(3)}, groups(**{GPU: "5"})),
-        (groups(), {GPU: Fraction(16)}, groups(**{GPU: "0"})),
-        (groups(), WHOLE_NODE, groups(**{"cpu": "0", "memory": "0", GPU: "0"})),
-        (groups(), {"cpu": Fraction(1, 2)}, groups(cpu="223500m")),
-        (groups(**{GPU: "0"}), {}, groups()),
-        (groups(**{GPU: "0", "cpu": "0"}), {GPU: Fraction(1)}, groups(**{GPU: "7"})),
-        # the same limit in another spelling is no change
-        (groups(memory="1T"), {"memory": Fraction(10**12)}, groups(memory="1T")),
-        (groups(), {"example.org/other": Fraction(1)}, groups()),
-        ([], {GPU: Fraction(8)}, []),
-        ([{"coveredResources": []}], {GPU: Fraction(8)}, [{"coveredResources": []}]),
-    ],
-)
-def test_what_the_limits_become(
-    before: list[dict[str, Any]], loss: dict[str, Fraction], after: list[dict[str, Any]]
-) -> None:
-    copy = json.loads(json.dumps(before))
-    assert desired(before, loss) == after
-    assert before == copy, "the queue as it was read must stay as it was"
-
-
-def test_only_the_first_flavor_of_the_first_group_is_limited() -> None:
-    first, second = groups()[0], groups()[0]
-    first["flavors"].append({"name": "other", "resources": [{"name": GPU, "nominalQuota": "8"}]})
-    result = desired([first, second], {GPU: Fraction(8)})
-    assert result[0]["flavors"][1] == first["flavors"][1]
-    assert result[1] == second
-    assert result[0]["flavors"][0]["resources"][2]["lendingLimit"] == "0"
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("8", 8),
-        (8, 8),
-        ("500m", Fraction(1, 2)),
-        ("2T", 2 * 10**12),
-        ("1Ki", 1024),
-        ("12e6", 12 * 10**6),
-        ("1E", 10**18),
-    ],
-)
-def test_amounts(text: str | int, number: Fraction) -> None:
-    assert amount(text) == number
-
-
-@pytest.mark.parametrize("text", ["", "8x", "8KB", "m"])
-def test_what_is_no_amount(text: str) -> None:
-    with pytest.raises(ValueError, match=r"quantity|Invalid literal"):
-        amount(text)
-
-
-def test_quantities_are_exact() -> None:
-    assert quantity(Fraction(8)) == "8"
-    assert quantity(Fraction(447, 2)) == "223500m"
-
-
-@pytest.mark.parametrize(
-    ("looks", "last"),
-    [
-        ([(0, {})], ({}, None)),
-        ([(0, {GPU: 8})], ({}, 5)),
-        ([(0, {GPU: 8}), (3, {GPU: 8})], ({}, 2)),
-        ([(0, {GPU: 8}), (5, {GPU: 8})], ({GPU: 8}, None)),
-        # whatever was looked at first, even long ago, the loss begins when it is seen
-        ([(0, {}), (100, {GPU: 8}), (104, {GPU: 8})], ({}, 1)),
-        # a blip starts over
-        ([(0, {GPU: 8}), (3, {}), (4, {GPU: 8}), (6, {GPU: 8})], ({}, 2)),
-        ([(0, {GPU: 8}), (3, {}), (4, {GPU: 8}), (9, {GPU: 8})], ({GPU: 8}, None)),
-        # what is back is back at once
-        ([(0, {GPU: 8}), (9, {GPU: 8}), (10, {})], ({}, 5)),
-        # of a loss that grows, the old part has lasted
-        ([(0, {GPU: 8}), (9, {GPU: 16}), (10, {GPU: 16})], ({GPU: 8}, 4)),
-        ([(0, {GPU: 8}), (9, {GPU: 16}), (14, {GPU: 16})], ({GPU: 16}, None)),
-        ([(0, {GPU: 16}), (9, {GPU: 8}), (10, {GPU: 8})], ({GPU: 8}, 4)),
-        ([(0, {GPU: 8}), (2, {GPU: 8, "cpu": 224}), (6, {GPU: 8, "cpu": 224})], ({GPU: 8}, 1)),
-    ],
-)
-def test_what_has_lasted(
-    looks: list[tuple[float, dict[str, Fraction]]], last: tuple[dict[str, Fraction], float | None]
-) -> None:
-    lasting = Debounce(5)
-    answers = [lasting.look(now, loss) for now, loss in looks]
-    assert answers[-1] == last
-
-
-def test_without_grace_a_loss_counts_at_once() -> None:
-    assert Debounce(0).look(1, {GPU: Fraction(8)}) == ({GPU: 8}, None)
-
-
-def cluster_queue(name: str, cohort: str | None = "default-cohort", **nominal: str) -> dict[str, Any]:
-    """A queue with 8 GPUs, 224 cores and so on, or with other amounts, as the API server has it."""
-    amounts = {"cpu": "224", "memory": "2T", GPU: "8", "pods": "100", **nominal}
-    entries = [{"name": name, "nominalQuota": value} for name, value in amounts.items()]
-    group = {"coveredResources": list(amounts), "flavors": [{"name": FLAVOR, "resources": entries}]}
-    spec = {"resourceGroups": [group], **({"cohortName": cohort} if cohort else {})}
-    return {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
-
-
-def workload(
-    name: str,
-    team: str = "blue",
-    *,
-    gpus: int = 0,
-    cpus: int = 0,
-    priority: int | None = 5,
-    since: int = 0,
-    active: bool = True,
-    requeued: bool = False,
-    true: tuple[str, ...] = ("QuotaReserved", "Admitted"),
-    **metadata: str,
-) -> dict[str, Any]:
-    """A Workload that holds quota since so many minutes past noon, as the API server has it."""
-    usage = {GPU: str(gpus), "cpu": f"{1000 * cpus}m", "pods": "1"}
-    assignment = {"name": "main", "count": 1, "flavors": dict.fromkeys(usage, FLAVOR), "resourceUsage": usage}
-    admission = {"clusterQueue": f"{team}-cluster-queue", "podSetAssignments": [assignment]}
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": team,
-            "uid": name,
-            "resourceVersion": "1",
-            **({"annotations": {REQUEUED: "lost-capacity"}} if requeued else {}),
-            **metadata,
-        },
-        "spec": {"active": active, **({} if priority is None else {"priority": priority})},
-        "status": {
-            "conditions": [
-                {"type": kind, "status": "True", "lastTransitionTime": f"2026-01-01T12:{since:02}:00Z"} for kind in true
-            ],
-            **({"admission": admission} if "QuotaReserved" in true else {}),
-        },
-    }
-
-
-def evicted(
-    items: list[dict[str, Any]],
-    loss: dict[str, Fraction],
-    queues: tuple[dict[str, Any], ...] = (cluster_queue("blue-cluster-queue"), cluster_queue("red-cluster-queue")),
-    slack: dict[str, Any] | None = None,
-) -> list[str]:
-    """Return the names of the workloads that a lasting loss costs, in the order of their eviction."""
-    slack = slack or cluster_queue(SLACK)
-    workloads = [Workload.read(item) for item in items]
-    quota = quotas([slack, *queues], slack, loss)
-    return [w.name for w in victims(workloads, quota, excess(workloads, quota, lowered(slack, loss)))]
-
-
-NODE = {GPU: Fraction(8)}
-THREE_TEAMS = tuple(cluster_queue(f"{team}-cluster-queue") for team in ("blue", "red", "green"))
-BORROWING = [workload("b0", gpus=8, since=1), workload("b1", gpus=8, since=2), workload("r0", "red", gpus=8, since=3)]
-
-
-@pytest.mark.parametrize(
-    ("items", "loss", "names"),
-    [
-        pytest.param(BORROWING, {}, [], id="nothing is lost"),
-        pytest.param([], NODE, [], id="nothing runs"),
-        pytest.param(BORROWING, NODE, ["b1"], id="the latest of the borrower"),
-        pytest.param(BORROWING[::-1], NODE, ["b1"], id="in whatever order they are read"),
-        pytest.param(BORROWING[:2], NODE, [], id="idle capacity covers the loss"),
-        pytest.param(BORROWING, {GPU: Fraction(1)}, ["b1"], id="workloads are not divided"),
-        pytest.param(BORROWING, {GPU: Fraction(24)}, ["b1"], id="never more than the slack quota"),
-        pytest.param(BORROWING, {"cpu": Fraction(224)}, [], id="what is lost is not short"),
-        pytest.param(BORROWING, {"example.org/other": Fraction(1)}, [], id="no quota is given for it"),
-        pytest.param(
-            [*BORROWING[:2], workload("r0", "red", gpus=8, since=1, priority=1)], NODE, ["b1"], id="owners stay"
-        ),
-        pytest.param(
-            [workload("b0", gpus=8, priority=1), workload("b1", gpus=8, since=9), BORROWING[2]],
-            NODE,
-            ["b0"],
-            id="lowest priority before latest",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8, priority=None), workload("b1", gpus=8), BORROWING[2]],
-            NODE,
-            ["b0"],
-            id="no priority is zero",
-        ),
-        pytest.param(
-            [*(workload(f"b{i}", gpus=4, since=i) for i in range(4)), BORROWING[2]],
-            NODE,
-            ["b3", "b2"],
-            id="until enough is free",
-        ),
-        pytest.param(
-            [*(workload(f"b{i}", gpus=4, since=i) for i in range(4)), BORROWING[2]],
-            {GPU: Fraction(3)},
-            ["b3"],
-            id="no more than enough",
-        ),
-        pytest.param(
-            [workload("b0", gpus=6), workload("b1", gpus=2, priority=1), workload("b2", gpus=8, since=1), BORROWING[2]],
-            NODE,
-            ["b2"],
-            id="who turns out not to be needed stays",
-        ),
-        pytest.param(
-            [workload("b0", gpus=16), BORROWING[2]], NODE, ["b0"], id="all of a queue where it is one workload"
-        ),
-        pytest.param(
-            [
-                workload("b0", gpus=8),
-                workload("b1", gpus=4, since=1),
-                workload("r0", "red", gpus=8),
-                workload("r1", "red", gpus=4, since=2),
-            ],
-            NODE,
-            ["r1", "b1"],
-            id="two queues borrow",
-        ),
-        pytest.param(
-            [
-                workload("b0", gpus=8),
-                workload("b1", gpus=4, since=1),
-                workload("r0", "red", gpus=8, priority=1),
-                workload("r1", "red", gpus=4, priority=9),
-            ],
-            {GPU: Fraction(4)},
-            ["r0"],
-            id="priority decides between queues",
-        ),
-        pytest.param(
-            [
-                workload("b0", gpus=4, since=9),
-                workload("b1", gpus=6, since=8),
-                workload("r0", "red", gpus=8),
-                workload("r1", "red", gpus=6),
-            ],
-            NODE,
-            ["b0", "r1"],
-            id="a queue that borrows no more keeps the rest",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8), workload("b1", gpus=8, active=False, requeued=True), BORROWING[2]],
-            NODE,
-            [],
-            id="one that is being requeued counts as gone",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8), workload("b1", gpus=8, true=("QuotaReserved", "Evicted")), BORROWING[2]],
-            NODE,
-            [],
-            id="one that Kueue evicts counts as gone",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8), workload("b1", gpus=8, deletionTimestamp="2026-01-01T12:00:00Z"), BORROWING[2]],
-            NODE,
-            [],
-            id="one that is deleted counts as gone",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8), workload("b1", gpus=8, true=("QuotaReserved", "Finished")), BORROWING[2]],
-            NODE,
-            [],
-            id="one that has finished holds nothing",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8), workload("b1", gpus=8, true=()), BORROWING[2]],
-            NODE,
-            [],
-            id="pending holds nothing",
-        ),
-        pytest.param(
-            [*BORROWING, workload("b2", gpus=0, cpus=1, since=9, priority=1)],
-            NODE,
-            ["b1"],
-            id="who uses nothing of it stays",
-        ),
-        pytest.param(
-            [workload("b0", cpus=400), workload("b1", cpus=48, since=1), workload("r0", "red", cpus=200)],
-            WHOLE_NODE,
-            ["b0"],
-            id="cores alone",
-        ),
-        pytest.param(
-            [
-                workload("b0", gpus=8, cpus=300),
-                workload("b1", gpus=8, cpus=1, since=1),
-                workload("r0", "red", gpus=8, cpus=200),
-            ],
-            WHOLE_NODE,
-            ["b0"],
-            id="one workload for all that is short",
-        ),
-        pytest.param(
-            [workload("b0", cpus=300), workload("b1", gpus=16, since=1), workload("r0", "red", gpus=8, cpus=200)],
-            WHOLE_NODE,
-            ["b1", "b0"],
-            id="one workload for each that is short",
-        ),
-        pytest.param(
-            [workload("b0", gpus=8, cpus=300), workload("b1", gpus=8, cpus=1), workload("r0", "red", gpus=8, cpus=200)],
-            {"cpu": Fraction(224)},
-            ["b0"],
-            id="only what is lost is taken back",
-        ),
-        pytest.param(
-            [workload("s0", "slack", gpus=8), workload("b0", gpus=8), workload("r0", "red", gpus=8)],
-            NODE,
-            ["s0"],
-            id="the slack queue keeps what is left of it",
-        ),
-        pytest.param(
-            [*BORROWING, workload("x0", "other", gpus=80)], NODE, ["b1"], id="queues that are gone do not count"
-        ),
-    ],
-)
-def test_whom_a_lasting_loss_costs(items: list[dict[str, Any]], loss: dict[str, Fraction], names: list[str]) -> None:
-    assert evicted(items, loss) == names
-
-
-def test_the_quota_of_idle_teams_covers_a_loss() -> None:
-    assert evicted(BORROWING, NODE, queues=THREE_TEAMS) == []
-    assert evicted([*BORROWING, workload("g0", "green", gpus=8)], NODE, queues=THREE_TEAMS) == ["b1"]
-
-
-def test_queues_of_another_cohort_neither_lend_nor_borrow() -> None:
-    queues = (cluster_queue("blue-cluster-queue"), cluster_queue("red-cluster-queue", cohort="other"))
-    assert evicted(BORROWING, NODE, queues=queues) == ["b1"]
-    assert evicted(BORROWING, NODE, queues=queues, slack=cluster_queue(SLACK, cohort=None)) == []
-
-
-def test_a_loss_that_takes_nothing_from_the_slack_queue_costs_nobody() -> None:
-    """Here a team's quota has been cut below what it uses, which is no lost node."""
-    assert evicted(BORROWING, NODE, slack=cluster_queue(SLACK, **{GPU: "0"})) == []
-
-
-def test_a_teams_own_lending_limit_leaves_it_its_quota() -> None:
-    blue, red = cluster_queue("blue-cluster-queue"), cluster_queue("red-cluster-queue")
-    red["spec"]["resourceGroups"][0]["flavors"][0]["resources"][2]["lendingLimit"] = "0"
-    assert evicted(BORROWING[:2], NODE, queues=(blue, red)) == []
-    assert evicted(BORROWING, NODE, queues=(blue, red)) == ["b1"]
-
-
-def test_pods_that_have_ended_hold_no_quota() -> None:
-    item = workload("b0")
-    item["status"]["admission"]["podSetAssignments"] = [
-        {"name": "a", "count": 4, "flavors": {GPU: FLAVOR}, "resourceUsage": {GPU: "8", "x": "0"}},
-        {"name": "b", "count": 1, "flavors": {GPU: FLAVOR}, "resourceUsage": {GPU: 8}},
-        {"name": "c", "count": 0, "flavors": {GPU: "other"}, "resourceUsage": {GPU: "1"}},
-    ]
-    item["status"]["reclaimablePods"] = [{"name": "a", "count": 3}]
-    assert Workload.read(item).usage == {(FLAVOR, GPU): 10, ("other", GPU): 1}
-
-
-@pytest.mark.parametrize(
-    ("item", "is_to_return"),
-    [
-        (workload("w"), False),
-        (workload("w", active=False, true=()), False),
-        (workload("w", active=False, requeued=True), False),
-        (workload("w", active=False, requeued=True, true=("Evicted",)), True),
-        (workload("w", active=False, requeued=True, true=("QuotaReserved", "Finished")), True),
-        (workload("w", requeued=True), True),
-        ({"metadata": {"name": "w", "namespace": "n", "uid": "u", "resourceVersion": "1"}, "spec": {}}, False),
-    ],
-)
-def test_who_is_queued_again(item: dict[str, Any], is_to_return: bool) -> None:
-    assert Workload.read(item).is_to_return is is_to_return
 
 
 @dataclass
 class Server:
-    """An API server that holds nodes, queues and workloads, and lets itself be watched; and as much of Kueue as helps.
+    """An API server with nodes and queues that lets itself be watched.
 
-    keeps: workloads whose quota is not released when they become inactive.
+    forbidden: queues that may not be patched. failures: answers to come that are errors. page: objects in a page.
     """
 
-    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    groups: list[dict[str, Any]] = field(default_factory=groups)
+    objects: dict[str, dict[str, dict[str, Any]]]
     version: int = 1
-    patches: Queue[dict[str, Any]] = field(default_factory=Queue)
-    workloads: dict[str, dict[str, Any]] = field(default_factory=dict)
-    activations: Queue[tuple[str, bool, str | None]] = field(default_factory=Queue)
-    keeps: bool = False
-    events: list[dict[str, Any]] = field(default_factory=list)
-    watchers: list[tuple[str, Queue[dict[str, Any]]]] = field(default_factory=list)
+    patches: Queue[tuple[str, str | None]] = field(default_factory=Queue)
+    watchers: list[tuple[str, str, Queue[dict[str, Any]]]] = field(default_factory=list)
+    lists: list[str] = field(default_factory=list)
     conflicts: int = 0
     failures: int = 0
     page: int = 0
+    forbidden: set[str] = field(default_factory=set)
 
-    def queue(self) -> dict[str, Any]:
-        metadata = {"name": SLACK, "resourceVersion": str(self.version)}
-        return {"metadata": metadata, "spec": {"cohortName": "default-cohort", "resourceGroups": self.groups}}
+    def put(self, path: str, item: dict[str, Any]) -> None:
+        """Store an object under a new version and tell the watchers."""
+        self.version += 1
+        item["metadata"]["resourceVersion"] = str(self.version)
+        self.objects[path][item["metadata"]["name"]] = item
+        self.emit(path, "MODIFIED", json.loads(json.dumps(item)))
 
-    def items(self, path: str) -> list[dict[str, Any]]:
-        teams = [cluster_queue(f"{team}-cluster-queue") for team in ("blue", "red")]
-        return {
-            "/api/v1/nodes": list(self.nodes.values()),
-            f"{KUEUE}/clusterqueues": [*teams, self.queue()],
-            f"{KUEUE}/workloads": list(self.workloads.values()),
-        }[path]
+    def set_node(self, name: str, item: dict[str, Any]) -> None:
+        self.put(NODES, {**item, "metadata": {**item["metadata"], "name": name}})
+
+    def delete_node(self, name: str) -> None:
+        self.version += 1
+        item = self.objects[NODES].pop(name)
+        item["metadata"]["resourceVersion"] = str(self.version)
+        self.emit(NODES, "DELETED", item)
 
     def emit(self, path: str, kind: str, item: dict[str, Any]) -> None:
-        for watched, events in self.watchers:
+        for watched, _, events in self.watchers:
             if watched == path:
                 events.put({"type": kind, "object": item})
 
-    def set_workload(self, item: dict[str, Any]) -> None:
-        """Store a workload under a new version; as Kueue does, release the quota of an inactive one."""
-        self.version += 1
-        item["metadata"]["resourceVersion"] = str(self.version)
-        self.workloads[item["metadata"]["name"]] = item
-        self.emit(f"{KUEUE}/workloads", "MODIFIED", json.loads(json.dumps(item)))
-        if not item["spec"]["active"] and item["status"]["conditions"] and not self.keeps:
-            self.set_workload({**item, "status": {"conditions": []}})
+    def end_watches(self) -> None:
+        watchers, self.watchers = self.watchers, []
+        for _, _, events in watchers:
+            events.put({"type": "END", "object": {}})
 
-    def patch_workload(self, name: str, body: dict[str, Any]) -> bool:
-        item = self.workloads[name]
-        if body["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
-            return False
-        ((annotation, reason),) = body["metadata"]["annotations"].items()
-        assert annotation == REQUEUED
-        self.activations.put((name, body["spec"]["active"], reason))
-        annotations = {} if reason is None else {annotation: reason}
-        self.set_workload({**item, "metadata": {**item["metadata"], "annotations": annotations}, "spec": body["spec"]})
-        return True
-
-    def set_node(self, item: dict[str, Any]) -> None:
-        self.nodes[item["metadata"]["name"]] = item
-        self.emit("/api/v1/nodes", "MODIFIED", item)
-
-    def set_groups(self, value: list[dict[str, Any]]) -> None:
-        self.groups, self.version = value, self.version + 1
-        self.emit(f"{KUEUE}/clusterqueues", "MODIFIED", self.queue())
+    def limit(self, queue: str = SLACK) -> str | None:
+        (group,) = self.objects[QUEUES][queue]["spec"]["resourceGroups"]
+        entry = next(entry for entry in group["flavors"][0]["resources"] if entry["name"] == GPU)
+        return str(entry["lendingLimit"]) if "lendingLimit" in entry else None
 
 
 @pytest.fixture
 def server() -> Server:
-    return Server(nodes={name: node(name) for name in ("n0", "n1", "n2")})
+    server = Server(objects={NODES: {}, QUEUES: {}})
+    for name in (SLACK, *TEAMS):
+        server.put(QUEUES, cluster_queue(name))
+    for name in ("n0", "n1", "n2"):
+        server.set_node(name, node())
+    return server
 
 
 @pytest.fixture
-def controller(
-    server: Server, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Controller]:
-    """The controller at work on the server."""
+def api(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    """The server at an address."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(slack_controller, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(slack_controller, "SETTLE", 0.01)
     (tmp_path / "token").write_text("token-of-the-account\n")
 
     class Handler(BaseHTTPRequestHandler):
@@ -569,41 +122,35 @@ def controller(
             if server.failures:
                 server.failures -= 1
                 self.send_error(503)
-                return
-            if "watch" in query:
-                self._stream(url.path)
-                return
-            items, first = server.items(url.path), int(query.get("continue", ["0"])[0])
-            last = first + (server.page or int(query["limit"][0]))
-            metadata = {"resourceVersion": str(server.version), "continue": str(last) if last < len(items) else ""}
-            self._send({"metadata": metadata, "items": items[first:last]})
+            elif "watch" in query:
+                assert query["allowWatchBookmarks"] == ["true"]
+                self._stream(url.path, query["resourceVersion"][0])
+            else:
+                server.lists.append(url.path)
+                items, first = list(server.objects[url.path].values()), int(query.get("continue", ["0"])[0])
+                last = first + (server.page or int(query["limit"][0]))
+                metadata = {"resourceVersion": str(server.version), "continue": str(last) if last < len(items) else ""}
+                self._send({"metadata": metadata, "items": items[first:last]})
 
         def do_PATCH(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             assert self.headers["Content-Type"] == "application/merge-patch+json"
-            path = urlsplit(self.path).path
-            if path.startswith(f"{KUEUE}/namespaces/blue/workloads/"):
-                self._send({}) if server.patch_workload(path.split("/")[-1], body) else self.send_error(409)
-                return
-            assert path == f"{KUEUE}/clusterqueues/{SLACK}"
-            if server.conflicts or body["metadata"]["resourceVersion"] != str(server.version):
+            path, _, name = urlsplit(self.path).path.rpartition("/")
+            found = server.objects[path][name]
+            if name in server.forbidden:
+                self.send_error(403)
+            elif server.conflicts or body["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
                 server.conflicts = max(0, server.conflicts - 1)
                 self.send_error(409)
-                server.set_groups(server.groups)
-                return
-            server.set_groups(body["spec"]["resourceGroups"])
-            server.patches.put(body["spec"])
-            self._send(server.queue())
+                server.put(path, found)
+            else:
+                server.put(path, {**found, "spec": {**found["spec"], **body["spec"]}})
+                server.patches.put((name, server.limit(name)))
+                self._send({})
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            assert urlsplit(self.path).path == f"/api/v1/namespaces/{body['metadata']['namespace']}/events"
-            server.events.append(body)
-            self.send_error(403)
-
-        def _stream(self, path: str) -> None:
+        def _stream(self, path: str, version: str) -> None:
             events: Queue[dict[str, Any]] = Queue()
-            server.watchers.append((path, events))
+            server.watchers.append((path, version, events))
             self.send_response(200)
             self.end_headers()
             while (event := events.get())["type"] != "END":
@@ -620,159 +167,197 @@ def controller(
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
     threading.Thread(target=http.serve_forever, daemon=True).start()
-    controller = Controller(Api(f"http://127.0.0.1:{http.server_port}", tmp_path), settings)
-    threading.Thread(target=controller.run, daemon=True).start()
-    yield controller
+    yield Api(f"http://127.0.0.1:{http.server_port}", tmp_path)
     http.shutdown()
 
 
-def limits(server: Server, seconds: float = 5.0) -> dict[str, str | None]:
-    """Wait for the next patch and return the limits it sets."""
-    (group,) = server.patches.get(timeout=seconds)["resourceGroups"]
-    return {entry["name"]: entry.get("lendingLimit") for entry in group["flavors"][0]["resources"]}
-
-
-def settle(server: Server, controller: Controller) -> None:
-    """Wait until the controller has read everything and all its watches stand."""
+@pytest.fixture
+def controller(api: Api, server: Server, settings: Settings) -> Controller:
+    """The controller at work on the server, which has read everything and whose watches stand."""
+    controller = Controller(api, settings)
+    threading.Thread(target=controller.run, daemon=True).start()
     end = monotonic() + 5
-    while not controller.is_synced or len(server.watchers) < 3:
-        assert monotonic() < end, "the controller does not follow nodes, queues and workloads"
+    while not controller.is_synced or len(server.watchers) < 2:
+        assert monotonic() < end, "the controller does not follow nodes and queues"
         sleep(0.01)
+    return controller
 
 
-def test_a_lost_node_lowers_the_limits_and_its_return_removes_them(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.set_node(node("n1", labels={HEALTH: "EVICT"}))
-    assert limits(server) == {"cpu": None, "memory": None, GPU: "0", "pods": None}
-    server.set_node(node("n1"))
-    assert limits(server) == {"cpu": None, "memory": None, GPU: None, "pods": None}
+def written(server: Server, seconds: float = 5.0) -> tuple[str, str | None]:
+    """Wait for the next patch; return the queue and its limit of GPUs."""
+    return server.patches.get(timeout=seconds)
 
 
-def test_a_limit_that_an_update_wiped_is_set_again(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.set_node(node("n1", cordoned=True))
-    assert limits(server)["cpu"] == "0"
-    server.set_groups(groups())
-    assert limits(server) == {"cpu": "0", "memory": "0", GPU: "0", "pods": None}
-
-
-def test_a_conflict_is_tried_again_with_the_new_version(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.conflicts = 2
-    server.set_node(node("n1", labels={HEALTH: "ERR"}))
-    assert limits(server)[GPU] == "0"
-
-
-def test_an_api_server_that_comes_back_is_followed_again(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.failures = 3
-    watchers, server.watchers = server.watchers, []
-    server.nodes["n2"] = node("n2", labels={HEALTH: "TESTING"})
-    for _, events in watchers:
-        events.put({"type": "END", "object": {}})
-    assert limits(server)[GPU] == "0"
-
-
-def test_an_expired_watch_is_started_anew(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.nodes["n2"] = node("n2", labels={HEALTH: "TESTING"})
-    server.emit("/api/v1/nodes", "ERROR", {"code": 410})
-    assert limits(server)[GPU] == "0"
-
-
-def test_healthy_nodes_cause_no_write(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.set_node(node("n1", labels={HEALTH: "PASS"}))
+def nothing_is_written(server: Server, seconds: float) -> None:
     with pytest.raises(Empty):
-        limits(server, seconds=0.3)
+        written(server, seconds)
 
 
-def activation(server: Server, seconds: float = 5.0) -> tuple[str, bool, str | None]:
-    """Wait for the next change of a workload's spec.active; return its name, the value and the annotation's."""
-    return server.activations.get(timeout=seconds)
+@pytest.mark.usefixtures("controller")
+class TestAtWork:
+    def test_a_lost_node_lowers_the_limit_at_once_and_its_health_gives_it_back_later(self, server: Server) -> None:
+        server.set_node("n1", node(labels={HEALTH: "EVICT"}))
+        assert written(server) == (SLACK, "0")
+        server.set_node("n1", node())
+        nothing_is_written(server, HOLD / 2)
+        assert written(server) == (SLACK, None)
+
+    def test_a_node_that_comes_and_goes_moves_the_limit_once(self, server: Server) -> None:
+        for _ in range(3):
+            server.set_node("n1", node(cordoned=True))
+            sleep(HOLD / 4)
+            server.set_node("n1", node())
+            sleep(HOLD / 4)
+        assert written(server) == (SLACK, "0")
+        assert written(server) == (SLACK, None)
+        nothing_is_written(server, HOLD)
+
+    def test_a_deleted_node_is_lost_and_a_new_one_counts_at_once(self, server: Server) -> None:
+        server.delete_node("n2")
+        assert written(server) == (SLACK, "0")
+        server.set_node("n3", node())
+        assert written(server, HOLD / 2) == (SLACK, None)
+
+    def test_beyond_the_slack_teams_lend_less_and_then_what_they_declare(self, server: Server) -> None:
+        server.put(QUEUES, cluster_queue(TEAMS[0], **{DECLARED: json.dumps({GPU: "6"})}))
+        assert written(server) == (TEAMS[0], "6")
+        server.set_node("n1", node(cordoned=True))
+        assert written(server) == (SLACK, "0")
+        server.delete_node("n2")
+        assert {written(server), written(server)} == {(TEAMS[0], "3"), (TEAMS[1], "5")}
+        server.set_node("n2", node())
+        server.set_node("n1", node())
+        end = monotonic() + 5
+        while [server.limit(name) for name in (SLACK, *TEAMS)] != [None, "6", None]:
+            assert monotonic() < end
+            sleep(0.05)
+
+    def test_a_limit_that_an_update_wiped_is_set_again(self, server: Server) -> None:
+        server.set_node("n1", node(cordoned=True))
+        assert written(server) == (SLACK, "0")
+        server.put(QUEUES, cluster_queue(SLACK))
+        assert written(server) == (SLACK, "0")
+
+    def test_a_conflict_is_tried_again_with_the_new_version(self, server: Server) -> None:
+        server.conflicts = 2
+        server.set_node("n1", node(labels={HEALTH: "ERR"}))
+        assert written(server) == (SLACK, "0")
+
+    def test_a_queue_that_cannot_be_written_holds_up_no_other(self, server: Server) -> None:
+        server.forbidden = {SLACK, TEAMS[0]}
+        server.delete_node("n1")
+        server.delete_node("n2")
+        assert written(server) == (TEAMS[1], "4")
+
+    def test_healthy_nodes_cause_no_write(self, server: Server) -> None:
+        server.set_node("n1", node(labels={HEALTH: "PASS"}))
+        nothing_is_written(server, 0.3)
+
+    def test_a_null_status_is_a_lost_node_and_no_dead_thread(self, server: Server) -> None:
+        server.set_node("n1", {"metadata": {"labels": POOL}, "spec": None, "status": None})
+        assert written(server) == (SLACK, "0")
+        server.set_node("n1", node())
+        assert written(server) == (SLACK, None)
 
 
-def test_a_lasting_loss_requeues_a_borrower_once(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    for item in BORROWING:
-        server.set_workload(json.loads(json.dumps(item)))
-    server.set_node(node("n1", labels={HEALTH: "EVICT"}))
-    assert activation(server) == ("b1", False, "lost-capacity")
-    assert limits(server)[GPU] == "0"
-    assert activation(server) == ("b1", True, None)
-    with pytest.raises(Empty):
-        activation(server, seconds=0.5)
-    assert server.workloads["b1"]["metadata"]["annotations"] == {}
-    (event,) = server.events
-    assert event["involvedObject"]["name"] == "b1"
-    assert event["message"] == (
-        "requeued to free 8 nvidia.com/gpu: blue-cluster-queue borrows, and after the loss of nodes"
-        " 8 nvidia.com/gpu more is in use than the cohort's quotas cover"
-    )
+@pytest.mark.usefixtures("controller")
+class TestWatching:
+    def test_an_ended_watch_goes_on_where_it_was(self, server: Server) -> None:
+        lists = list(server.lists)
+        server.set_node("n1", node(labels={HEALTH: "PASS"}))
+        server.emit(NODES, "BOOKMARK", {"metadata": {"resourceVersion": "77"}})
+        sleep(0.1)
+        server.end_watches()
+        end = monotonic() + 5
+        while len(server.watchers) < 2:
+            assert monotonic() < end
+            sleep(0.01)
+        assert server.lists == lists, "everything was read anew"
+        assert {version for path, version, _ in server.watchers if path == NODES} == {"77"}
+
+    def test_an_expired_watch_is_started_anew(self, server: Server) -> None:
+        del server.objects[NODES]["n1"]
+        server.page = 1
+        server.emit(NODES, "ERROR", {"code": 410})
+        assert written(server) == (SLACK, "0")
+
+    def test_an_api_server_that_comes_back_is_followed_again(self, server: Server) -> None:
+        server.failures = 3
+        server.end_watches()
+        end = monotonic() + 5
+        while len(server.watchers) < 2:
+            assert monotonic() < end
+            sleep(0.01)
+        server.set_node("n1", node(labels={HEALTH: "TESTING"}))
+        assert written(server) == (SLACK, "0")
 
 
-def test_a_blip_moves_the_limit_and_costs_nobody(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    for item in BORROWING:
-        server.set_workload(json.loads(json.dumps(item)))
-    server.set_node(node("n1", taints=["node.kubernetes.io/not-ready"]))
-    assert limits(server)[GPU] == "0"
-    server.set_node(node("n1"))
-    assert limits(server)[GPU] is None
-    with pytest.raises(Empty):
-        activation(server, seconds=0.5)
+class TestGivingUp:
+    def test_a_worker_that_keeps_failing_ends_the_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(slack_controller, "PATIENCE", 0.2)
+        monkeypatch.setattr(slack_controller, "FIRST_PAUSE", 0.01)
+        over = threading.Event()
+
+        def work() -> None:
+            raise AttributeError("'NoneType' object has no attribute 'get'")
+
+        threading.Thread(target=kept_up, args=("nodes", work, over), daemon=True).start()
+        assert over.wait(5)
+
+    def test_one_that_fails_now_and_then_does_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(slack_controller, "PATIENCE", 0.2)
+        monkeypatch.setattr(slack_controller, "FIRST_PAUSE", 0.01)
+        over, rounds = threading.Event(), iter(range(10**6))
+
+        def work() -> None:
+            sleep(0.01)
+            if next(rounds) % 2:
+                raise OSError("reset")
+
+        threading.Thread(target=kept_up, args=("nodes", work, over), daemon=True).start()
+        assert not over.wait(0.8)
+        over.set()
+
+    def test_an_api_server_that_is_gone_for_good_ends_the_run(
+        self, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.setattr(slack_controller, "PATIENCE", 0.2)
+        (tmp_path / "token").write_text("token")
+        Controller(Api("http://127.0.0.1:1", tmp_path), settings).run()
 
 
-def test_a_borrower_that_has_not_let_go_yet_is_neither_asked_twice_nor_joined(
-    server: Server, controller: Controller
-) -> None:
-    settle(server, controller)
-    server.keeps = True
-    for item in BORROWING:
-        server.set_workload(json.loads(json.dumps(item)))
-    server.set_node(node("n1", labels={HEALTH: "EVICT"}))
-    assert activation(server) == ("b1", False, "lost-capacity")
-    with pytest.raises(Empty):
-        activation(server, seconds=0.5)
-    server.keeps = False
-    server.set_workload(server.workloads["b1"])
-    assert activation(server) == ("b1", True, None)
+def answer(server: ThreadingHTTPServer, path: str) -> str:
+    return str(urlopen(f"http://127.0.0.1:{server.server_port}{path}", timeout=5).read().decode())
 
 
-def test_what_an_earlier_controller_began_is_finished(server: Server, controller: Controller) -> None:
-    """Without a loss, and without its queue."""
-    settle(server, controller)
-    server.set_workload(workload("b1", active=False, true=()))
-    server.set_workload(workload("b2", active=False, requeued=True, true=("Evicted",)))
-    assert activation(server) == ("b2", True, None)
-    with pytest.raises(Empty):
-        activation(server, seconds=0.3)
+def test_probes_and_metrics_are_answered(server: Server, controller: Controller) -> None:
+    http = serve(controller, 0)
+    assert answer(http, "/healthz") == "ok\n"
+    assert answer(http, "/readyz") == ""
+    server.set_node("n1", node(cordoned=True))
+    assert written(server) == (SLACK, "0")
+    text = answer(http, "/metrics")
+    assert f'mlbatch_usable{{resource="{GPU}"}} 16\n' in text
+    assert f'mlbatch_lending_limit{{queue="{SLACK}",resource="{GPU}"}} 0\n' in text
+    assert 'mlbatch_node_unusable{node="n1",reason="cordoned"} 1\n' in text
+    assert "mlbatch_slack_last_reconcile_timestamp_seconds 1" in text
+    http.shutdown()
 
 
-def test_long_lists_are_read_in_pages(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    server.page = 1
-    server.nodes["n2"] = node("n2", labels={HEALTH: "TESTING"})
-    server.emit("/api/v1/nodes", "ERROR", {"code": 410})
-    assert limits(server)[GPU] == "0"
-
-
-def test_probes_are_answered(server: Server, controller: Controller) -> None:
-    settle(server, controller)
-    health = slack_controller.serve_health(controller, 0)
-    base = f"http://127.0.0.1:{health.server_port}"
-    assert urlopen(f"{base}/healthz", timeout=5).status == 200
-    assert urlopen(f"{base}/readyz", timeout=5).status == 200
-    health.shutdown()
-
-
-def test_a_controller_that_has_read_nothing_is_alive_but_not_ready(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    server = slack_controller.serve_health(Controller(Api("http://127.0.0.1:1", tmp_path), settings), 0)
-    base = f"http://127.0.0.1:{server.server_port}"
-    assert urlopen(f"{base}/healthz", timeout=5).status == 200
+def test_a_controller_that_has_read_nothing_is_alive_but_not_ready(settings: Settings, tmp_path: Path) -> None:
+    http = serve(Controller(Api("http://127.0.0.1:1", tmp_path), settings), 0)
+    assert answer(http, "/healthz") == "ok\n"
     with pytest.raises(URLError, match="503"):
-        urlopen(f"{base}/readyz", timeout=5)
-    server.shutdown()
+        answer(http, "/readyz")
+    http.shutdown()
+
+
+def test_a_worker_that_does_not_come_round_is_told_by_the_liveness_probe(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http = serve(controller, 0)
+    monkeypatch.setattr(slack_controller.time, "monotonic", lambda: monotonic() + 10_000)
+    with pytest.raises(URLError, match="503"):
+        answer(http, "/healthz")
+    http.shutdown()

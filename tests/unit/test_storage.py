@@ -18,6 +18,7 @@ from components.azure.blob_volume import (
     ManagedIdentity,
     SasToken,
     mount_options,
+    volume_name,
 )
 from components.azure.storage_classes import Reclaim, StorageClasses, StorageClassesArgs, files_class
 from components.catalogue import find_chart
@@ -73,9 +74,12 @@ class TestBlobDriver:
         assert (release.inputs["namespace"], release.inputs["name"]) == ("kube-system", "blob-csi-driver")
 
 
+NODES = {"network": "lab-net", "resource_group": "lab"}
+
+
 class TestStorageClasses:
     def test_classes(self) -> None:
-        record = build(lambda: StorageClasses("classes", StorageClassesArgs()))
+        record = build(lambda: StorageClasses("classes", StorageClassesArgs(**NODES)))
         found = {item.object_name: item.inputs for item in record.of("StorageClass")}
         assert {name: body["provisioner"] for name, body in found.items()} == {
             "azureblob-fuse-premium": "blob.csi.azure.com",
@@ -86,18 +90,20 @@ class TestStorageClasses:
         assert found["mlbatch-files-nfs"]["parameters"] == {
             "skuName": "Premium_LRS",
             "protocol": "nfs",
-            "networkEndpointType": "privateEndpoint",
+            "vnetResourceGroup": "lab",
+            "vnetName": "lab-net",
+            "subnetName": "nodes",
         }
 
     def test_a_share_is_its_users_alone(self) -> None:
-        options = files_class(StorageClassesArgs(uid=1001))["mountOptions"]
+        options = files_class(StorageClassesArgs(**NODES, uid=1001))["mountOptions"]
         assert {"dir_mode=0770", "file_mode=0660", "uid=1001", "gid=100"} <= set(options)
 
     def test_data_goes_with_its_claim_only_where_asked_for(self) -> None:
-        assert files_class(StorageClassesArgs(reclaim=Reclaim.DELETE))["reclaimPolicy"] == "Delete"
+        assert files_class(StorageClassesArgs(**NODES, reclaim=Reclaim.DELETE))["reclaimPolicy"] == "Delete"
 
     def test_a_class_that_cannot_be_changed_is_replaced(self) -> None:
-        record = build(lambda: StorageClasses("classes", StorageClassesArgs(blob=False)))
+        record = build(lambda: StorageClasses("classes", StorageClassesArgs(**NODES, blob=False)))
         assert "azureblob-fuse-premium" not in {item.object_name for item in record.of("StorageClass")}
         for item in record.of("StorageClass"):
             assert {"parameters", "reclaimPolicy"} <= set(item.replace_on_changes)
@@ -109,7 +115,8 @@ class TestBlobVolume:
         assert mount_options(volume()) == [
             "-o allow_other",
             "--block-cache",
-            "--block-cache-path=/mnt/blobfuse",
+            f"--block-cache-path=/mnt/blobfuse-{volume_name(volume())}",
+            "--cleanup-on-start=true",
             "--block-cache-block-size=0.00390625",
             "--block-cache-disk-size=102400",
             "--block-cache-disk-timeout=604800",
@@ -119,6 +126,14 @@ class TestBlobVolume:
             "--block-cache-prefetch-on-open=false",
             "--use-adls=false",
         ]
+
+    def test_each_volume_caches_in_a_folder_of_its_own_that_blobfuse_can_make(self) -> None:
+        """Two volumes have blobs of the same path; and blobfuse2 makes a folder, not those above it (`os.Mkdir`)."""
+        different = [volume(), volume(container="other"), volume(claim="more"), volume(namespace="red")]
+        options = [option for each in different for option in mount_options(each)]
+        folders = {option.partition("=")[2] for option in options if option.startswith("--block-cache-path=")}
+        assert len(folders) == len(different)
+        assert {folder.rpartition("/")[0] for folder in folders} == {"/mnt"}
 
     def test_blocks_can_be_larger(self) -> None:
         options = mount_options(volume(cache=BlockCache(block_kib=512)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from components.azure.fabric import SHARED, SRIOV
 from components.health.thresholds import Scope
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.node_pool import NodePool
+from components.workloads.metaseq import SIZES, Size
 from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, key
 from stacks.settings.health import HealthSettings, NcclGateSettings
@@ -32,6 +34,7 @@ def valid() -> dict[str, Any]:
     raw = {name.removeprefix("mlbatch:"): value for name, value in config.items()}
     example = {name: raw[name] for name in ("target", "azure", "teams")}
     example["azure"]["gpuPool"]["count"] = 2
+    example["teams"] = [{"name": "blue", "users": ["alice"], "share": 1}, {"name": "red", "users": ["bob"], "share": 1}]
     volumes = [
         {"name": "data", "container": "data", "namespace": "blue"},
         {"name": "more-data", "container": "data", "namespace": "workloads"},
@@ -153,6 +156,15 @@ def test_thresholds_can_be_set_and_default_to_the_machine_types() -> None:
     assert NcclGateSettings().threshold(other) is None
 
 
+def test_what_is_given_of_a_model_takes_the_place_of_its_sizes() -> None:
+    assert settings(metaseq=job()).metaseq.model == SIZES["1.3b"]
+    given = {"layers": 4, "embedding": 256, "heads": 4, "batch": 65536, "learningRate": 0.001, "modelParallel": 1}
+    assert settings(metaseq=job(**given)).metaseq.model == Size(
+        layers=4, embedding=256, heads=4, batch=65536, learning_rate=0.001, model_parallel=1
+    )
+    assert settings(metaseq=job(layers=12)).metaseq.model == replace(SIZES["1.3b"], layers=12)
+
+
 MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
     # sizes of models
     (
@@ -182,6 +194,35 @@ MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
         'mlbatch:workloads.metaseq.size = "66b"',
         "8 GPUs have 64 GiB each",
         "set mlbatch:workloads.metaseq.nodes to 2, or take 30b",
+    ),
+    # parts of models
+    (
+        ("workloads", "metaseq"),
+        job(heads=30),
+        "mlbatch:workloads.metaseq.heads = 30",
+        "the embedding of 2048 cannot be divided among 30",
+        "the next smaller one is 16",
+    ),
+    (
+        ("workloads", "metaseq"),
+        job(embedding=3072, heads=12, modelParallel=8),
+        "mlbatch:workloads.metaseq.modelParallel = 8",
+        "the heads of 12 cannot be divided among 8",
+        "the next smaller one is 6",
+    ),
+    (
+        ("workloads", "metaseq"),
+        job(modelParallel=6, heads=48, embedding=4608),
+        "mlbatch:workloads.metaseq.modelParallel = 6",
+        "a sequence of 2048 cannot be divided among 6",
+        "the next smaller one is 4",
+    ),
+    (
+        ("workloads", "metaseq"),
+        job(learningRate=0),
+        "mlbatch:workloads.metaseq.learningRate = 0",
+        "out of range",
+        "set mlbatch:workloads.metaseq.learningRate to a number in that range",
     ),
     # nodes and quotas
     (
@@ -316,21 +357,21 @@ MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
     # JupyterLab
     (
         ("workloads", "jupyterlab"),
-        {"enabled": True, "submission": {"team": "blue"}, "exposure": "public"},
+        {"enabled": True, "submission": {"gang": "none"}, "exposure": "public"},
         "mlbatch:workloads.jupyterlab.sourceRanges",
         "offers a shell on GPU nodes to everybody",
         "set mlbatch:workloads.jupyterlab.exposure to cluster",
     ),
     (
         ("workloads", "jupyterlab"),
-        {"enabled": True, "submission": {"team": "blue"}, "exposure": "internal", "sourceRanges": ["0.0.0.0/0"]},
+        {"enabled": True, "submission": {"gang": "none"}, "exposure": "internal", "sourceRanges": ["0.0.0.0/0"]},
         'mlbatch:workloads.jupyterlab.sourceRanges[0] = "0.0.0.0/0"',
         "every address there is",
         "name your own network's range",
     ),
     (
         ("workloads", "jupyterlab"),
-        {"enabled": True, "submission": {"team": "blue"}, "exposure": "internal", "sourceRanges": ["10.0.0.5/8"]},
+        {"enabled": True, "submission": {"gang": "none"}, "exposure": "internal", "sourceRanges": ["10.0.0.5/8"]},
         'mlbatch:workloads.jupyterlab.sourceRanges[0] = "10.0.0.5/8"',
         "this is no address range",
         "a single address ends in /32",
@@ -430,6 +471,15 @@ MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
         "for example workloads",
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("rate", "wrong", "allowed"),
+    [("6e-4", "this is a text", "a number"), (0, "this number is out of range", "a number from 1e-09 to 1")],
+)
+def test_a_rate_is_a_number_and_no_whole_one(rate: object, wrong: str, allowed: str) -> None:
+    (found,) = problems(changed(("workloads", "metaseq"), {"learningRate": rate}))
+    assert (found.message, found.expected) == (wrong, allowed)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from components.workloads.olmo import Olmo, OlmoArgs
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from tests.unit.harness import Record, build, strings
+from tests.unit.test_stack import pairs
 
 TEAM = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", user="alice", priority_class="high-priority")
 VOLCANO = Submission(mode=SubmissionMode.VOLCANO, namespace="workloads", queue="research")
@@ -79,6 +81,13 @@ def mounts(pod: Document) -> dict[str, Document]:
     return {item["mountPath"]: by_name[item["name"]] for item in pod["containers"][0]["volumeMounts"]}
 
 
+def own_folder(container: Document) -> tuple[str, Document]:
+    """Return which folder of the scratch space a container mounts, and what the variable in it is."""
+    (mount,) = [item for item in container["volumeMounts"] if item["name"] == "scratch"]
+    (variable,) = [item for item in container["env"] if f"$({item['name']})" == mount["subPathExpr"]]
+    return mount["subPathExpr"], variable["valueFrom"]["fieldRef"]
+
+
 class TestSubmission:
     def test_a_team_submits_one_app_wrapper_of_a_service_and_an_indexed_job(self) -> None:
         documents = nccl.documents("nccl-allreduce", NcclArgs(submission=TEAM, pods=pods()))
@@ -112,7 +121,7 @@ class TestSubmission:
         """Its ClusterRole in v1.1.2 has pods, services and jobs, and no ConfigMaps."""
         for documents in (
             nccl.documents("a", NcclArgs(submission=TEAM, pods=pods())),
-            metaseq.documents("b", MetaseqArgs(submission=TEAM, pods=pods(), size="1.3b")),
+            metaseq.documents("b", MetaseqArgs(submission=TEAM, pods=pods(), model=SIZES["1.3b"])),
             olmo.documents("c", OlmoArgs(submission=TEAM, pods=pods(), data="data")),
             [jupyterlab.server("d", lab(TEAM))],
         ):
@@ -180,7 +189,7 @@ class TestSubmission:
 
     @pytest.mark.parametrize("submission", [TEAM, PLAIN, VOLCANO], ids=str)
     def test_a_changed_job_is_submitted_anew_after_its_files_exist(self, submission: Submission) -> None:
-        args = MetaseqArgs(submission=submission, pods=pods(), size="1.3b")
+        args = MetaseqArgs(submission=submission, pods=pods(), model=SIZES["1.3b"])
         built = record(lambda opts: Metaseq("metaseq", args, opts))
         runs = built.of("AppWrapper" if submission is TEAM else "Job")[0]
         files = built.one("ConfigMap", "metaseq-files")
@@ -191,7 +200,7 @@ class TestSubmission:
 
     def test_a_changed_file_changes_the_pods(self) -> None:
         def annotation(size: str) -> str:
-            documents = metaseq.documents("m", MetaseqArgs(submission=TEAM, pods=pods(), size=size))
+            documents = metaseq.documents("m", MetaseqArgs(submission=TEAM, pods=pods(), model=SIZES[size]))
             return str(of(documents, "Job")["spec"]["template"]["metadata"]["annotations"]["mlbatch/config-sha256"])
 
         assert annotation("1.3b") != annotation("6.7b")
@@ -301,7 +310,7 @@ class TestMetaseq:
     def test_the_learning_rate_ends_at_a_tenth(self, name: str) -> None:
         size = SIZES[name]
         assert size.end_learning_rate == pytest.approx(size.learning_rate / 10)
-        options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(8), size=name))
+        options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(8), model=SIZES[name]))
         given = dict(option.split(" ", 1) for option in options if " " in option)
         assert float(given["--lr"]) == size.learning_rate
         assert float(given["--end-learning-rate"]) == pytest.approx(size.learning_rate / 10)
@@ -339,9 +348,9 @@ class TestMetaseq:
         assert SIZES[name].parameters * 12 <= held
 
     def test_the_options_of_1_3b_on_one_node(self) -> None:
-        options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b"))
+        options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(1), model=SIZES["1.3b"]))
         assert not [option for option in options if option.startswith("--cluster-env")], "metaseq has a default"
-        named = MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b", cluster_env="rsc")
+        named = MetaseqArgs(submission=TEAM, pods=pods(1), model=SIZES["1.3b"], cluster_env="rsc")
         assert "--cluster-env rsc" in metaseq.train_options(named)
         assert {
             "--decoder-layers 24",
@@ -363,7 +372,7 @@ class TestMetaseq:
 
     def test_logs_go_to_the_volume_where_their_viewers_look(self) -> None:
         args = MetaseqArgs(
-            submission=TEAM, pods=pods(1), size="125m", logs="training-logs", use_aim=True, use_tensorboard=True
+            submission=TEAM, pods=pods(1), model=SIZES["125m"], logs="training-logs", use_aim=True, use_tensorboard=True
         )
         assert {"--aim-repo /workspace/aim_logs", "--tensorboard-logdir /workspace/tensorboard_logs/run"} <= set(
             metaseq.train_options(args)
@@ -391,7 +400,7 @@ class TestMetaseq:
         return ran.returncode, (tmp_path / "calls").read_text().splitlines()
 
     def test_a_pod_starts_one_process_for_each_gpu(self, tmp_path: Path) -> None:
-        args = MetaseqArgs(submission=TEAM, pods=pods(2), size="1.3b")
+        args = MetaseqArgs(submission=TEAM, pods=pods(2), model=SIZES["1.3b"])
         code, calls = self.run(tmp_path, args, "pod", JOB_COMPLETION_INDEX="1", HEADNODE="m-0.m-service")
         assert code == 0
         words = [call.split() for call in calls]
@@ -404,17 +413,41 @@ class TestMetaseq:
         assert all("--adam-betas (0.9, 0.95) --adam-eps" in call for call in calls)
 
     def test_one_failed_process_fails_the_pod(self, tmp_path: Path) -> None:
-        args = MetaseqArgs(submission=TEAM, pods=pods(1), size="1.3b")
+        args = MetaseqArgs(submission=TEAM, pods=pods(1), model=SIZES["1.3b"])
         code, _ = self.run(tmp_path, args, "pod", JOB_COMPLETION_INDEX="0", HEADNODE="m", FAIL="3")
         assert code == 1
 
     def test_under_mpi_each_process_is_one_rank_and_meets_the_others_at_the_first_worker(self, tmp_path: Path) -> None:
-        args = MetaseqArgs(submission=VOLCANO, pods=pods(2), size="1.3b")
+        args = MetaseqArgs(submission=VOLCANO, pods=pods(2), model=SIZES["1.3b"])
         variables = {"OMPI_COMM_WORLD_RANK": "11", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}
         code, (call,) = self.run(tmp_path, args, "mpi", **variables)
         assert code == 0
         assert "--distributed-rank 11 --device-id 3" in call
         assert "barrierlesstcpr://metaseq-mpiworker-0.metaseq:29400" in call
+
+    @pytest.mark.parametrize("before", ["", "/usr/local/nvidia/lib"])
+    def test_launcher_and_processes_find_the_libraries_of_the_published_job(self, tmp_path: Path, before: str) -> None:
+        """Executed: the launcher up to mpirun, and a process as mpirun starts it."""
+        for name in ("mpirun", "python3"):
+            (tmp_path / name).write_text(f'#!/bin/bash\necho "$PATH" "$LD_LIBRARY_PATH" > {tmp_path}/{name}.found\n')
+            (tmp_path / name).chmod(0o755)
+        (tmp_path / "hosts").write_text("")
+        args = MetaseqArgs(submission=VOLCANO, pods=pods(1), model=SIZES["1.3b"])
+        path = f"{tmp_path}:/usr/bin:/bin"
+        given = {"PATH": path, **({"LD_LIBRARY_PATH": before} if before else {})}
+        tasks = {task["name"]: task for task in of(metaseq.documents("m", args), "Job")["spec"]["tasks"]}
+        *shell, script = tasks["mpimaster"]["template"]["spec"]["containers"][0]["command"]
+        script = script.replace("/etc/volcano/mpiworker.host", str(tmp_path / "hosts"))
+        subprocess.run([*shell, script], env=given, check=True, timeout=20)
+        found, libraries = (tmp_path / "mpirun.found").read_text().split()
+        assert found == f"/opt/hpcx/ompi/bin:{path}"
+        assert libraries == ":".join(filter(None, ["/opt/hpcx/ompi/lib", before]))
+        ranks = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "0", "LD_LIBRARY_PATH": libraries}
+        train = metaseq.train_script(args).replace("/etc/volcano/mpiworker.host", str(tmp_path / "hosts"))
+        subprocess.run(["/bin/bash", "-c", train, "train.sh", "mpi"], env={**given, **ranks}, check=True, timeout=20)
+        _, libraries_of_process = (tmp_path / "python3.found").read_text().split()
+        plugins = "/usr/lib/x86_64-linux-gnu/:/opt/hpcx/nccl_rdma_sharp_plugin/lib"
+        assert libraries_of_process == f"{plugins}:{libraries}"
 
 
 class TestOlmo:
@@ -426,10 +459,13 @@ class TestOlmo:
         found = mounts(pod)
         assert found["/inputdata"]["persistentVolumeClaim"] == {"claimName": "olmo-data", "readOnly": True}
         assert found["/scratch"]["hostPath"] == {"path": "/pv-disks/scratch", "type": "Directory"}
+        assert own_folder(pod["containers"][0]) == ("$(POD_UID)", {"fieldPath": "metadata.uid"})
         assert found["/dev/shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "128Gi"}
         assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}, "else it would write to the system disk"
         reading = [item for item in pod["containers"][0]["volumeMounts"] if item["mountPath"] == "/inputdata"]
         assert reading[0]["readOnly"] is True
+        elsewhere = self.args(pods=replace(pods(4, shared_memory="128Gi"), scratch="/mnt/nvme"))
+        assert mounts(pod_of(olmo.documents("olmo", elsewhere)))["/scratch"]["hostPath"]["path"] == "/mnt/nvme"
         assert environment(pod["containers"][0])["SCRATCH_DIR"] == "/scratch/olmo"
         assert environment(pod["containers"][0])["NCCL_TOPO_FILE"] == "/etc/ndv5-topo.xml"
         assert pod["containers"][0]["ports"] == [
@@ -458,9 +494,9 @@ class TestOlmo:
         ]
         assert list((tmp_path / "scratch" / "checkpoints").iterdir()) == []
 
-    def test_it_is_one_app_wrapper(self) -> None:
+    def test_it_is_one_app_wrapper_that_no_drain_ends(self) -> None:
         built = record(lambda opts: Olmo("olmo", self.args(), opts))
-        assert [item.kind for item in built.objects()] == ["AppWrapper"]
+        assert [item.kind for item in built.objects()] == ["PodDisruptionBudget", "AppWrapper"]
 
 
 def lab(submission: Submission = PLAIN, **values: Any) -> jupyterlab.JupyterLabArgs:
@@ -519,6 +555,26 @@ class TestJupyterLab:
         with pytest.raises(ValueError, match="no internal load balancer"):
             Reach(exposure=Exposure.INTERNAL, ranges=("10.0.0.0/8",))
 
+    def test_who_comes_through_a_load_balancer_is_let_in_by_their_own_address(self) -> None:
+        reach = Reach(exposure=Exposure.PUBLIC, ranges=("203.0.113.0/24",))
+        built = self.built(lab(reach=reach, closed=True))
+        assert built.one("Service", "jupyterlab").inputs["spec"]["externalTrafficPolicy"] == "Local"
+        policy = built.one("NetworkPolicy", "jupyterlab").inputs
+        deployment = built.one("Deployment", "jupyterlab").inputs
+        assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+        assert policy["spec"] == {
+            "podSelector": {"matchLabels": deployment["spec"]["selector"]["matchLabels"]},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"from": [{"ipBlock": {"cidr": "203.0.113.0/24"}}], "ports": [{"port": 8888, "protocol": "TCP"}]}
+            ],
+        }
+
+    def test_nobody_is_let_in_without_a_load_balancer_or_a_closed_namespace(self) -> None:
+        reach = Reach(exposure=Exposure.PUBLIC, ranges=("203.0.113.0/24",))
+        assert self.built(lab(closed=True)).of("NetworkPolicy") == []
+        assert self.built(lab(reach=reach)).of("NetworkPolicy") == []
+
     def test_a_new_one_does_not_wait_for_a_second_node(self) -> None:
         assert jupyterlab.server("jupyterlab", lab())["spec"]["strategy"] == {"type": "Recreate"}
 
@@ -533,9 +589,36 @@ class TestJupyterLab:
         assert mounts(pod)["/mnt/home"]["persistentVolumeClaim"] == {"claimName": "jupyterlab-home"}
         assert mounts(pod)["/dev/shm"]["emptyDir"]["sizeLimit"] == "128Gi"
         assert pod["nodeSelector"] == {"mlbatch/nvme-scratch": "ready"}
+        assert own_folder(pod["containers"][0]) == ("$(POD_UID)", {"fieldPath": "metadata.uid"})
         without = pod_of([jupyterlab.server("jupyterlab", lab(scratch=False))], "Deployment")
         assert "nodeSelector" not in without
         assert "/scratch" not in mounts(without)
+        assert "POD_UID" not in [item["name"] for item in without["containers"][0]["env"]]
+
+    def test_what_jupyter_writes_for_itself_is_off_the_share(self) -> None:
+        """A share gives each file the mode 0660 and no locks; a kernel starts from a file that has the mode 0600."""
+        pod = pod_of([jupyterlab.server("jupyterlab", lab())], "Deployment")
+        container = pod["containers"][0]
+        assert container["workingDir"] == "/mnt/home"
+        assert {"name": "HOME", "value": "/home/jupyter"} in container["env"]
+        assert mounts(pod)["/home/jupyter"] == {"name": "own", "emptyDir": {"sizeLimit": "32Gi"}}
+
+    def test_programs_that_users_install_are_found_in_kernels_and_terminals(self, tmp_path: Path) -> None:
+        """Executed with a server that notes its path, and with the login shell of a terminal."""
+        image, home = tmp_path / "image", tmp_path / "home folder"
+        for folder in (image, home):
+            folder.mkdir()
+        (image / "jupyter-lab").write_text('#!/bin/sh\necho "$PATH"\necho "$@"\n')
+        (image / "jupyter-lab").chmod(0o755)
+        command = pod_of([jupyterlab.server("jupyterlab", lab())], "Deployment")["containers"][0]["command"]
+        environment = {"HOME": str(home), "PATH": f"{image}:/usr/bin:/bin"}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        path = f"{home}/.local/bin:{image}:/usr/bin:/bin"
+        assert ran.stdout == f"{path}\n--ip=0.0.0.0 --port=8888 --no-browser\n"
+        terminal = subprocess.run(
+            ["sh", "-l", "-c", 'echo "$PATH"'], env=environment, capture_output=True, text=True, check=True
+        )
+        assert terminal.stdout == f"{path}\n"
 
     def test_a_team_has_its_queue_admit_it(self) -> None:
         built = self.built(lab(TEAM))
@@ -545,6 +628,43 @@ class TestJupyterLab:
         assert part["template"]["kind"] == "Deployment"
         assert set(wrapper.replace_on_changes) == {"metadata", "spec"}
         assert {item.inputs["metadata"]["namespace"] for item in built.objects()} == {"blue"}
+
+
+class TestDisruption:
+    @pytest.mark.parametrize(
+        ("documents", "pods"),
+        [
+            (lambda: metaseq.documents("m", MetaseqArgs(submission=TEAM, pods=pods(2), model=SIZES["1.3b"])), 2),
+            (lambda: metaseq.documents("m", MetaseqArgs(submission=VOLCANO, pods=pods(2), model=SIZES["1.3b"])), 3),
+            (lambda: olmo.documents("m", OlmoArgs(submission=TEAM, pods=pods(4), data="data")), 4),
+            (
+                lambda: [
+                    item.inputs for item in record(lambda opts: jupyterlab.JupyterLab("m", lab(TEAM), opts)).objects()
+                ],
+                1,
+            ),
+        ],
+        ids=["metaseq", "metaseq by Volcano", "olmo", "jupyterlab"],
+    )
+    def test_no_drain_ends_what_would_be_lost(self, documents: Callable[[], list[dict[str, Any]]], pods: int) -> None:
+        """The budget selects the job's own pods, and asks for all of them."""
+        found = documents()
+        budget = of(found, "PodDisruptionBudget")
+        assert budget["spec"]["minAvailable"] == pods
+        assert budget["metadata"]["namespace"] in ("blue", "workloads")
+        ((label, value),) = budget["spec"]["selector"]["matchLabels"].items()
+        templates = [
+            inner
+            for document in found
+            for key, inner in pairs(document)
+            if key == "template" and isinstance(inner, dict) and "containers" in inner.get("spec", {})
+        ]
+        assert templates
+        assert all(template["metadata"]["labels"][label] == value for template in templates)
+
+    def test_a_test_of_some_minutes_may_be_repeated(self) -> None:
+        kinds = {item["kind"] for item in nccl.documents("n", NcclArgs(submission=TEAM, pods=pods(2)))}
+        assert "PodDisruptionBudget" not in kinds
 
 
 class TestViewers:

@@ -7,26 +7,30 @@ Every round looks at the node as it is. Mounted from these disks: label. Not mou
 back the array that is there, or make one of blank disks, then the file system, then mount. What is on a disk and was
 not put there by this program stays as it is: the round fails and the node gets no label.
 
+While it is mounted, the folders of pods that have ended are removed from it.
+
 After a reboot the mount is gone while its folder is still there, on the disk of the operating system. A job that starts
 before this program is kept from filling that disk: the folder is immutable while nothing is mounted on it.
 
 All commands are the node's own, run in its mount namespace: it needs mdadm, and e2fsprogs or xfsprogs.
 
 Usage: python -m components.nodes.agents.nvme_scratch FOLDER FILESYSTEM MODEL, where MODEL is a regular expression, with
-$NODE_NAME set; in a privileged pod that shares the node's process ids.
+$NODE_NAME and $POD_UID set; in a privileged pod that shares the node's process ids.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from components.nodes.agents import node
+from components.nodes.agents.commands import CommandError, Run, done, on_the_node
+from components.nodes.agents.scratch_folders import Folders
 
 LABEL = "mlbatch/nvme-scratch"
 READY = "ready"
@@ -37,24 +41,11 @@ ARRAY = "/dev/md/mlbatch-scratch"
 ARRAY_NAME = "mlbatch-scratch"
 CHUNK_KIB = 512
 BLOCK_BYTES = 4096
-COMMAND_SECONDS = 600
 _MEMBER = "linux_raid_member"
 
 
-class ScratchError(OSError):
+class ScratchError(CommandError):
     """The disks cannot be used as they are; the message says which and why."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A command's exit status and what it printed."""
-
-    status: int
-    text: str
-
-
-Run = Callable[[Sequence[str]], Answer]
-"""Runs a command on the node."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +108,7 @@ class Scratch:
         self._run, self._folder, self._filesystem, self._model = run, folder, filesystem, re.compile(model)
 
     def is_mounted(self) -> bool:
-        """Whether the folder is a mount of the local disks; raises ScratchError when it is one of something else."""
+        """Whether the folder is a mount of the local disks; raises CommandError when it is one of something else."""
         answer = self._run(["findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", self._folder])
         if answer.status != 0:
             return False
@@ -128,7 +119,7 @@ class Scratch:
         return True
 
     def mount(self) -> None:
-        """Mount the local disks, making array and file system where there is none. Raises ScratchError."""
+        """Mount the local disks, making array and file system where there is none. Raises CommandError."""
         self._protect()
         device = self._device(self._disks()) or self._array()
         if device.mounts:
@@ -192,10 +183,7 @@ class Scratch:
         return self._do("readlink", "--canonicalize", path).strip()
 
     def _do(self, *command: str) -> str:
-        answer = self._run(command)
-        if answer.status != 0:
-            raise ScratchError(f"`{' '.join(command)}` ended with {answer.status}: {answer.text.strip()[-500:]}")
-        return answer.text
+        return done(self._run, *command)
 
 
 def round_of(scratch: Scratch, own: node.Node) -> bool:
@@ -205,7 +193,7 @@ def round_of(scratch: Scratch, own: node.Node) -> bool:
     """
     try:
         mounted = scratch.is_mounted()
-    except ScratchError:
+    except CommandError:
         _label(own, None)
         raise
     if not mounted:
@@ -221,20 +209,26 @@ def _label(own: node.Node, value: str | None) -> None:
         own.label({LABEL: value})
 
 
-def on_the_node(command: Sequence[str]) -> Answer:
-    """Run a command with the node's programs, files and mounts."""
-    inside = ["nsenter", "--target", "1", "--mount", "--", *command]
+def clean(folders: Folders) -> None:
+    """Remove the folders of pods that have ended. What stays takes room, and the space can be used all the same."""
     try:
-        done = subprocess.run(inside, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise ScratchError(f"`{' '.join(command)}` took longer than {COMMAND_SECONDS} s") from error
-    return Answer(done.returncode, done.stdout if done.returncode == 0 else done.stderr)
+        folders.clean()
+    except OSError as error:
+        node.log.warning("folders of pods that have ended may still be there: %s", error)
 
 
 def main(folder: str, filesystem: str, model: str) -> None:
-    """Keep the scratch space of this node mounted, and its label true."""
+    """Keep the scratch space of this node mounted and free of what nobody uses, and its label true."""
     scratch, own = Scratch(on_the_node, folder, filesystem, model), node.Node.own()
-    node.run(lambda: round_of(scratch, own), PERIOD_SECONDS, PORT)
+    folders = Folders(on_the_node, folder, os.environ["POD_UID"])
+
+    def work() -> bool:
+        is_usable = round_of(scratch, own)
+        if is_usable:
+            clean(folders)
+        return is_usable
+
+    node.run(work, PERIOD_SECONDS, PORT)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from emulator.azure.services.base import Kind
 from emulator.azure.services.clusters import ManagedCluster
 from emulator.azure.services.compute import ProximityPlacementGroup
 from emulator.azure.services.identity import UserAssignedIdentity
+from emulator.azure.services.maintenance import MaintenanceConfiguration
 from emulator.azure.services.network import NetworkSecurityGroup, Subnet, VirtualNetwork
 from emulator.azure.services.registry import Registry
 from emulator.azure.services.resources import FEATURE, Deployment, ResourceGroup
@@ -30,6 +31,7 @@ _KINDS: tuple[Kind, ...] = (
     ProximityPlacementGroup(),
     ManagedCluster(),
     AgentPool(),
+    MaintenanceConfiguration(),
     StorageAccount(),
     BlobContainer(),
 )

@@ -8,7 +8,7 @@ from emulator.azure.errors import ArmError, parent_not_found
 from emulator.azure.services.base import POOL, Kind, NameRule, Request, at, check_immutable
 from emulator.azure.services.kubernetes_versions import pool_version
 from emulator.azure.services.pool_rules import check_pool, size_of
-from emulator.azure.services.resources import registered
+from emulator.azure.services.resources import in_effect
 from emulator.azure.store import Operation, Properties, Record, State
 
 
@@ -82,9 +82,7 @@ class AgentPool(Kind):
         if "order" not in hidden:
             siblings = state.of_type(POOL, _cluster_id(record.id))
             hidden["order"] = max(each.hidden.get("order", 0) for each in siblings) + 1
-            hidden["infiniband"] = registered(
-                request.facts, state, "Microsoft.ContainerService", "AKSInfinibandSupport"
-            )
+            hidden["infiniband"] = in_effect(request.facts, state, "Microsoft.ContainerService", "AKSInfinibandSupport")
 
     def operation(self, state: State, record: Record) -> Operation | None:
         cluster = state.get(_cluster_id(record.id))

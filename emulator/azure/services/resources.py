@@ -65,18 +65,23 @@ class FeatureRegistration(Kind):
             )
 
     def complete(self, request: Request) -> Properties:
-        return self._answer(request.facts, request.names, "Registering")
+        prepared = self._first(request.facts, request.names) == "Registered"
+        return self._answer(request.facts, request.names, "Registered" if prepared else "Registering")
 
     def absent(self, facts: AzureFacts, names: Mapping[str, str]) -> Properties | None:
         # Every feature answers before anybody registers it (https://github.com/pulumi/pulumi-azure-native/issues/1722).
         known = facts.has_feature(names["providerNamespace"], names["featureName"])
-        return self._answer(facts, names, "NotRegistered") if known else None
+        return self._answer(facts, names, self._first(facts, names)) if known else None
 
     def on_finished(self, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "Registered"
 
     def on_failed(self, state: State, record: Record) -> None:
         record.properties["properties"]["state"] = "NotRegistered"
+
+    def _first(self, facts: AzureFacts, names: Mapping[str, str]) -> str:
+        """Return the state of a feature that nobody registers here."""
+        return "Registered" if facts.is_prepared(names["providerNamespace"], names["featureName"]) else "NotRegistered"
 
     def _answer(self, facts: AzureFacts, names: Mapping[str, str], state: str) -> Properties:
         properties = {
@@ -133,7 +138,22 @@ def _registrations(request: Request) -> Iterator[Request]:
         yield Request(request.facts, request.state, inner_id, names, {}, request.state.get(inner_id))
 
 
-def registered(facts: AzureFacts, state: State, namespace: str, name: str) -> bool:
-    """Tell whether a preview feature is registered by now."""
-    found = state.get(FEATURE.id(facts, {"providerNamespace": namespace, "featureName": name}))
-    return found is not None and found.properties["properties"]["state"] == "Registered"
+def in_effect(facts: AzureFacts, state: State, namespace: str, name: str) -> bool:
+    """Tell whether a preview feature is registered by now, and its provider goes by it."""
+    names = {"providerNamespace": namespace, "featureName": name}
+    found = state.get(FEATURE.id(facts, names))
+    return facts.is_prepared(namespace, name) or (found is not None and bool(found.hidden.get("propagated")))
+
+
+def propagate(state: State, namespace: str) -> list[str]:
+    """Have a provider go by its registered features, as `az provider register` does; return their names.
+
+    Source: learn.microsoft.com/azure/aks/use-hpc-infiniband, which asks for it after the registration of the feature.
+    """
+    found = []
+    for record in state.of_type(REGISTRATION):
+        known = record.properties["properties"]
+        if known["providerNamespace"].lower() == namespace.lower() and known["state"] == "Registered":
+            record.hidden["propagated"] = True
+            found.append(str(known["featureName"]))
+    return found

@@ -35,6 +35,7 @@ STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard
 NETWORK_POLICIES: Final = ("cilium", "calico", "none")
 LOGINS: Final = ("azurecli", "workloadidentity", "spn", "msi", values.LOCAL)
 KUBERNETES_CHANNELS: Final = ("none", "patch", "stable", "rapid")
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NODE_OS_CHANNELS: Final = ("NodeImage", "SecurityPatch", "Unmanaged", "None")
 
 
@@ -96,6 +97,23 @@ class AccessSettings(SettingsModel):
     """
 
 
+class WindowSettings(SettingsModel):
+    """The hours to which AKS keeps its upgrades, as far as it can."""
+
+    day: Annotated[str, choice("day", DAYS)] = "Sunday"
+    """Day of the week."""
+    start: Annotated[str, matching(values.time_of_day, values.TIME, values.TIMES)] = "02:00"
+    """When the window opens."""
+    hours: Annotated[int, Field(ge=4, le=24)] = 8
+    """How many hours it is open; nodes are upgraded one after the other, GPU nodes in half an hour or so each, beside
+    what their pods take to end.
+    """
+    every_weeks: Annotated[int, Field(ge=1, le=4)] = 1
+    """How many weeks from one window to the next."""
+    utc_offset: Annotated[str, matching(values.utc_offset, values.OFFSET, values.OFFSETS)] = "+00:00"
+    """Offset of day and start from universal time."""
+
+
 class UpgradeSettings(SettingsModel):
     """What AKS upgrades by itself; each drains nodes, one GPU node after the other."""
 
@@ -110,6 +128,7 @@ class UpgradeSettings(SettingsModel):
     """
     drain_timeout_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
     """How many minutes an upgrade waits for the pods of a GPU node to end before it fails."""
+    window: WindowSettings = WindowSettings()
 
 
 class SystemPoolSettings(SettingsModel):
@@ -130,8 +149,9 @@ class SystemPoolSettings(SettingsModel):
 class AutoscaleSettings(SettingsModel):
     """Bounds between which the cluster's autoscaler sets the number of GPU nodes."""
 
-    min: Annotated[int, Field(ge=0, le=MOST_NODES)] = 0
-    """Fewest nodes."""
+    min: Annotated[int, Field(ge=0, le=MOST_NODES)] = 1
+    """Fewest nodes; 0 where pods ask for no InfiniBand ports, which the autoscaler finds on no node that is yet to be.
+    """
     max: Annotated[int, Field(ge=1, le=MOST_NODES)]
     """Most nodes."""
 
@@ -268,7 +288,8 @@ class AzureSettings(SettingsModel):
         """
         pool = self.gpu_pool
         shape = pool.size.machine(max_pods=pool.max_pods).shape(ports=None if infiniband else 0)
-        return NodePool(count=pool.most_nodes, shape=shape)
+        minimum = pool.autoscale.min if pool.autoscale else None
+        return NodePool(count=pool.most_nodes, shape=shape, minimum=minimum)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the options to each other, and to what the region and AKS have."""

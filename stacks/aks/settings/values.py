@@ -38,7 +38,11 @@ _TAG_NAME: Final = 128
 _TAG_VALUE: Final = 256
 _MOST_RANGES: Final = 200
 _ZONES: Final = ("1", "2", "3")
-_GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+TIME: Final = "([01][0-9]|2[0-3]):[0-5][0-9]"
+TIMES: Final = "hours and minutes, 00:00 to 23:59"
+OFFSET: Final = "[+-](0[0-9]|1[0-4]):[0-5][0-9]"
+OFFSETS: Final = "a sign, hours and minutes, such as +00:00"
+GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _GUIDS: Final = "a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _NETWORKS: Final = "an IPv4 network such as 10.128.0.0/20"
 
@@ -134,8 +138,22 @@ AdminName = Annotated[
 ]
 
 
+def time_of_day(value: str) -> str:
+    """Return a time as it was given; refuses what is none."""
+    if not re.fullmatch(TIME, value):
+        reject(message="this is no time of day", expected=TIMES, hint='write it in quotes, such as "02:00"')
+    return value
+
+
+def utc_offset(value: str) -> str:
+    """Return an offset from universal time as it was given; refuses what is none."""
+    if not re.fullmatch(OFFSET, value):
+        reject(message="this is no offset from universal time", expected=OFFSETS, hint='write it as "+01:00"')
+    return value
+
+
 def _guid(value: str) -> str:
-    if not _GUID.fullmatch(value):
+    if not GUID.fullmatch(value):
         reject(
             message="this is no id as Azure and Entra write them",
             expected=_GUIDS,
@@ -144,7 +162,7 @@ def _guid(value: str) -> str:
     return value.lower()
 
 
-Guid = Annotated[str, matching(_guid, _GUID.pattern, _GUIDS)]
+Guid = Annotated[str, matching(_guid, GUID.pattern, _GUIDS)]
 
 
 def _cidr(value: str) -> str:

@@ -20,5 +20,6 @@ def aks(azure: Subscription) -> Subscription:
     azure.group()
     azure.register()
     azure.clock.sleep(60)
+    azure.propagate()
     azure.managed_cluster()
     return azure

@@ -15,7 +15,7 @@ from emulator.azure.facts import AzureFacts
 from emulator.azure.lifecycle import Lifecycle
 from emulator.azure.local_cluster import taken
 from emulator.azure.nodes import Node
-from emulator.azure.services import KINDS
+from emulator.azure.services import KINDS, resources
 from emulator.azure.store import Store
 from emulator.cluster.credentials import Account
 from emulator.plugin.operation import Operation
@@ -98,15 +98,20 @@ class Waiting(Operation):
 
 
 class Subscription:
-    """The provider on a subscription: what an engine asks of it, in short forms."""
+    """The provider on a subscription: what an engine asks of it, in short forms.
 
-    def __init__(self, folder: Path) -> None:
+    prepared: its owner has registered features before, as in a local environment.
+    """
+
+    def __init__(self, folder: Path, *, prepared: bool = False) -> None:
         self._numbers = itertools.count()
         self.clock = Clock()
         self.cluster = NoCluster()
         self.messages = Messages()
         self.store = Store(folder)
         self.facts = AzureFacts.of(folder / "facts.yaml")
+        if not prepared:
+            self.facts = self.facts.model_copy(update={"prepared_features": {}})
         self.arm = Arm(self.store, self.facts, self.cluster, self.clock)
         self.lifecycle = Lifecycle(self.arm)
 
@@ -165,6 +170,11 @@ class Subscription:
         }
         template = {"mode": "Incremental", "template": {"resources": [resource]}}
         return self.create(DEPLOYMENT, deploymentName="feature", location="eastus", properties=template)[0]
+
+    def propagate(self) -> None:
+        """Have AKS go by the features that are registered by now."""
+        with self.arm.edit() as state:
+            resources.propagate(state, "Microsoft.ContainerService")
 
     def managed_cluster(self, **changes: Any) -> tuple[str, dict[str, Any]]:
         return self.create(CLUSTER, **cluster_inputs(**changes))

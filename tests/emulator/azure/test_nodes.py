@@ -58,17 +58,19 @@ def test_a_gpu_node_has_the_labels_the_taint_and_the_devices_of_its_machine(aks:
     assert node.provider_id.endswith(f"/virtualMachineScaleSets/{node.name[:-6]}/virtualMachines/1")
 
 
-def test_infiniband_is_there_only_if_the_feature_was_registered_first(azure: Subscription) -> None:
+def test_infiniband_is_there_only_if_the_feature_was_registered_first_and_aks_told(azure: Subscription) -> None:
     azure.group()
     azure.managed_cluster()
     azure.pool()
     azure.register()
     azure.clock.sleep(60)
+    azure.pool(agentPoolName="early", count=1)
+    azure.propagate()
     azure.pool(agentPoolName="late", count=1)
     with_infiniband = {
         node.name.split("-")[1]: "hardware.emulator/infiniband" in node.annotations for node in azure.cluster.nodes
     }
-    assert with_infiniband == {"system": False, "ndv5": False, "late": True}
+    assert with_infiniband == {"system": False, "ndv5": False, "early": False, "late": True}
 
 
 def test_a_driver_of_aks_is_told_of(aks: Subscription) -> None:

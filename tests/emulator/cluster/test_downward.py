@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from emulator.cluster.downward import environment, expand, field_value
-from emulator.cluster.errors import UnsupportedError
+from emulator.cluster.downward import environment, expand, field_value, sub_path
+from emulator.cluster.errors import MissingError, UnsupportedError
 
 POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "n", "labels": {"a": "1", "b": "2"}},
@@ -41,6 +41,36 @@ def test_an_unknown_field_is_refused() -> None:
 )
 def test_expansion(text: str, expected: str) -> None:
     assert expand(text, {"A": "1"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("mount", "expected"),
+    [
+        ({}, ""),
+        ({"subPath": "$(UID)"}, "$(UID)"),
+        ({"subPathExpr": "$(UID)"}, "a-b"),
+        ({"subPathExpr": "pods/$(UID)/x"}, "pods/a-b/x"),
+        ({"subPathExpr": "$$(UID)"}, "$(UID)"),
+    ],
+)
+def test_a_mount_is_of_the_folder_that_the_environment_names(mount: dict[str, str], expected: str) -> None:
+    assert sub_path({"name": "scratch", **mount}, {"UID": "a-b"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("$(ABSENT)", "missing value for ABSENT"),
+        ("$(EMPTY)/x", "missing value for EMPTY"),
+        ("$(ROOT)", "outside of the volume"),
+        ("x/$(UP)", "outside of the volume"),
+    ],
+)
+def test_a_mount_of_no_folder_or_one_outside_is_refused_and_never_of_the_whole_volume(
+    expression: str, said: str
+) -> None:
+    with pytest.raises(MissingError, match=said):
+        sub_path({"name": "scratch", "subPathExpr": expression}, {"EMPTY": "", "ROOT": "/etc", "UP": "../y"})
 
 
 def test_environment_in_order_with_references() -> None:

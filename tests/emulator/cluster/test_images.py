@@ -56,7 +56,14 @@ def test_nothing_stands_for_an_unknown_image(binaries: Path, reference: str) -> 
 
 
 @pytest.mark.parametrize(
-    "reference", ["quay.io/ibm/appwrapper:v1.1.2", "mirror.example.org/x/kueue/kueue:v1", "python"]
+    "reference",
+    [
+        "quay.io/ibm/appwrapper:v1.1.2",
+        "mirror.example.org/x/kueue/kueue:v1",
+        "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7",
+        "registry.k8s.io/scheduler-plugins/controller:v0.34.7",
+        "python",
+    ],
 )
 def test_an_image_is_known_whether_or_not_its_binary_is_built(reference: str) -> None:
     assert known(reference)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.settings import ARTIFACTS, foreign_secrets, localise
+from runner.settings import ARTIFACTS, foreign_secrets, localise, unprotect
 from runner.stack_file import StackFile
 
 MIRROR = Path("/local/mirror")
@@ -112,3 +112,27 @@ def test_an_empty_file_takes_settings(text: str) -> None:
     assert file.config == {}
     file.put_config("mlbatch:a", {"b": [1]})
     assert file.values == {"config": {"mlbatch:a": {"b": [1]}}}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"location": "eastus"}, {"location": "eastus", "protect": False}),
+        ({"protect": True}, {"protect": False}),
+        ('{"protect": true}', {"protect": False}),
+        ({"protect": False}, {"protect": False}),
+        ({"protect": "perhaps"}, {"protect": "perhaps"}),
+        ({"secure": "v1:abc"}, {"secure": "v1:abc"}),
+        ([], []),
+    ],
+)
+def test_a_place_that_is_thrown_away_protects_nothing(given: Any, wanted: Any) -> None:
+    file = StackFile(yaml.safe_dump({"config": {"mlbatch:azure": given}}))
+    unprotect(file, {})
+    assert file.config["mlbatch:azure"] == wanted
+
+
+def test_a_stack_without_azure_gets_no_such_section() -> None:
+    file = StackFile(yaml.safe_dump({"config": {"mlbatch:target": "simulated"}}))
+    unprotect(file, {})
+    assert file.config == {"mlbatch:target": "simulated"}

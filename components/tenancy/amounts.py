@@ -1,0 +1,88 @@
+"""How much the pods of a job may ask for, so that what a queue counts for them is what they get. In CEL.
+
+Neither AppWrapper nor Kueue looks at what they add up: an amount below zero gives a queue room that nobody has, and a
+huge one, times the number of pods, starts anew below zero (Kueue v0.15.2, `pkg/resources/requests.go`, Mul).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components import names
+from components.tenancy.pod_templates import Rule
+
+MOST_PODS: Final = 10_000
+"""Of one template, as many as Kueue multiplies by. A Workload has at most eight."""
+MOST_CPUS: Final = "100k"
+"""Of a container. In thousandths, as Kueue counts them, they leave room for far more containers than fit a manifest."""
+MOST: Final = "32Ti"
+"""Of all that a pod requests, and as much again of what limits it, taken together: of its bytes, above all. Times
+eight templates of so many pods it is below 2^63."""
+
+_CONTAINERS: Final = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
+_PARTS: Final = ("requests", "limits")
+
+
+def _of_each(condition: str) -> str:
+    """Return CEL of whether all containers' amounts meet a condition on `key` and `{amount}`, a text."""
+    return f"{_CONTAINERS}.all(container, " + " && ".join(_of_part(part, condition) for part in _PARTS) + ")"
+
+
+def _of_part(part: str, condition: str) -> str:
+    amount = f"string(container.resources.{part}[key])"
+    return f"container.?resources.?{part}.orValue({{}}).all(key, {condition.replace('{amount}', amount)})"
+
+
+def _sum(part: str) -> str:
+    """Return CEL of the sum of all that containers request, or are limited to, as an approximate number."""
+    amount = f"quantity(string(container.resources.{part}[key])).asApproximateFloat()"
+    keys = f"container.?resources.?{part}.orValue({{}})"
+    return f"{_CONTAINERS}.map(container, {keys}.map(key, {amount}).sum()).sum()"
+
+
+_POSITIVE: Final = f"['{names.CPU}', '{names.MEMORY}']"
+
+BOUNDED: Final = (
+    Rule(
+        condition=_of_each(
+            f"isQuantity({{amount}}) && quantity({{amount}}).compareTo(quantity('0')) >= (key in {_POSITIVE} ? 1 : 0)"
+        ),
+        message="what a container asks for is an amount; ask for more than 0 of cpu and memory, and of nothing less "
+        "than 0",
+    ),
+    Rule(
+        condition=_of_each(f"key != '{names.CPU}' || !quantity({{amount}}).isGreaterThan(quantity('{MOST_CPUS}'))"),
+        message=f"a container asks for at most {MOST_CPUS} of cpu; lower it",
+    ),
+    Rule(
+        condition=" && ".join(f"{_sum(part)} <= quantity('{MOST}').asApproximateFloat()" for part in _PARTS),
+        message=f"a pod asks for at most {MOST} of all resources together; lower it",
+    ),
+)
+"""Of what pods ask for, in a job's templates as in themselves."""
+
+TEMPLATE: Final = (
+    Rule(
+        condition=f"{_CONTAINERS}.all(container, "
+        + " && ".join(
+            f"(container.?resources.?requests[?'{name}'].hasValue() || "
+            f"!container.?resources.?limits[?'{name}'].hasValue())"
+            for name in (names.CPU, names.MEMORY)
+        )
+        + ")",
+        message="a quota counts what containers request, and would take the default for what is limited alone: name "
+        "cpu and memory in requests where limits name them",
+    ),
+    *BOUNDED,
+    Rule(
+        condition="!has({0}.spec.overhead)",
+        message="a pod's overhead is its runtime's to say: leave overhead out",
+    ),
+)
+"""Of every pod template. What a container names in neither is filled in by its namespace's LimitRange, for Kueue as for
+the API server. Kueue counts a template's overhead, which the API server refuses in a pod whose runtime has none."""
+
+
+def counted(path: str, least: int = 0) -> str:
+    """Return CEL of whether a number of pods is one that can be counted."""
+    return f"{path} >= {least} && {path} <= {MOST_PODS}"

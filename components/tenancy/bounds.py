@@ -1,0 +1,120 @@
+"""How much of what no queue counts a team's namespace holds, and that what its pods leave out is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.kubernetes.quantity import Quantity
+
+SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
+"""Built into Kubernetes; their pods preempt everybody's."""
+FILES: Final = 500
+"""Most of a team's ConfigMaps, and of its Secrets, of which each may have 1 MiB in the API server's store."""
+MOST_JOBS: Final = 1000
+"""Most of a team's objects of each kind that members submit, those that have ended among them."""
+APPWRAPPERS: Final = f"appwrappers.{names.APPWRAPPER_GROUP}"
+POD_GROUPS: Final = "podgroups.scheduling.x-k8s.io"
+SUBMITTED: Final = (APPWRAPPERS, POD_GROUPS, "pytorchjobs.kubeflow.org", "rayclusters.ray.io", "rayjobs.ray.io")
+"""Kinds of custom resources that members create."""
+_COUNTED: Final = {"pulumi.com/waitFor": "jsonpath={.status.used.*}"}
+STORAGE: Final = Quantity.parse("20Ti")
+DEFAULT_REQUEST: Final = {names.CPU: "1", names.MEMORY: "4Gi"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """services: how many, load balancers among them. node_ports: a Service may open ports of the nodes.
+
+    claims, storage: how many volumes, and the bytes that they ask for together.
+    """
+
+    services: int = 500
+    load_balancers: int = 0
+    node_ports: bool = False
+    claims: int = 100
+    storage: Quantity = STORAGE
+
+
+def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
+    """Return a namespace's ResourceQuotas, none of which counts what a ClusterQueue counts.
+
+    MLBatch's QUOTA_MAINTENANCE.md forbids that; pods of the two system classes are counted to have none of them, and so
+    are those whose affinity names other namespaces: a running pod keeps away what its anti-affinity names.
+    """
+    classes = {"scopeName": "PriorityClass", "operator": "In", "values": list(SYSTEM_CLASSES)}
+    foreign = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+    return [
+        _quota("bounds", namespace, {"hard": _hard(bounds)}),
+        _quota("no-system-pods", namespace, _none(classes)),
+        _quota("no-foreign-affinity", namespace, _none(foreign)),
+    ]
+
+
+def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Document]:
+    """Return the ResourceQuotas of how many jobs a namespace has. defined: those of SUBMITTED that the stack defines.
+
+    Until the quota controller knows a kind that a quota names, the API server refuses all objects of it. It looks for
+    new kinds every 30 s, and at a quota of one that it did not know every 5 minutes (kube-controller-manager v1.34,
+    `pkg/controller/resourcequota`). So each kind that the stack has just defined has a quota of its own, which is
+    waited for.
+    """
+    waited = [_quota(kind.partition(".")[0], namespace, _jobs([kind]), _COUNTED) for kind in defined]
+    others = [kind for kind in SUBMITTED if kind not in defined]
+    return [*waited, _quota("other-jobs", namespace, _jobs(others))]
+
+
+def limit_range(namespace: pulumi.Input[str]) -> Document:
+    """Return what containers are taken to ask for that name neither request nor limit.
+
+    Kueue 0.15 prefers a default request to a container's own limit (`pkg/workload/resources.go`), while the API server
+    takes the limit for the request: an admission policy refuses jobs that name limits alone. There is no default limit,
+    which would refuse containers that ask for more.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "requests", "namespace": namespace},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": dict(DEFAULT_REQUEST)}]},
+    }
+
+
+def _hard(bounds: Bounds) -> dict[str, str]:
+    hard = {
+        "services": _count(bounds.services),
+        "services.loadbalancers": _count(bounds.load_balancers),
+        "persistentvolumeclaims": _count(bounds.claims),
+        "requests.storage": str(bounds.storage),
+        "configmaps": _count(FILES),
+        "secrets": _count(FILES),
+    }
+    if not (bounds.node_ports or bounds.load_balancers):  # each load balancer has ports of the nodes too
+        hard["services.nodeports"] = "0"
+    return hard
+
+
+def _none(pods: Document) -> Document:
+    """Return the spec of a quota that lets a namespace have no such pods."""
+    return {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [pods]}}
+
+
+def _jobs(kinds: Sequence[str]) -> Document:
+    return {"hard": {f"count/{kind}": _count(MOST_JOBS) for kind in kinds}}
+
+
+def _count(number: int) -> str:
+    return str(Quantity.parse(number))
+
+
+def _quota(
+    name: str, namespace: pulumi.Input[str], spec: Document, annotations: Mapping[str, str] | None = None
+) -> Document:
+    metadata: Document = {"name": name, "namespace": namespace}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}

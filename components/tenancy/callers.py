@@ -1,0 +1,23 @@
+"""Who sends a request, in CEL: people, or the controllers that make of a job what it needs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components import names
+from components.kubernetes.admission import words
+
+ACCOUNTS: Final = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}"
+"""Begins the names of the platform's own accounts."""
+APPWRAPPER: Final = f"{ACCOUNTS}:appwrapper-controller-manager"
+GATEKEEPERS: Final = (f"{ACCOUNTS}:kueue-controller-manager", APPWRAPPER)
+"""The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them."""
+
+IS_PERSON: Final = (
+    "(!request.userInfo.username.startsWith('system:') || "
+    "request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':'))"
+)
+"""Everybody but controllers: Kubernetes' own, and service accounts of other namespaces, as operators have them. A
+service account of the team's own namespace is the team, which runs pods with it."""
+
+IS_GATEKEEPER: Final = f"(request.userInfo.username in {words(GATEKEEPERS)})"

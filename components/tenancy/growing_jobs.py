@@ -1,0 +1,238 @@
+"""Manifests that ask for more pods than Kueue counts for them, or that go on when they have ended. In CEL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from components.kubernetes.admission import words
+from components.scheduling.priorities import PRIORITIES
+from components.tenancy.amounts import MOST_PODS, counted
+from components.tenancy.pod_templates import Rule, is_kind, templates
+
+_CONTROLLERS: Final = (
+    "kubernetes.io/job-controller",
+    "jobset.sigs.k8s.io/jobset-controller",
+    "kubeflow.org/training-operator",
+    "ray.io/kuberay-operator",
+    "workload.codeflare.dev/appwrapper-controller",
+)
+"""What `managedBy` says of jobs that their own controller runs (k8s.io/api batch/v1; JobSet v1alpha2; training-operator
+and KubeRay v1; AppWrapper v1beta2)."""
+
+_MOST_RETRIES: Final = 1000
+"""Of a Job's pods that fail, each of which leaves an object behind."""
+
+_FAULT_TOLERANCE: Final = "ray.io/ft-enabled"
+NO_FAULT_TOLERANCE: Final = f"!('{_FAULT_TOLERANCE}' in {{0}}.?metadata.?annotations.orValue({{}}))"
+"""A Ray cluster's annotation for it, as CEL that a manifest without it meets."""
+
+_BATCH: Final = "batch/v1/Job"
+_PYTORCH: Final = "kubeflow.org/v1/PyTorchJob"
+_JOBSET: Final = "jobset.x-k8s.io/v1alpha2/JobSet"
+_CLUSTER: Final = "ray.io/v1/RayCluster"
+_JOB: Final = "ray.io/v1/RayJob"
+
+
+def _counted(condition: str) -> Rule:
+    """Return the rule that numbers of pods can be counted: those of a template fit AppWrapper's 32 bits."""
+    return Rule(condition=condition, message=f"the pods of one template are from 0 to {MOST_PODS} in number")
+
+
+def _number(specification: str) -> str:
+    """Return CEL of whether a Job's number of pods can be counted."""
+    return " && ".join(counted(f"{specification}.?{field}.orValue(1)") for field in ("parallelism", "completions"))
+
+
+def _jobs(jobs: str, specification: str) -> list[Rule]:
+    """Return the rules of what a list of Jobs is made of, wrapped. specification: where a `job` of it has it.
+
+    AppWrapper takes a Job for done when as many pods as run in parallel have succeeded, and none runs at that moment
+    (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`); its quota goes to others.
+    """
+    parallelism = f"{specification}.?parallelism.orValue(1)"
+    return [
+        Rule(
+            condition=f"{jobs}.all(job, {specification}.?completions.orValue({parallelism}) <= {parallelism})",
+            message="a Job whose completions are more than its parallelism starts pods when it counts as done: set "
+            "both to one number, or submit a job for each",
+        ),
+        Rule(
+            condition=f"{jobs}.all(job, !{specification}.?manualSelector.orValue(false))",
+            message="a Job finds its own pods: leave manualSelector out",
+        ),
+        Rule(
+            condition=f"{jobs}.all(job, {specification}.?backoffLimit.orValue(0) <= {_MOST_RETRIES})",
+            message=f"a Job's backoffLimit is at most {_MOST_RETRIES}",
+        ),
+    ]
+
+
+def _ray(cluster: str) -> list[Rule]:
+    """Return the rules of a Ray cluster's specification.
+
+    KubeRay starts at least minReplicas of a group, whatever replicas says, and numOfHosts pods for each (v1.5.1,
+    GetWorkerGroupDesiredReplicas).
+    """
+    groups = f"{cluster}.?workerGroupSpecs.orValue([])"
+    return [
+        Rule(
+            condition=f"!{cluster}.?enableInTreeAutoscaling.orValue(false)",
+            message="a Ray cluster with an autoscaler grows beyond what was counted: leave enableInTreeAutoscaling out",
+        ),
+        Rule(
+            condition=f"{groups}.all(group, group.?minReplicas.orValue(0) <= group.?replicas.orValue(1))",
+            message="a worker group's minReplicas is at most its replicas, which are what is counted",
+        ),
+        _counted(
+            f"{groups}.all(group, {counted('group.?replicas.orValue(1)')} && "
+            f"{counted('group.?numOfHosts.orValue(1)')} && "
+            f"{counted('int(group.?replicas.orValue(1)) * int(group.?numOfHosts.orValue(1))')})"
+        ),
+        Rule(
+            condition=f"!{cluster}.headGroupSpec.?enableIngress.orValue(false)",
+            message="a team's Ray cluster is reached from the cluster alone: leave enableIngress out",
+        ),
+        Rule(
+            condition=f"!has({cluster}.gcsFaultToleranceOptions) && {NO_FAULT_TOLERANCE}",
+            message="KubeRay cleans up after a fault-tolerant cluster with pods that are not counted: leave "
+            f"gcsFaultToleranceOptions and {_FAULT_TOLERANCE} out",
+        ),
+    ]
+
+
+_LONGEST_WAIT: Final = 3600
+"""Seconds that pods of a PodGroup wait for each other on their nodes; 60 where it says nothing."""
+
+POD_GROUP: Final = (
+    Rule(
+        condition=f"{counted('{0}.spec.?minMember.orValue(1)', least=1)} && "
+        "{0}.spec.?scheduleTimeoutSeconds.orValue(1) >= 1 && "
+        f"{{0}}.spec.?scheduleTimeoutSeconds.orValue(1) <= {_LONGEST_WAIT}",
+        message=f"a PodGroup has a minMember from 1 to {MOST_PODS}, and a scheduleTimeoutSeconds from 1 to "
+        f"{_LONGEST_WAIT}",
+    ),
+    Rule(
+        condition="{0}.spec.?minResources.orValue({}).all(key, isQuantity(string({0}.spec.minResources[key])))",
+        message="a PodGroup's minResources are amounts of resources",
+    ),
+)
+"""Of PodGroups. Their definition takes numbers and amounts that their scheduler cannot read, which would see no other
+PodGroup any more (scheduler-plugins v0.34.7, `scheduling.x-k8s.io_podgroups.yaml`)."""
+
+_COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
+    _PYTORCH: [
+        Rule(
+            condition="{0}.spec.pytorchReplicaSpecs.all(name, name in ['Master', 'Worker'])",
+            message="the replicas of a PyTorchJob are called Master and Worker: others are not counted, and run",
+        ),
+        _counted(
+            "{0}.spec.pytorchReplicaSpecs.all(name, "
+            + counted("{0}.spec.pytorchReplicaSpecs[name].?replicas.orValue(1)")
+            + ")"
+        ),
+        Rule(
+            condition="!has({0}.spec.elasticPolicy) || !has({0}.spec.elasticPolicy.metrics)",
+            message="a PyTorchJob with metrics to grow by has more pods than were counted: leave them out",
+        ),
+    ],
+    _BATCH: [_counted(_number("{0}.spec"))],
+    _JOBSET: [
+        _counted(f"{{0}}.spec.replicatedJobs.all(job, {_number('job.template.spec')})"),
+        Rule(
+            condition=(
+                f"{{0}}.spec.replicatedJobs.all(job, {counted('job.?replicas.orValue(1)', least=1)} && "
+                f"{counted('int(job.?replicas.orValue(1)) * int(job.template.spec.?parallelism.orValue(1))')})"
+            ),
+            message=f"a JobSet has from 1 to {MOST_PODS} replicas of a job, and at most so many pods of all of them",
+        ),
+    ],
+    "apps/v1/Deployment": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
+    "apps/v1/StatefulSet": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
+    _CLUSTER: _ray("{0}.spec"),
+    _JOB: _ray("{0}.spec.rayClusterSpec"),
+}
+"""Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
+(training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""
+
+
+_HOSTS: Final = "{0}.?workerGroupSpecs.orValue([]).all(group, group.?numOfHosts.orValue(1) <= 1)"
+_ONE_HOST: Final = "AppWrapper counts one pod for each replica of a worker group: leave numOfHosts out"
+
+_ENDLESS: Final = Rule(
+    condition=f"{templates('{0}')}.all(pod, pod.spec.?restartPolicy.orValue('Always') == 'Always')",
+    message="KubeRay replaces pods that end, when AppWrapper may have counted them as done: leave restartPolicy out",
+)
+"""KubeRay keeps pods that end only where their restartPolicy is Always (v1.5.1, shouldDeletePod)."""
+
+_WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
+    _BATCH: _jobs("[{0}]", "job.spec"),
+    "scheduling.x-k8s.io/v1alpha1/PodGroup": POD_GROUP,
+    _JOBSET: _jobs("{0}.spec.replicatedJobs", "job.template.spec"),
+    _CLUSTER: [Rule(condition=_HOSTS.replace("{0}", "{0}.spec"), message=_ONE_HOST), _ENDLESS],
+    _JOB: [
+        Rule(condition=_HOSTS.replace("{0}", "{0}.spec.rayClusterSpec"), message=_ONE_HOST),
+        Rule(
+            condition="!has({0}.spec.submitterPodTemplate)",
+            message="AppWrapper does not count the pod that submits a RayJob: leave submitterPodTemplate out",
+        ),
+        Rule(
+            condition="{0}.spec.?submissionMode.orValue('K8sJobMode') in ['HTTPMode', 'InteractiveMode']",
+            message="AppWrapper does not count the pod that submits a RayJob: set submissionMode to HTTPMode, or "
+            "submit the RayJob without an AppWrapper",
+        ),
+        _ENDLESS,
+    ],
+}
+
+_ALONE: Final[Mapping[str, Sequence[Rule]]] = {
+    _PYTORCH: [
+        Rule(
+            condition="{0}.spec.?runPolicy.?schedulingPolicy.?priorityClass.orValue('') in " + words(["", *PRIORITIES]),
+            message=f"a job's priorityClass is one of {', '.join(PRIORITIES)}",
+        ),
+        Rule(
+            condition="{0}.spec.?runPolicy.?cleanPodPolicy.orValue('None') in ['Running', 'All']",
+            message="workers that outlive their PyTorchJob are not counted: set runPolicy.cleanPodPolicy to Running, "
+            "or wrap the job in an AppWrapper",
+        ),
+    ],
+    _JOB: [
+        Rule(
+            condition="{0}.spec.?submissionMode.orValue('K8sJobMode') != 'SidecarMode'",
+            message="the container that SidecarMode adds to a Ray cluster is not counted: set another submissionMode",
+        ),
+        Rule(
+            condition="{0}.spec.?ttlSecondsAfterFinished.orValue(0) == 0 && !has({0}.spec.deletionStrategy)",
+            message="a cluster that outlives its RayJob is not counted: leave ttlSecondsAfterFinished and "
+            "deletionStrategy out, or wrap the job in an AppWrapper",
+        ),
+    ],
+}
+"""Rules for jobs that no AppWrapper watches over: Kueue gives their quota to others when they say they are done."""
+
+_OWN_CONTROLLER: Final = Rule(
+    condition=" && ".join(
+        f"{{0}}.?spec.{path}.orValue('{_CONTROLLERS[0]}') in {words(_CONTROLLERS)}"
+        for path in ("?managedBy", "?runPolicy.?managedBy")
+    ),
+    message="a job is run by its own controller: leave managedBy out",
+)
+
+
+def wrapped() -> list[Rule]:
+    """Return the rules for what an AppWrapper contains."""
+    return [*_for_kinds(_COUNTED), *_for_kinds(_WRAPPED), _OWN_CONTROLLER]
+
+
+def alone() -> list[Rule]:
+    """Return the rules for a job that is submitted by itself."""
+    return [*_for_kinds(_COUNTED), *_for_kinds(_ALONE), _OWN_CONTROLLER]
+
+
+def _for_kinds(rules: Mapping[str, Sequence[Rule]]) -> list[Rule]:
+    return [
+        Rule(condition=f"!{is_kind('{0}', kind)} || ({rule.condition})", message=rule.message)
+        for kind, each in rules.items()
+        for rule in each
+    ]

@@ -1,0 +1,121 @@
+"""How long, and how often, a job that fails or is told to go may hold on to its quota, and how large it is.
+
+AppWrapper lets its author decide by annotations, each up to one day (v1.1.2, `api/v1beta2/appwrapper_types.go` and
+`internal/controller/appwrapper`). The defaults of what is not annotated are AppWrapper's configuration. A job's size is
+bounded too: the API server's store is everybody's, and takes objects of 1.5 MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
+from components.tenancy import growing_jobs
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.callers import IS_PERSON
+from components.tenancy.promises import Promise
+from components.tenancy.quota_gate import JOBS
+
+_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
+_DURATION: Final = "^([0-9]{1,6}([.][0-9]{1,6})?(h|m|s|ms))+$"
+"""Go's durations (time.ParseDuration), without a sign and what is shorter than milliseconds."""
+
+SIZE: Final = 256 * 1024
+"""Most characters of a job: of its metadata and specification together, as CEL writes them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobBounds:
+    """The most that a job may ask for, in seconds but for retries, which are a number.
+
+    admission_grace: for all of its pods to be there. warmup_grace: for all of them to run.
+    failure_grace: for a failed pod to be replaced. retry_pause: between attempts. retries: attempts after the first.
+    failed_grace: a failed job's pods are left there for, to look into. forced_deletion_grace: pods that are told to go
+    get before they are killed.
+    """
+
+    admission_grace: int = 10 * 60
+    warmup_grace: int = 30 * 60
+    failure_grace: int = 10 * 60
+    retry_pause: int = 3 * 60
+    retries: int = 10
+    failed_grace: int = 60 * 60
+    forced_deletion_grace: int = 2 * 60
+
+    @property
+    def longest(self) -> int:
+        """The longest of all, in seconds."""
+        return max(seconds for _, seconds in self.annotated())
+
+    def annotated(self) -> Iterator[tuple[str, int]]:
+        """Yield the annotations that have a duration, with its bound."""
+        yield f"{_PREFIX}admissionGracePeriodDuration", self.admission_grace
+        yield f"{_PREFIX}warmupGracePeriodDuration", self.warmup_grace
+        yield f"{_PREFIX}failureGracePeriodDuration", self.failure_grace
+        yield f"{_PREFIX}retryPausePeriodDuration", self.retry_pause
+        yield f"{_PREFIX}deletionOnFailureGracePeriodDuration", self.failed_grace
+        yield f"{_PREFIX}forcefulDeletionGracePeriodDuration", self.forced_deletion_grace
+
+
+_SIZE: Final = Validation(
+    expression=f"!{IS_PERSON} || '%s%s'.format([object.metadata, object.?spec.orValue({{}})]).size() <= {SIZE}",
+    message=f"a job has at most {SIZE // 1024} KiB: keep files in ConfigMaps of their own, or in a volume",
+)
+
+
+def policy(bounds: JobBounds) -> AdmissionPolicy:
+    """Return the policy. A job keeps what it was submitted with, though the bounds have changed since."""
+    return AdmissionPolicy(
+        name=Promise.JOB_BOUNDS.policy,
+        requests=[
+            *(Requests(group=group, resources=resources) for group, resources in JOBS),
+            Requests(group="scheduling.x-k8s.io", resources=["podgroups"]),
+        ],
+        namespaces=TEAM_NAMESPACES,
+        variables={
+            "annotations": "object.metadata.?annotations.orValue({})",
+            "before": "oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})",
+            "changed": "variables.annotations.filter(key, variables.annotations[?key] != variables.before[?key])",
+        },
+        validations=[
+            *(_duration(name, seconds) for name, seconds in bounds.annotated()),
+            _retries(bounds.retries),
+            *(
+                Validation(
+                    expression="request.resource.resource != 'podgroups' || "
+                    f"({rule.condition.replace('{0}', 'object')})",
+                    message=rule.message,
+                )
+                for rule in growing_jobs.POD_GROUP
+            ),
+            _SIZE,
+        ],
+    )
+
+
+def _duration(annotation: str, seconds: int) -> Validation:
+    value = f"variables.annotations['{annotation}']"
+    return Validation(
+        expression=f"!('{annotation}' in variables.changed) || "
+        f"({value}.matches('{_DURATION}') && duration({value}) <= duration('{seconds}s'))",
+        message=f"{annotation} is a duration such as 90s or 5m, of at most {spoken(seconds)}",
+    )
+
+
+def _retries(most: int) -> Validation:
+    name = f"{_PREFIX}retryLimit"
+    value = f"variables.annotations['{name}']"
+    return Validation(
+        expression=f"!('{name}' in variables.changed) || ({value}.matches('^[0-9]{{1,6}}$') && int({value}) <= {most})",
+        message=f"{name} is a number from 0 to {most}",
+    )
+
+
+def spoken(seconds: int) -> str:
+    """Return seconds as Go writes a duration in its largest whole unit, such as 5m."""
+    for unit, length in (("h", 3600), ("m", 60)):
+        if seconds and seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"

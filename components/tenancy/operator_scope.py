@@ -1,0 +1,77 @@
+"""What the platform's own operators may do with their rights, which upstream's roles give for the whole cluster.
+
+Whoever takes AppWrapper's pod over could make privileged pods beside Kubernetes' own with its account, and read tokens
+there: it makes what jobs contain, so that its role has pods, Jobs and Secrets everywhere (config/rbac of v1.1.2).
+Whoever takes the slack controller over could stop queues, for who may patch a ClusterQueue may patch all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components import names
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
+from components.tenancy.callers import ACCOUNTS, APPWRAPPER
+from components.tenancy.promises import Promise
+
+SLACK_CONTROLLER: Final = f"{ACCOUNTS}:slack-controller"
+
+_QUEUE_FIELDS: Final = (
+    "admissionChecksStrategy",
+    "admissionScope",
+    "cohortName",
+    "fairSharing",
+    "flavorFungibility",
+    "namespaceSelector",
+    "preemption",
+    "queueingStrategy",
+    "stopPolicy",
+)
+"""What a ClusterQueue's spec has beside its resources (Kueue v0.15, apis/kueue/v1beta2/clusterqueue_types.go)."""
+
+
+def policies() -> list[AdmissionPolicy]:
+    """Return the policies. They hold for the two accounts alone, wherever they ask."""
+    return [_appwrapper(), _slack_controller()]
+
+
+def _appwrapper() -> AdmissionPolicy:
+    label, system = names.TEAM_LABEL, names.SYSTEM_NAMESPACE
+    own = (
+        f"request.namespace == '{system}' && (request.resource.resource in ['leases', 'events'] || "
+        "(request.resource.resource == 'secrets' && request.operation == 'UPDATE'))"
+    )
+    return AdmissionPolicy(
+        name=Promise.APPWRAPPER_SCOPE.policy,
+        requests=[Requests(group="*", resources=["*"], operations=["CREATE", "UPDATE", "DELETE"])],
+        conditions={"account": f"request.userInfo.username == '{APPWRAPPER}'"},
+        validations=[
+            Validation(
+                expression="namespaceObject == null || "
+                f"namespaceObject.metadata.?labels[?'{label}'].orValue('') == 'true' || ({own})",
+                message="AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
+            )
+        ],
+    )
+
+
+def _slack_controller() -> AdmissionPolicy:
+    kept = " && ".join(f"object.spec.?{field} == oldObject.spec.?{field}" for field in _QUEUE_FIELDS)
+    return AdmissionPolicy(
+        name=Promise.LENDING_SCOPE.policy,
+        requests=[Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"])],
+        conditions={"account": f"request.userInfo.username == '{SLACK_CONTROLLER}'"},
+        validations=[
+            Validation(
+                expression=f"{kept} && {_quotas('object')} == {_quotas('oldObject')}",
+                message="the slack controller changes what queues lend, and nothing else of them",
+            )
+        ],
+    )
+
+
+def _quotas(queue: str) -> str:
+    """Return CEL of a queue's resource groups without what they lend."""
+    amounts = "[dyn(r.name), dyn(string(r.nominalQuota)), dyn(string(r.?borrowingLimit.orValue('')))]"
+    flavors = f"g.flavors.map(f, [dyn(f.name), dyn(f.resources.map(r, {amounts}))])"
+    return f"{queue}.spec.?resourceGroups.orValue([]).map(g, [dyn(g.coveredResources), dyn({flavors})])"

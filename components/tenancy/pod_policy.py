@@ -1,0 +1,232 @@
+"""What pods in teams' namespaces may ask for: Pod Security's Baseline, and what no Pod Security Standard can say.
+
+Members may have no pod created that reaches past its quota or its node. The rules hold for every pod there, whoever
+creates it, for members submit jobs whose pods other controllers create. Sources: kubernetes.io, concepts/security/
+pod-security-standards; what queues count and what not: AppWrapper v1.1.2 `pkg/utils/utils.go`, Kueue v0.15.2
+`pkg/workload/resources.go`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from components import names
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.kubernetes.security import PINNED_MEMORY
+from components.scheduling.priorities import PRIORITIES
+from components.tenancy import amounts, pod_baseline, scratch_rules
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.promises import Promise
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+GRACE_SECONDS: Final = 120
+"""Time to write a checkpoint in; the platform's own jobs take 30."""
+
+VOLUMES: Final = (
+    "configMap",
+    "secret",
+    "projected",
+    "downwardAPI",
+    "emptyDir",
+    "persistentVolumeClaim",
+    "ephemeral",
+)
+"""Pod Security's Restricted list without inline CSI volumes, which have no claim that a quota could count."""
+
+_JOB_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
+"""Kubernetes' Job controller takes it away by itself, also from pods without a Job (pkg/controller/job)."""
+
+_UNHEALTHY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_UNHEALTHY_SECONDS: Final = 300
+"""What DefaultTolerationSeconds gives every pod; a longer one would keep a job on a dead node."""
+_MEMORY_PRESSURE: Final = {
+    "key": "node.kubernetes.io/memory-pressure",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
+"""What PodTolerationRestriction gives every pod that is not BestEffort."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodRules:
+    """What depends on the cluster.
+
+    tolerations: of the GPU nodes' taints. devices: extended resources whose taints a pod gets a toleration of when it
+    asks for them (Kubernetes' ExtendedResourceToleration). priority_classes, schedulers: by name. pinned_memory: pods
+    may add IPC_LOCK, as RDMA needs it. scratch_folder: of the nodes, in which each pod may mount its own; None
+    for none.
+    grace_seconds: the most that a pod may take to end.
+    """
+
+    tolerations: Sequence[Mapping[str, str]] = ()
+    devices: Sequence[str] = ()
+    priority_classes: Sequence[str] = tuple(PRIORITIES)
+    schedulers: Sequence[str] = (DEFAULT_SCHEDULER,)
+    pinned_memory: bool = False
+    scratch_folder: str | None = None
+    grace_seconds: int = GRACE_SECONDS
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether every pod that they let pass meets Pod Security's Baseline."""
+        return not self.pinned_memory and self.scratch_folder is None
+
+
+def policy(rules: PodRules) -> AdmissionPolicy:
+    """Return the policy. What an update leaves as it is passes: pods older than the policy have to end too."""
+    return AdmissionPolicy(
+        name=Promise.POD_ISOLATION.policy,
+        requests=[
+            Requests(group="", versions=["v1"], resources=["pods"]),
+            Requests(
+                group="", versions=["v1"], resources=["pods/ephemeralcontainers", "pods/resize"], operations=["UPDATE"]
+            ),
+        ],
+        namespaces=TEAM_NAMESPACES,
+        conditions={"changes": _CHANGES},
+        variables={
+            "run": "dyn(object.spec.containers) + dyn(object.spec.?initContainers.orValue([]))",
+            "containers": "variables.run + dyn(object.spec.?ephemeralContainers.orValue([]))",
+        },
+        validations=[
+            *pod_baseline.validations([PINNED_MEMORY] if rules.pinned_memory else []),
+            *_of_volumes(rules),
+            *_of_scheduling(rules),
+            *_of_quota(),
+            *_of_end(rules),
+        ],
+    )
+
+
+_CHANGES: Final = (
+    "oldObject == null || object.spec != oldObject.spec || "
+    "!object.metadata.?finalizers.orValue([]).all(f, f in oldObject.metadata.?finalizers.orValue([]))"
+)
+
+
+def _of_volumes(rules: PodRules) -> Iterator[Validation]:
+    kinds = " || ".join(f"has(v.{kind})" for kind in VOLUMES)
+    volumes = "object.spec.?volumes.orValue([])"
+    host = " || has(v.hostPath)" if rules.scratch_folder is not None else ""
+    yield Validation(
+        expression=f"{volumes}.all(v, {kinds}{host})",
+        message=f"spec.volumes: pods of a team mount volumes of these kinds: {', '.join(VOLUMES)}"
+        + (f", and the node's folder {rules.scratch_folder}" if host else "; for a folder of the node use emptyDir"),
+    )
+    if rules.scratch_folder is not None:
+        yield from scratch_rules.validations(rules.scratch_folder)
+
+
+def _of_scheduling(rules: PodRules) -> Iterator[Validation]:
+    yield Validation(
+        expression="request.operation != 'CREATE' || object.spec.?nodeName.orValue('') == ''",
+        message="spec.nodeName: a scheduler chooses a pod's node; use spec.nodeSelector",
+    )
+    own = "t.?namespaces.orValue([]).all(n, n == request.namespace) && !has(t.namespaceSelector)"
+    for field in ("podAffinity", "podAntiAffinity"):
+        terms = f"object.spec.?affinity.?{field}"
+        yield Validation(
+            expression=f"{terms}.?requiredDuringSchedulingIgnoredDuringExecution.orValue([]).all(t, {own}) && "
+            f"{terms}.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).map(p, p.podAffinityTerm)"
+            f".all(t, {own})",
+            message=f"spec.affinity.{field}: a pod of a team chooses nodes by its own team's pods, and keeps nobody "
+            "else's away; remove namespaces and namespaceSelector",
+        )
+    yield Validation(
+        expression="object.spec.?runtimeClassName.orValue('') == ''",
+        message="spec.runtimeClassName: pods of a team run in the nodes' own runtime; remove it",
+    )
+    taints = ", ".join(sorted({toleration["key"] for toleration in rules.tolerations} | set(rules.devices)))
+    yield Validation(
+        expression=f"object.spec.?tolerations.orValue([]).all(t, {_tolerated(rules)})",
+        message=f"spec.tolerations: pods of a team tolerate the taints of GPU nodes ({taints or 'there are none'}), "
+        f"and for at most {_UNHEALTHY_SECONDS} s (tolerationSeconds) that a node is not ready or unreachable",
+    )
+    yield Validation(
+        expression=f"object.spec.?priorityClassName.orValue('') in {words(('', *rules.priority_classes))}",
+        message=f"spec.priorityClassName: pods of a team have one of {', '.join(rules.priority_classes)}; name one",
+    )
+    yield Validation(
+        expression=f"object.spec.?schedulerName.orValue('{DEFAULT_SCHEDULER}') in {words(rules.schedulers)}",
+        message=f"spec.schedulerName: pods of a team are placed by {', '.join(rules.schedulers)}; remove it",
+    )
+
+
+def _of_quota() -> Iterator[Validation]:
+    """Yield what keeps pods to what was admitted: Kueue sees what containers ask for, and nothing else."""
+    asked = " && ".join(
+        f"quantity(c.?resources.?requests[?'{resource}'].orValue('0')).isGreaterThan(quantity('0'))"
+        for resource in (names.CPU, names.MEMORY)
+    )
+    yield Validation(
+        expression=f"variables.run.all(c, {asked})",
+        message="resources.requests: each container of a team's pods asks for cpu and memory, for a quota counts what "
+        "is asked for; add both",
+    )
+    for rule in amounts.BOUNDED:
+        yield Validation(expression=rule.condition.replace("{0}", "object"), message=f"resources: {rule.message}")
+    yield Validation(
+        expression="dyn(object.spec).?resources.?requests.orValue({}).size() == 0 && "
+        "dyn(object.spec).?resources.?limits.orValue({}).size() == 0",
+        message="spec.resources: no quota counts what a pod asks for as a whole; move it to the containers",
+    )
+    yield Validation(
+        expression="object.spec.?resourceClaims.orValue([]).size() == 0",
+        message="spec.resourceClaims: no quota counts claimed devices; ask for them in a container's resources",
+    )
+    yield Validation(
+        expression="object.spec.?initContainers.orValue([]).all(c, c.?restartPolicy.orValue('') == '')",
+        message="spec.initContainers.restartPolicy: no quota counts an init container that stays beside the others; "
+        "move it to spec.containers",
+    )
+    yield Validation(
+        expression="request.?subResource.orValue('') != 'resize'",
+        message="pods/resize: a pod of a team keeps what its queue has admitted; submit the job anew",
+    )
+    yield Validation(
+        expression="request.operation != 'CREATE' || "
+        "!request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')",
+        message="a team's own service account creates no pod, which no queue would count; submit an AppWrapper",
+    )
+
+
+def _of_end(rules: PodRules) -> Iterator[Validation]:
+    """Yield what keeps a borrower from holding back what it has to give back."""
+    yield Validation(
+        expression=f"object.metadata.?finalizers.orValue([]).all(f, f == '{_JOB_FINALIZER}')",
+        message="metadata.finalizers: pods of a team go when they are deleted; remove them",
+    )
+    yield Validation(
+        expression=f"object.spec.?terminationGracePeriodSeconds.orValue(0) <= {rules.grace_seconds}",
+        message=f"spec.terminationGracePeriodSeconds: pods of a team end within {rules.grace_seconds} s, so that "
+        "others get back what is theirs; lower it",
+    )
+
+
+def _tolerated(rules: PodRules) -> str:
+    """Return CEL that a toleration `t` meets which covers no more than an allowed one does."""
+    devices = [{"key": resource, "operator": "Exists"} for resource in rules.devices]
+    covered = [_covers(allowed) for allowed in (*rules.tolerations, *devices, _MEMORY_PRESSURE)]
+    passing = (
+        f"t.?key.orValue('') in {words(_UNHEALTHY)} && t.?effect.orValue('') == 'NoExecute' && "
+        f"t.?tolerationSeconds.orValue({_UNHEALTHY_SECONDS + 1}) <= {_UNHEALTHY_SECONDS}"
+    )
+    return " || ".join(f"({condition})" for condition in (*covered, passing))
+
+
+def _covers(allowed: Mapping[str, str]) -> str:
+    conditions = [f"t.?key.orValue('') == {_text(allowed['key'])}"]
+    if allowed.get("operator", "Equal") == "Equal":
+        value = _text(allowed.get("value", ""))
+        conditions.append(f"t.?operator.orValue('Equal') == 'Equal' && t.?value.orValue('') == {value}")
+    if "effect" in allowed:
+        conditions.append(f"t.?effect.orValue('') == {_text(allowed['effect'])}")
+    return " && ".join(conditions)
+
+
+def _text(value: str) -> str:
+    """Return a CEL text, whatever is in it."""
+    return json.dumps(value)

@@ -1,0 +1,117 @@
+"""The pods that a job's manifest asks for, and what in them would make Kueue count less than they get. In CEL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from components.kubernetes.admission import words
+from components.scheduling.priorities import PRIORITIES
+
+_KUEUE: Final = "kueue.x-k8s.io/"
+_APPWRAPPER: Final = "workload.codeflare.dev/"
+_TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required", "preferred", "unconstrained"))
+"""Annotations by which a pod set asks for nodes that are near to each other. Kueue's others divide the pods by numbers
+that nobody looks at in an AppWrapper: by 0, Kueue ends (v0.15.2, `pkg/cache/scheduler/tas_flavor_snapshot.go`)."""
+
+_RAY: Final = "[{0}.headGroupSpec.template] + {0}.?workerGroupSpecs.orValue([]).map(group, group.template)"
+_TEMPLATES: Final = {
+    "v1/Pod": "[{0}]",
+    "batch/v1/Job": "[{0}.spec.template]",
+    "apps/v1/Deployment": "[{0}.spec.template]",
+    "apps/v1/StatefulSet": "[{0}.spec.template]",
+    "jobset.x-k8s.io/v1alpha2/JobSet": "{0}.spec.replicatedJobs.map(job, job.template.spec.template)",
+    "kubeflow.org/v1/PyTorchJob": (
+        "{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"
+    ),
+    "ray.io/v1/RayCluster": _RAY.replace("{0}", "{0}.spec"),
+    "ray.io/v1/RayJob": _RAY.replace("{0}", "{0}.spec.rayClusterSpec"),
+}
+"""Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
+knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""
+
+COUNTED: Final = tuple(_TEMPLATES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A condition, in CEL, with `{0}` for what it is asked about; and what the author is told otherwise."""
+
+    condition: str
+    message: str
+
+
+def identity(manifest: str) -> str:
+    """Return CEL of a manifest's API version and kind, such as batch/v1/Job."""
+    return f"({manifest}.apiVersion + '/' + {manifest}.kind)"
+
+
+def is_kind(manifest: str, kind: str) -> str:
+    """Return CEL of whether a manifest is of a kind."""
+    version, _, name = kind.rpartition("/")
+    return f"({manifest}.apiVersion == '{version}' && {manifest}.kind == '{name}')"
+
+
+def templates(manifest: str) -> str:
+    """Return CEL of the list of a manifest's pod templates, empty for kinds without pods."""
+    found = "[]"
+    for kind, where in reversed(_TEMPLATES.items()):
+        found = f"({is_kind(manifest, kind)} ? dyn({where.format(manifest)}) : dyn({found}))"
+    return found
+
+
+def foreign_kueue_words(metadata: str, *, labels: Sequence[str] = ()) -> str:
+    """Return CEL of whether an object's optional metadata tells Kueue nothing but where it belongs.
+
+    Kueue's words attach a job to a Workload that there is, let it grow, or raise its priority. labels: those allowed.
+    """
+    key = f"(!key.contains('{_KUEUE}')"
+    return (
+        f"{metadata}.?labels.orValue({{}}).all(key, {key} || key in {words(labels)})) && "
+        f"{metadata}.?annotations.orValue({{}}).all(key, {key} || key in {words(_TOPOLOGY)}))"
+    )
+
+
+def rules(gpu_resource: str) -> list[Rule]:
+    """Return what every pod template of a job has to meet. gpu_resource: as which nodes offer GPUs."""
+    containers = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
+    asked = "container.?resources.?{part}.orValue({{}}).all(key, key == '{gpu}' || key.lowerAscii() != '{lower}')"
+    parts = [asked.format(part=part, gpu=gpu_resource, lower=gpu_resource.lower()) for part in ("requests", "limits")]
+    return [
+        Rule(
+            condition=f"{containers}.all(container, {' && '.join(parts)})",
+            message=f"the resource's name is {gpu_resource}: a job that asks for another spelling would wait for ever",
+        ),
+        Rule(
+            condition=f"{{0}}.spec.?priorityClassName.orValue('') in {words(['', *PRIORITIES])}",
+            message=f"a pod's priorityClassName is one of {', '.join(PRIORITIES)}",
+        ),
+        Rule(
+            condition="!has({0}.spec.resources) && !has({0}.spec.resourceClaims)",
+            message="resources of a pod as a whole are not counted: ask for them in its containers",
+        ),
+        Rule(
+            condition="{0}.?metadata.?finalizers.orValue([]).size() == 0",
+            message="a job's pods have no finalizers: they would hold back its end",
+        ),
+        Rule(
+            condition=f"{{0}}.?metadata.?labels.orValue({{}}).all(key, !key.startsWith('{_APPWRAPPER}'))",
+            message=f"labels of {_APPWRAPPER} on pods are written by AppWrapper alone, which counts its pods by them",
+        ),
+        Rule(
+            condition=foreign_kueue_words("{0}.?metadata"),
+            message=f"labels and annotations of {_KUEUE} on pods are written by Kueue alone, but for "
+            + ", ".join(_TOPOLOGY),
+        ),
+    ]
+
+
+WRAPPED_RULES: Final = (
+    Rule(
+        condition="{0}.spec.?initContainers.orValue([]).all(container, !has(container.restartPolicy))",
+        message="AppWrapper counts init containers as if they ended: a sidecar belongs among the containers",
+    ),
+)
+"""What the pod templates of AppWrappers have to meet beside: AppWrapper leaves init containers' restart policy out of
+what it hands Kueue (v1.1.2, `pkg/utils/utils.go`, copyContainers)."""

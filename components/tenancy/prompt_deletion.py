@@ -1,0 +1,98 @@
+"""That what a job had is free when the job is gone: nothing of it is held back, and nothing is left behind.
+
+A finalizer holds whatever has it for as long as its author likes, and AppWrapper keeps the quota of a job that was told
+to go until all of it is gone. What is deleted without its dependents leaves pods that run and that no queue knows. A
+pod that is deleted runs for as long as that request says, whatever its own specification does (k8s.io/apiserver
+v0.34.2, `pkg/registry/rest/delete.go`), and some controllers replace it meanwhile: each deletion adds a pod.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.callers import IS_PERSON
+from components.tenancy.promises import Promise
+from components.tenancy.quota_gate import JOBS
+
+_CLAIMS: Final = "kubernetes.io/pvc-protection"
+"""What Kubernetes itself puts on claims in their author's name, and takes off again."""
+
+_WRITTEN: Final = (
+    ("", ("services", "secrets", "configmaps", "persistentvolumeclaims")),
+    ("scheduling.x-k8s.io", ("podgroups",)),
+    *JOBS,
+)
+"""What members write, which AppWrappers may contain. Pods are held to as much by the policy for pods."""
+
+_DELETED: Final = (("", ("pods",)), ("batch", ("jobs",)), ("apps", ("deployments", "statefulsets")), *JOBS)
+
+_REPLACING: Final = ("Job", "ReplicaSet", "JobSet", "RayCluster", "RayJob")
+"""Controllers that start another while the one that was deleted ends. Those of PyTorchJobs and StatefulSets give it the
+same name, and wait; AppWrapper waits by itself."""
+_MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
+"""Of whoever asks: administrators, who take pods from nodes that are lost. Members may not."""
+
+
+def policy(grace_seconds: int) -> AdmissionPolicy:
+    """Return the policy. grace_seconds: most that a pod gets to end."""
+    new = "object.metadata.?finalizers.orValue([])"
+    before = "(oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))"
+    policy_of_deletion = "request.options.?propagationPolicy.orValue(request.resource.group == 'batch' ? 'Orphan' : '')"
+    grace = (
+        "(request.operation == 'DELETE' ? request.options.?gracePeriodSeconds : "
+        "object.?deleteOptions.?gracePeriodSeconds)"
+    )
+    replaced = (
+        "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
+        f"owner.kind in {words(_REPLACING)})"
+    )
+    gone = (
+        "request.resource.resource == 'pods' && (oldObject.?spec.?nodeName.orValue('') == '' || "
+        "oldObject.?status.?phase.orValue('') in ['Succeeded', 'Failed'])"
+    )
+    at_once = (
+        "request.resource.resource == 'pods' && request.options.?gracePeriodSeconds.orValue(1) == 0 && "
+        "oldObject.spec.?terminationGracePeriodSeconds.orValue(1) != 0"
+    )
+    return AdmissionPolicy(
+        name=Promise.PROMPT_DELETION.policy,
+        requests=[
+            *(Requests(group=group, resources=resources) for group, resources in _WRITTEN),
+            *(Requests(group=group, resources=resources, operations=["DELETE"]) for group, resources in _DELETED),
+            Requests(group="", resources=["pods/eviction"], operations=["CREATE"]),
+        ],
+        namespaces=TEAM_NAMESPACES,
+        conditions={"person": IS_PERSON},
+        variables={"gone": gone},
+        validations=[
+            Validation(
+                expression=f"request.operation == 'DELETE' || {new}.all(name, name == '{_CLAIMS}' || name in {before})",
+                message="finalizers would hold back the end of a job, and what it had with it",
+            ),
+            Validation(
+                expression=f"request.operation == 'DELETE' || {before}.all(name, name in {new}) || {_MAY_RUN_PODS}",
+                message="finalizers are taken off by the controller that put them there, when all of a job is gone",
+            ),
+            Validation(
+                expression=f"request.operation != 'DELETE' || ({policy_of_deletion} != 'Orphan' && "
+                "!request.options.?orphanDependents.orValue(false))",
+                message="a job is deleted with its pods: set propagationPolicy to Background or Foreground, as kubectl "
+                "does by itself",
+            ),
+            Validation(
+                expression=f"request.resource.resource != 'pods' || {grace}.orValue(1) <= {grace_seconds}",
+                message=f"a pod ends within {grace_seconds} seconds: leave gracePeriodSeconds out, or ask for less",
+            ),
+            Validation(
+                expression=f"request.operation != 'DELETE' || variables.gone || !({at_once}) || {_MAY_RUN_PODS}",
+                message="a pod that is deleted with a gracePeriodSeconds of 0 runs on uncounted: use 1, as kubectl "
+                "delete --now does",
+            ),
+            Validation(
+                expression=f"request.operation != 'DELETE' || variables.gone || !{replaced} || {_MAY_RUN_PODS}",
+                message="this is replaced while it ends, and both would run: delete the job that it belongs to",
+            ),
+        ],
+    )

@@ -1,0 +1,107 @@
+"""The gate that every job waits behind: who may open it, and what else Kueue would take for having opened it.
+
+Members write the kinds of jobs that Kueue queues, and with them the field that Kueue starts a job by, the owner whose
+quota a job would be a part of, and the labels that attach it to a Workload (Kueue v0.15.2, `reconciler.go` and
+`defaults.go` of `pkg/controller/jobframework`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components import names
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
+from components.tenancy import amounts, growing_jobs, pod_templates
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.callers import IS_GATEKEEPER, IS_PERSON
+from components.tenancy.promises import Promise
+
+JOBS: Final = (
+    (names.APPWRAPPER_GROUP, ("appwrappers",)),
+    ("kubeflow.org", ("mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")),
+    ("ray.io", ("rayclusters", "rayjobs")),
+    ("jobset.x-k8s.io", ("jobsets",)),
+)
+"""The jobs that Kueue queues, by API group (`components.queueing.kueue.FRAMEWORKS`)."""
+
+_ALLOWED_LABELS: Final = (names.QUEUE_LABEL, "kueue.x-k8s.io/max-exec-time-seconds")
+_GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"
+_CONTROLLER: Final = (
+    "{0}.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
+    ".map(owner, owner.apiVersion + owner.kind + owner.name + owner.uid)"
+)
+
+
+def policy(gpu_resource: str) -> AdmissionPolicy:
+    """Return the policy for new and changed jobs. gpu_resource: as which nodes offer GPUs."""
+    return AdmissionPolicy(
+        name=Promise.QUOTA_GATE.policy,
+        requests=[Requests(group=group, resources=resources) for group, resources in JOBS],
+        namespaces=TEAM_NAMESPACES,
+        variables={
+            "person": IS_PERSON,
+            "created": "request.operation == 'CREATE'",
+            "templates": pod_templates.templates("object"),
+        },
+        validations=[
+            Validation(
+                expression=f"!variables.person || {_CONTROLLER.format('object')}.all(owner, "
+                f"!variables.created && owner in {_CONTROLLER.format('oldObject')})",
+                message="a job that says that another one controls it would run on that one's quota",
+            ),
+            Validation(
+                expression=f"!variables.created || !variables.person || {_GATE.format('object')}",
+                message="a job starts when its queue admits it: it is created suspended",
+            ),
+            Validation(
+                expression=f"variables.created || {_GATE.format('object')} == {_GATE.format('oldObject')} || "
+                f"{IS_GATEKEEPER}",
+                message="a job is started and suspended by its queue alone",
+            ),
+            Validation(
+                expression="variables.created || !variables.person || object.spec == oldObject.spec",
+                message="a submitted job is not changed: delete it, and submit it anew",
+            ),
+            Validation(
+                expression="!variables.created || !variables.person || "
+                + pod_templates.foreign_kueue_words("object.?metadata", labels=_ALLOWED_LABELS),
+                message=f"of Kueue's labels and annotations a job has {' and '.join(_ALLOWED_LABELS)} alone",
+            ),
+            Validation(
+                expression="variables.created || !variables.person || ("
+                + " && ".join(_told_the_same(field) for field in ("labels", "annotations"))
+                + ")",
+                message="what a submitted job tells Kueue is not changed: delete it, and submit it anew",
+            ),
+            Validation(
+                expression=f"!variables.person || {growing_jobs.NO_FAULT_TOLERANCE.replace('{0}', 'object')}",
+                message="a Ray cluster becomes fault-tolerant by no annotation: KubeRay would clean up after it with "
+                "pods that are not counted",
+            ),
+            *(
+                Validation(
+                    expression="!variables.created || !variables.person || "
+                    f"({rule.condition.replace('{0}', 'object')})",
+                    message=rule.message,
+                )
+                for rule in growing_jobs.alone()
+            ),
+            *(
+                Validation(
+                    expression="!variables.created || !variables.person || "
+                    f"variables.templates.all(pod, {rule.condition.replace('{0}', 'pod')})",
+                    message=rule.message,
+                )
+                for rule in (*pod_templates.rules(gpu_resource), *amounts.TEMPLATE)
+            ),
+        ],
+    )
+
+
+def _told_the_same(field: str) -> str:
+    """Return CEL of whether a map of an object's metadata has Kueue's keys as before."""
+    new, old = f"object.metadata.?{field}", f"oldObject.metadata.?{field}"
+    keys = (f"{each}.orValue({{}})" for each in (new, old))
+    return " && ".join(
+        f"{each}.all(key, !key.contains('kueue.x-k8s.io/') || {new}[?key] == {old}[?key])" for each in keys
+    )

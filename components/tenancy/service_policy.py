@@ -1,0 +1,78 @@
+"""What Services in teams' namespaces may be: names for a job's pods, reached from within the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.promises import Promise
+
+SHORTEST_PREFIX: Final = 8
+"""Of a network that a load balancer is open to: two halves of all addresses are all of them."""
+_CLOUDS_WORDS: Final = "service.beta.kubernetes.io/"
+"""Begins the annotations by which clouds change a load balancer, whom it lets in among them (kubernetes.io, reference/
+labels-annotations-taints)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceRules:
+    """load_balancers, node_ports: namespaces whose Services may be of these types.
+
+    annotations: those of a load balancer that a cloud reads, and that are allowed.
+    """
+
+    load_balancers: Sequence[str] = ()
+    node_ports: Sequence[str] = ()
+    annotations: Sequence[str] = ()
+
+
+def policy(rules: ServiceRules) -> AdmissionPolicy:
+    """Return the policy. An update that leaves a Service as it is passes, so that one can be taken down."""
+    return AdmissionPolicy(
+        name=Promise.SERVICE_EXPOSURE.policy,
+        requests=[Requests(group="", versions=["v1"], resources=["services"])],
+        namespaces=TEAM_NAMESPACES,
+        conditions={
+            "changes": "oldObject == null || object.spec != oldObject.spec || "
+            "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({})"
+        },
+        variables={"type": "object.spec.?type.orValue('ClusterIP')"},
+        validations=list(_validations(rules)),
+    )
+
+
+def _validations(rules: ServiceRules) -> Iterator[Validation]:
+    yield Validation(
+        expression="object.spec.?externalIPs.orValue([]).size() == 0",
+        message="spec.externalIPs: a team takes no addresses for itself, for with them it could take the traffic of "
+        "others (CVE-2020-8554); remove them",
+    )
+    yield Validation(
+        expression="variables.type != 'ExternalName'",
+        message="spec.type ExternalName: a team's Services stand for its own pods; use the other name itself",
+    )
+    for kind, allowed, key in (
+        ("LoadBalancer", rules.load_balancers, "services.loadBalancers"),
+        ("NodePort", rules.node_ports, "services.nodePorts"),
+    ):
+        yield Validation(
+            expression=f"variables.type != '{kind}' || request.namespace in {words(allowed)}",
+            message=f"spec.type {kind}: this team's Services are reached from within the cluster; use ClusterIP and a "
+            f"port-forward, or have the platform's administrator set the team's {key}",
+        )
+    yield Validation(
+        expression="variables.type != 'LoadBalancer' || (object.spec.?loadBalancerSourceRanges.orValue([]).size() > 0 "
+        f"&& object.spec.loadBalancerSourceRanges.all(r, int(r.split('/')[1]) >= {SHORTEST_PREFIX}))",
+        message="spec.loadBalancerSourceRanges: a load balancer says from which addresses it is reached, in networks "
+        f"of /{SHORTEST_PREFIX} or smaller; add them",
+    )
+    allowed = f"k in {words(rules.annotations)}" if rules.annotations else "false"
+    yield Validation(
+        expression="variables.type != 'LoadBalancer' || object.metadata.?annotations.orValue({}).all(k, "
+        f"!k.startsWith('{_CLOUDS_WORDS}') || {allowed})",
+        message=f"metadata.annotations: {_CLOUDS_WORDS}... would open a load balancer beside its "
+        "spec.loadBalancerSourceRanges; remove them",
+    )

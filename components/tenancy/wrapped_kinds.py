@@ -1,0 +1,104 @@
+"""What an AppWrapper may contain: kinds that run nothing uncounted and give nobody rights.
+
+AppWrapper creates what it is given with its own permissions, which are wider than a member's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from components import names
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.tenancy import amounts, growing_jobs, pod_templates
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.pod_templates import WRAPPED_RULES, Rule
+from components.tenancy.promises import Promise
+
+WRAPPED_KINDS: Final = (
+    "v1/Pod",
+    "v1/Service",
+    "v1/ConfigMap",
+    "v1/Secret",
+    "v1/PersistentVolumeClaim",
+    "batch/v1/Job",
+    "jobset.x-k8s.io/v1alpha2/JobSet",
+    "kubeflow.org/v1/PyTorchJob",
+    "ray.io/v1/RayCluster",
+    "ray.io/v1/RayJob",
+    "scheduling.x-k8s.io/v1alpha1/PodGroup",
+)
+"""Kinds that every AppWrapper may contain. What has pods is counted by AppWrapper itself; what has none, members may
+create by themselves, too."""
+
+FURTHER_KINDS: Final = ("apps/v1/Deployment", "apps/v1/StatefulSet")
+"""Kinds that AppWrapper counts and may create, and that are no jobs: they never end."""
+
+
+def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
+    """Return the policy. further: kinds beside the usual ones. gpu_resource: as which nodes offer GPUs.
+
+    It is asked of new AppWrappers: what they contain is never changed (the quota gate's policy).
+    """
+    allowed = [*WRAPPED_KINDS, *further]
+    foreign = f"variables.manifests.filter(item, !({pod_templates.identity('item')} in {words(allowed)}))"
+    listed = f"{foreign}.map(item, {pod_templates.identity('item')}).join(', ')"
+    metadata = "{0}.?metadata"
+    own = [
+        Rule(
+            condition=f"{metadata}.?namespace.orValue(request.namespace) == request.namespace",
+            message="what an AppWrapper contains is in its own namespace",
+        ),
+        Rule(
+            condition=f"{metadata}.?finalizers.orValue([]).size() == 0",
+            message="what an AppWrapper contains has no finalizers: they would hold back its end",
+        ),
+        Rule(
+            condition=f"{metadata}.?ownerReferences.orValue([]).size() == 0",
+            message="what an AppWrapper contains belongs to nothing else",
+        ),
+        Rule(
+            condition=pod_templates.foreign_kueue_words(metadata),
+            message="an AppWrapper is queued as a whole: what it contains has no labels of kueue.x-k8s.io",
+        ),
+        *growing_jobs.wrapped(),
+    ]
+    template_rules = [*pod_templates.rules(gpu_resource), *WRAPPED_RULES, *amounts.TEMPLATE]
+    return AdmissionPolicy(
+        name=Promise.WRAPPED_KINDS.policy,
+        requests=[Requests(group=names.APPWRAPPER_GROUP, resources=["appwrappers"], operations=["CREATE"])],
+        namespaces=TEAM_NAMESPACES,
+        variables={
+            "manifests": "object.spec.components.map(component, component.template)",
+            "templates": f"variables.manifests.map(item, {pod_templates.templates('item')})",
+        },
+        validations=[
+            Validation(
+                expression=f"{foreign}.size() == 0",
+                message=f"an AppWrapper contains {', '.join(allowed)} alone",
+                message_expression=f"'an AppWrapper may not contain ' + {listed} + '; allowed: {', '.join(allowed)}'",
+            ),
+            Validation(
+                expression="object.spec.components.all(component, !has(component.podSetInfos))",
+                message="podSetInfos are Kueue's to write",
+            ),
+            Validation(
+                expression="object.spec.components.all(component, component.?podSets.orValue([]).size() == 0)",
+                message="AppWrapper finds the pods of all that it may contain by itself: leave podSets out",
+            ),
+            *(
+                Validation(
+                    expression=f"variables.manifests.all(item, {rule.condition.replace('{0}', 'item')})",
+                    message=rule.message,
+                )
+                for rule in own
+            ),
+            *(
+                Validation(
+                    expression=f"variables.templates.all(pods, pods.all(pod, {rule.condition.replace('{0}', 'pod')}))",
+                    message=rule.message,
+                )
+                for rule in template_rules
+            ),
+        ],
+    )

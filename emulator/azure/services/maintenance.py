@@ -1,0 +1,40 @@
+"""Microsoft.ContainerService: the windows in which AKS makes its upgrades."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from emulator.azure.errors import invalid, parent_not_found
+from emulator.azure.services.base import Kind, NameRule, Request
+
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
+
+
+class MaintenanceConfiguration(Kind):
+    """A window of a managed cluster, which goes with the cluster.
+
+    Source: learn.microsoft.com/azure/aks/planned-maintenance, for the names and for windows of 4 to 24 hours.
+    """
+
+    token = "azure-native:containerservice:MaintenanceConfiguration"
+    type = "Microsoft.ContainerService/managedClusters/maintenanceConfigurations"
+    path = (
+        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
+        "/managedClusters/{resourceName}/maintenanceConfigurations/{configName}"
+    )
+    rule: ClassVar[NameRule] = NameRule(
+        "aksManagedAutoUpgradeSchedule|aksManagedNodeOSUpgradeSchedule",
+        "aksManagedAutoUpgradeSchedule or aksManagedNodeOSUpgradeSchedule",
+    )
+
+    def check(self, request: Request) -> None:
+        cluster = request.id.rpartition("/maintenanceConfigurations/")[0]
+        if request.state.get(cluster) is None:
+            raise parent_not_found(cluster)
+        window = request.body["maintenanceWindow"]
+        if not 4 <= window["durationHours"] <= 24:
+            raise invalid(f"durationHours is {window['durationHours']}; it has to be from 4 to 24.")
+        if not _TIME.fullmatch(window["startTime"]) or not _OFFSET.fullmatch(window.get("utcOffset", "+00:00")):
+            raise invalid("startTime and utcOffset have the forms 02:00 and +01:00.")

@@ -1,0 +1,116 @@
+"""Released versions that cannot be built here as they are, and what is built in their place.
+
+Where the Go module of a release cannot be had, the version that `emulator/tools/cluster` pins plays the release: the
+mirror renders the release's manifest from the built version's, with what upstream changed in it, and the local kubelet
+runs the built program for the release's image. `make up` and `make status` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from emulator.cluster import images
+from emulator.toolchain import CLUSTER, ToolchainError, pinned_version
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A release and what plays it.
+
+    name, version: of the release, as its file in the mirror is named. player: the version that plays it.
+    lacks: what the release does and its player does not, as far as it changes what a user of the platform sees.
+    source: where upstream tells the two apart.
+    carry: takes the player's rendered manifest to the release's.
+    """
+
+    name: str
+    version: str
+    player: str
+    lacks: str
+    source: str
+    carry: Callable[[str], str]
+
+
+def of(name: str, player: str) -> list[StandIn]:
+    """Return the releases of an upstream that a version plays."""
+    return [each for each in STAND_INS if (each.name, each.player) == (name, player)]
+
+
+def report(pods: Iterable[Mapping[str, Any]]) -> str:
+    """Say where the programs of the running pods' images are not as released; nothing where all are."""
+    references = {container["image"] for pod in pods for container in pod["spec"]["containers"]}
+    lines = sorted(filter(None, map(_line, references)))
+    return "\n".join(["Not as released", *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _line(reference: str) -> str | None:
+    name = images.manager(reference)
+    if name is None:
+        return None
+    player, version = pinned_version(CLUSTER, MODULES[name]), images.tag(reference)
+    if version in (player, None):
+        return _BUILT_OTHERWISE.get((name, player))
+    known = next((each for each in of(name, player) if each.version == version), None)
+    rest = f"; what it lacks: {known.lacks}" if known else ""
+    return f"{name} {version} is played by {player}, which can be built here{rest}"
+
+
+_LIMITED: Final = ("clusterqueues", "cohorts")
+_LIMITS: Final = ("borrowingLimit", "lendingLimit")
+_LIMIT: Final = "must be null if spec.cohort is empty", "must be null if spec.cohortName is empty"
+_KUEUE_0_15_8: Final = (
+    ("clusterqueues", "jsonPath: .spec.cohort\n", "jsonPath: .spec.cohortName\n"),
+    *((kind, f"{limit} {_LIMIT[0]}", f"{limit} {_LIMIT[1]}") for kind in _LIMITED for limit in _LIMITS),
+    ("workloads", "\n    - wl\n", "\n    - wl\n    - kwl\n    - kueueworkload\n"),
+)
+"""Where Kueue's definitions differ from v0.15.2: plural name; what the last of its API versions said, and says now."""
+
+
+def _kueue_0_15_8(manifest: str) -> str:
+    """Carry Kueue's manifest from v0.15.2: all that differs between what the two config/default render to."""
+    documents = manifest.split("\n---\n")
+    for plural, old, new in _KUEUE_0_15_8:
+        index = _position(documents, f"\n  name: {plural}.kueue.x-k8s.io\n")
+        before, found, after = documents[index].rpartition(old)
+        if not found:
+            raise ToolchainError(f"Kueue's definition of {plural} has nowhere {old.strip()!r}, which a release changes")
+        documents[index] = before + new + after
+    roles = [_position(documents, f"\n  name: kueue-jobset-{role}-role\n") for role in ("editor", "viewer")]
+    added = [documents[index].replace("jobset", "leaderworkerset") for index in roles]
+    documents[roles[-1] + 1 : roles[-1] + 1] = added
+    return "\n---\n".join(documents)
+
+
+def _position(documents: Sequence[str], line: str) -> int:
+    """Return which document has a line; raises ToolchainError where none or several have it."""
+    found = [index for index, text in enumerate(documents) if line in text]
+    if len(found) != 1:
+        raise ToolchainError(f"{len(found)} documents of the rendered manifest have the line {line.strip()!r}")
+    return found[0]
+
+
+MODULES: Final = {"kueue": "sigs.k8s.io/kueue", "appwrapper": "github.com/project-codeflare/appwrapper"}
+"""The Go module of each controller that the local kubelet runs, by the binary's name."""
+
+_BUILT_OTHERWISE: Final = {
+    (
+        "appwrapper",
+        "v1.1.2",
+    ): "appwrapper v1.1.2 is built here with a controller-runtime that does not limit its client; "
+    "that of its image, v0.20.3, asks the API server at most 20 times a second",
+}
+"""What is built from a release's source and differs by its libraries, which all tools of the module share. Sources:
+project-codeflare/appwrapper v1.1.2, go.mod; kubernetes-sigs/controller-runtime, pkg/client/config/config.go."""
+
+STAND_INS: Final = (
+    StandIn(
+        name="kueue",
+        version="v0.15.8",
+        player="v0.15.2",
+        lacks="owners get GPUs back while they borrow (v0.15.6), preemption never gets stuck (v0.15.8)",
+        source="kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md",
+        carry=_kueue_0_15_8,
+    ),
+)

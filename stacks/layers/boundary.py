@@ -1,0 +1,87 @@
+"""The admission policies that keep teams to themselves: which are in force, by settings and cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.kubernetes.admission import AdmissionPolicy
+from components.kubernetes.cluster import Cluster, PodSecurity
+from components.kubernetes.namespace import pod_security
+from components.scheduling.priorities import PRIORITIES
+from components.tenancy import (
+    job_bounds,
+    operator_scope,
+    own_volumes,
+    pod_policy,
+    prompt_deletion,
+    quota_gate,
+    service_policy,
+    wrapped_kinds,
+)
+from components.tenancy.boundary import Boundary, BoundaryArgs
+from components.tenancy.pod_policy import PodRules
+from components.tenancy.service_policy import ServiceRules
+from stacks.inputs import StackInputs
+from stacks.layers.scheduling import schedulers
+
+
+def install(inputs: StackInputs[Any], cluster: Cluster) -> list[Boundary]:
+    """Register the policies, before any team; return what teams wait for, which is nothing without any."""
+    rules = policies(inputs, cluster)
+    if not (cluster.has_admission_policies and rules):
+        return []
+    return [Boundary("boundary", BoundaryArgs(policies=rules), cluster.options())]
+
+
+def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPolicy]:
+    """Return the policies for the namespaces of teams."""
+    tenancy = inputs.settings.tenancy
+    jobs = tenancy.jobs
+    return [
+        pod_policy.policy(pod_rules(inputs, cluster)),
+        service_policy.policy(service_rules(inputs, cluster)),
+        wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
+        quota_gate.policy(cluster.gpu_resource),
+        job_bounds.policy(jobs.bounds()),
+        prompt_deletion.policy(tenancy.longest_grace_seconds),
+        own_volumes.policy(),
+        *operator_scope.policies(),
+    ]
+
+
+def pod_rules(inputs: StackInputs[Any], cluster: Cluster) -> PodRules:
+    """Return what pods of teams may have of this cluster."""
+    settings, fabric = inputs.settings, cluster.fabric.resource
+    scratch, own = settings.gpu.nvme_scratch, cluster.default_priority
+    return PodRules(
+        tolerations=cluster.placement.gpus.tolerations,
+        devices=(cluster.gpu_resource, *([fabric] if fabric is not None else [])),
+        priority_classes=(*PRIORITIES, *([own] if own is not None else [])),
+        schedulers=schedulers(inputs),
+        pinned_memory=fabric is not None,
+        scratch_folder=scratch.folder if scratch.enabled else None,
+        grace_seconds=settings.tenancy.longest_grace_seconds,
+    )
+
+
+def service_rules(inputs: StackInputs[Any], cluster: Cluster) -> ServiceRules:
+    """Return which teams have Services that are reached from outside."""
+    teams = inputs.settings.teams
+    return ServiceRules(
+        load_balancers=[team.name for team in teams if team.services.load_balancers],
+        node_ports=[team.name for team in teams if team.services.node_ports],
+        annotations=tuple(cluster.load_balancer or {}),
+    )
+
+
+def namespace_labels(inputs: StackInputs[Any], cluster: Cluster) -> Mapping[str, str]:
+    """Return the labels that have Pod Security hold teams' namespaces to as much as their jobs allow.
+
+    That is Baseline; where jobs have pinned memory or mount the scratch folder, which Baseline refuses altogether, the
+    admission policy alone holds pods to the rest of it. OpenShift sets these labels itself, after who may use which
+    SecurityContextConstraints.
+    """
+    if cluster.pod_security is PodSecurity.SCC:
+        return {}
+    return pod_security("baseline" if pod_rules(inputs, cluster).is_baseline else "privileged")

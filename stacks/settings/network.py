@@ -1,0 +1,260 @@
+"""Whom the pods of teams speak with."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from components import names
+from components.kubernetes.network import DNS_PODS, DNS_PORTS, METADATA_ADDRESSES, TRANSLATED
+from stacks.errors import ConfigError, Path
+from stacks.settings.model import SettingsModel, matching, reject
+from stacks.settings.names import label_error, label_errors
+
+_NETWORKS: Final = "a network in CIDR notation, such as 10.20.0.0/16 or 2001:db8::/32"
+_PORTS: Final = range(1, 65536)
+_WIDEST: Final = {4: 8, 6: 32}
+"""Shortest prefix of a network that is not next to every address, by the kind of address."""
+
+
+def _network(value: str) -> str:
+    try:
+        loose = ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        reject(message="this is no network", expected=_NETWORKS, hint="write an address, a slash and the prefix length")
+    if isinstance(loose, ipaddress.IPv6Network) and loose.network_address.ipv4_mapped is not None:
+        reject(
+            message="these are IPv4 addresses in IPv6 notation",
+            expected=_NETWORKS,
+            hint="write the IPv4 network itself",
+        )
+    if "%" in value:
+        reject(message="a network has no zone", expected=_NETWORKS, hint="leave out the % and what follows it")
+    if "/" in value and not value.split("/")[1].isdecimal():
+        reject(message="this is no prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+    if "/" not in value:
+        reject(message="this is an address without a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+    if ipaddress.ip_address(value.split("/")[0]) != loose.network_address:
+        reject(
+            message="this is the address of a machine in a network", expected=_NETWORKS, hint=f"did you mean {loose}?"
+        )
+    return str(loose)
+
+
+Network = Annotated[str, matching(_network, r"[0-9a-fA-F:.]+/[0-9]+", _NETWORKS)]
+"""A network of either kind of address, as the ipaddress module writes it."""
+
+RAY_DASHBOARD: Final = 8265
+"""Port of a Ray cluster's head: KubeRay's operator asks there how a RayJob does (ray-project/kuberay, rayjob
+controller), and Kueue takes the job for ready once it has had an answer (v0.15.2, pkg/controller/jobs/rayjob)."""
+RAY_OPERATORS: Final = (names.SYSTEM_NAMESPACE, "kuberay-system")
+"""Where KubeRay's operator usually runs; the first is MLBatch's own (`setup.k8s/kuberay`)."""
+
+LOCAL_RESOLVERS: Final = ("169.254.20.10/32", "169.254.25.10/32", "169.254.10.10/32", "169.254.10.11/32")
+"""Where caches of DNS listen that run on the nodes themselves: NodeLocal DNSCache (kubernetes/kubernetes,
+cluster/addons/dns/nodelocaldns), Kubespray's (kubernetes-sigs/kubespray, nodelocaldns_ip) and AKS LocalDNS
+(learn.microsoft.com/azure/aks/localdns-custom)."""
+
+
+def _overlap(one: str, other: str) -> bool:
+    networks = ipaddress.ip_network(one), ipaddress.ip_network(other)
+    return networks[0].version == networks[1].version and networks[0].overlaps(networks[1])
+
+
+class PeerSettings(SettingsModel):
+    """Who may be at the other end of a connection."""
+
+    addresses: tuple[Network, ...] = ()
+    """Networks outside of the cluster. Some engines take them for pods and nodes with such addresses too, Cilium does
+    not.
+    """
+    namespaces: tuple[str, ...] = ()
+    """Namespaces of the cluster, with all pods in them."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse networks that take in nearly everybody, and what is no namespace's name."""
+        for index, name in enumerate(self.namespaces):
+            yield from label_error((*path, "namespaces", index), name)
+        for index, text in enumerate(self.addresses):
+            network = ipaddress.ip_network(text)
+            if network.prefixlen < _WIDEST[network.version]:
+                yield self._too_wide((*path, "addresses", index), text)
+
+    def _too_wide(self, path: Path, value: str) -> ConfigError:
+        return ConfigError(
+            path=path,
+            value=value,
+            message="this is next to every address there is",
+            expected="networks of those who are meant",
+            hint="name their own networks",
+        )
+
+
+class IngressSettings(PeerSettings):
+    """Who may connect to the pods of teams, besides their own team's and Prometheus."""
+
+
+class EgressPeerSettings(PeerSettings):
+    """Whom a team's pods may connect to besides what all teams' pods may."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse also what has a node's credentials in it."""
+        yield from super().check(path)
+        for index, text in enumerate(self.addresses):
+            network = ipaddress.ip_network(text)
+            found = [address for address in METADATA_ADDRESSES if network.overlaps(ipaddress.ip_network(address))]
+            if found and network.prefixlen >= _WIDEST[network.version]:
+                yield ConfigError(
+                    path=(*path, "addresses", index),
+                    value=text,
+                    message=f"it has {found[0].split('/')[0]} in it, where a cloud hands the node's own credentials to "
+                    "whoever asks",
+                    expected="networks without the addresses of metadata services",
+                    hint="name smaller networks that leave it out",
+                )
+            if any(_overlap(text, other) for other in TRANSLATED):
+                yield ConfigError(
+                    path=(*path, "addresses", index),
+                    value=text,
+                    message="it stands for IPv4 addresses, those of clouds' metadata services among them",
+                    expected="networks of addresses of their own",
+                    hint="name the IPv4 networks that are meant",
+                )
+
+    def _too_wide(self, path: Path, value: str) -> ConfigError:
+        return ConfigError(
+            path=path,
+            value=value,
+            message="this is next to every address there is, that of the nodes' metadata service among them",
+            expected="networks of those who are meant",
+            hint="internet: true allows every address of the internet; name private networks here",
+        )
+
+
+class EgressSettings(EgressPeerSettings):
+    """Whom the pods of teams may connect to, besides their own team's and DNS."""
+
+    internet: bool = True
+    """Every address of the internet: none of a private network, of the nodes, or of a cloud's metadata service."""
+    denied: tuple[Network, ...] = ()
+    """Networks on the internet that are denied nevertheless, such as public addresses that pods, nodes or the API
+    server have.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse what denies all, or nothing."""
+        yield from super().check(path)
+        for index, text in enumerate(self.denied):
+            if ipaddress.ip_network(text).prefixlen == 0:
+                yield ConfigError(
+                    path=(*path, "denied", index),
+                    value=text,
+                    message="this is every address",
+                    expected="networks on the internet",
+                    hint="set internet to false",
+                )
+        if self.denied and not self.internet:
+            yield ConfigError(
+                path=(*path, "denied"),
+                value=list(self.denied),
+                message="without the internet all of its addresses are denied",
+                expected="denied networks with internet: true",
+                hint="remove them, or set internet to true",
+            )
+
+
+class DnsPodsSettings(SettingsModel):
+    """Pods that answer DNS."""
+
+    namespace: str
+    """Their namespace."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels that they all have; default none, which means every pod of the namespace."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the names to Kubernetes' rules."""
+        yield from label_error((*path, "namespace"), self.namespace)
+        yield from label_errors((*path, "labels"), self.labels)
+
+
+class DnsSettings(SettingsModel):
+    """What answers the pods' questions for names. What is listed here replaces the default."""
+
+    pods: tuple[DnsPodsSettings, ...] = tuple(
+        DnsPodsSettings(namespace=item.namespace, labels=dict(item.labels)) for item in DNS_PODS
+    )
+    """The cluster's own: default kube-dns and CoreDNS, the caches in front of them, and OpenShift's."""
+    ports: tuple[int, ...] = DNS_PORTS
+    """Ports of those pods' own, on which they answer; that of their Service does not count."""
+    addresses: tuple[Network, ...] = LOCAL_RESOLVERS
+    """Resolvers outside of pods, on port 53 alone: caches on the nodes. With Cloud DNS on GKE 169.254.169.254/32.
+    Cilium takes no address for a node's own.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse what lets nobody find a name, and what is no port."""
+        for index, port in enumerate(self.ports):
+            if port not in _PORTS:
+                yield ConfigError(
+                    path=(*path, "ports", index),
+                    value=port,
+                    message="this is no port",
+                    expected=f"a number from {_PORTS[0]} to {_PORTS[-1]}",
+                    hint="take the container's port of your DNS pods",
+                )
+        for index, text in enumerate(self.addresses):
+            network = ipaddress.ip_network(text)
+            if network.prefixlen < _WIDEST[network.version]:
+                yield ConfigError(
+                    path=(*path, "addresses", index),
+                    value=text,
+                    message="with this, pods of teams send what they like to every address, as questions for names",
+                    expected="addresses of resolvers",
+                    hint="name them, each with /32 or /128",
+                )
+        if not self.addresses and not self.pods:
+            yield ConfigError(
+                path=path,
+                message="pods of teams could ask nobody for a name",
+                expected="pods or addresses of what answers DNS",
+                hint="remove the empty lists, or name your own resolvers",
+            )
+        elif self.pods and not self.ports:
+            yield ConfigError(
+                path=(*path, "ports"),
+                value=[],
+                message="nobody could ask these pods for a name",
+                expected="the ports on which they answer",
+                hint="remove the key for the usual ones",
+            )
+
+
+class TenancyNetworkSettings(SettingsModel):
+    """NetworkPolicies around the namespaces of teams and of mlbatch:workloads, which the cluster has to enforce."""
+
+    enabled: bool = True
+    """Have them, and one around the namespace of monitoring. Without them any pod reaches any other, whichever team's,
+    and the nodes' metadata service.
+    """
+    dns: DnsSettings = DnsSettings()
+    ray_operators: tuple[str, ...] = RAY_OPERATORS
+    """Namespaces of KubeRay's operator, which asks the dashboard of each RayJob (port 8265) how it does: out of its
+    reach the job never counts as started, nor as ended. A team's namespace is none.
+    """
+    egress: EgressSettings = EgressSettings()
+    ingress: IngressSettings = IngressSettings()
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the operators' namespaces to Kubernetes' rules."""
+        for index, name in enumerate(self.ray_operators):
+            yield from label_error((*path, "rayOperators", index), name)
+
+
+class TeamNetworkSettings(SettingsModel):
+    """Whom the team's pods speak with, besides what mlbatch:tenancy.network allows to all teams' pods."""
+
+    egress: EgressPeerSettings = EgressPeerSettings()
+    ingress: IngressSettings = IngressSettings()

@@ -1,0 +1,82 @@
+"""Whether what the stack itself puts into a team's namespace is within the team's bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.kubernetes.quantity import ZERO, Quantity
+from components.workloads.interface import Exposure
+from stacks.errors import ConfigError, Path, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.tenancy import TeamSettings
+from stacks.settings.workloads import NodeWorkloadSettings, WorkloadsSettings
+from stacks.target import Claim
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what the API server would refuse for a team's bounds."""
+    claims = list(_claims(partial))
+    for index, team in enumerate(partial.teams):
+        if team is not None:
+            yield from _exposure(partial, index, team)
+            yield from _storage(index, team, [claim for claim in claims if claim.namespace == team.name])
+
+
+def _exposure(partial: PartialSettings, index: int, team: TeamSettings) -> Iterator[ConfigError]:
+    workloads = partial.section(WorkloadsSettings)
+    if workloads is None or _team(workloads.jupyterlab) != team.name or team.services.load_balancers:
+        return
+    exposure = workloads.jupyterlab.exposure
+    if exposure is not Exposure.CLUSTER:
+        allowed = key(("teams", index, "services", "loadBalancers"))
+        yield ConfigError(
+            path=("workloads", "jupyterlab", "exposure"),
+            value=str(exposure),
+            message=f"this takes a load balancer in the namespace of team {team.name}, which may have none: whoever is "
+            "in the team could put another one in its place",
+            expected=f"cluster, or a team that may have load balancers ({allowed})",
+            hint=f"set {allowed} to 1, or this to cluster and use a port-forward",
+        )
+
+
+def _storage(index: int, team: TeamSettings, claims: list[Claim]) -> Iterator[ConfigError]:
+    path: Path = ("teams", index, "storage")
+    total = ZERO
+    for claim in claims:
+        total = total + claim.size
+    keys = listed(key(claim.path) for claim in claims)
+    if team.storage.size < total:
+        yield ConfigError(
+            path=(*path, "size"),
+            value=str(team.storage.size),
+            message=f"the stack's own volumes in the team's namespace ask for {total} together: {keys}",
+            expected=f"at least {total}",
+            hint=f"set {key((*path, 'size'))} to what these and the team's own volumes need, or make these smaller",
+        )
+    if team.storage.claims < len(claims):
+        yield ConfigError(
+            path=(*path, "claims"),
+            value=team.storage.claims,
+            message=f"the stack has {len(claims)} volumes of its own in the team's namespace: {keys}",
+            expected=f"at least {len(claims)}",
+            hint=f"set {key((*path, 'claims'))} to as many as these and the team's own",
+        )
+
+
+def _claims(partial: PartialSettings) -> Iterator[Claim]:
+    """Yield the claims that the stack makes in teams' namespaces."""
+    if partial.target is not None:
+        yield from partial.target.claims(partial)
+    workloads = partial.section(WorkloadsSettings)
+    if workloads is None:
+        return
+    lab, training = workloads.jupyterlab, workloads.metaseq
+    if (team := _team(lab)) is not None:
+        size = Quantity.parse(f"{lab.fs_size}Ti")
+        yield Claim(path=("workloads", "jupyterlab", "fsSize"), namespace=team, size=size)
+    if workloads.logs_needed() and training.queued and (team := training.submission.team) is not None:
+        yield Claim(path=("workloads", "logs", "size"), namespace=team, size=workloads.logs.size)
+
+
+def _team(workload: NodeWorkloadSettings) -> str | None:
+    return workload.submission.team if workload.enabled and workload.queued else None

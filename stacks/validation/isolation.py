@@ -1,0 +1,47 @@
+"""Whether what teams are promised can be kept: by admission policies, which not every cluster has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.tenancy.promises import Promise
+from stacks.errors import ConfigError, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.tenancy import QueueingSettings, TenancySettings
+
+_ACCEPT = ("tenancy", "acceptUnenforced")
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield the promises that a cluster without admission policies cannot keep, but for those that are accepted."""
+    tenancy = _tenancy(partial)
+    if tenancy is None or partial.has_admission_policies is not False:
+        return
+    broken = [promise for promise in Promise if promise not in tenancy.accept_unenforced]
+    if broken:
+        yield ConfigError(
+            path=("teams",),
+            message="this cluster has no ValidatingAdmissionPolicy, and nothing would hold these promises to teams: "
+            + listed(broken),
+            expected="Kubernetes 1.30 or later with that API on, or no teams, or each of these promises in "
+            + key(_ACCEPT),
+            hint=f"to go without them, set {key(_ACCEPT)} to [{listed(Promise)}]",
+        )
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return which promises to teams nothing holds, by the settings' own word."""
+    tenancy = _tenancy(partial)
+    if tenancy is None or not tenancy.accept_unenforced:
+        return []
+    accepted = listed(tenancy.accept_unenforced)
+    if partial.has_admission_policies is not False:
+        return [f"{key(_ACCEPT)} has no effect here, because the cluster enforces {accepted}"]
+    return [f"nothing holds these promises to teams on this cluster, as {key(_ACCEPT)} accepts: {accepted}"]
+
+
+def _tenancy(partial: PartialSettings) -> TenancySettings | None:
+    """Return the section where there are to be teams."""
+    queueing, tenancy = partial.section(QueueingSettings), partial.section(TenancySettings)
+    wanted = queueing is not None and queueing.enabled and tenancy is not None and tenancy.enabled and partial.teams
+    return tenancy if wanted else None

@@ -1,0 +1,44 @@
+"""Promises about the network that the settings give up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stacks.errors import ConfigError, key
+from stacks.partial import PartialSettings
+from stacks.settings.tenancy import QueueingSettings, TenancySettings
+
+
+def has_policies(partial: PartialSettings) -> bool:
+    """Whether there are teams and NetworkPolicies around them."""
+    tenancy = partial.section(TenancySettings)
+    return has_teams(partial) and tenancy is not None and tenancy.network.enabled
+
+
+def has_teams(partial: PartialSettings) -> bool:
+    """Whether the stack makes teams."""
+    tenancy, queueing = partial.section(TenancySettings), partial.section(QueueingSettings)
+    return bool(partial.teams and tenancy and tenancy.enabled and queueing and queueing.enabled)
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse teams' namespaces as those of operators: what runs there is never let in to another team."""
+    tenancy = partial.section(TenancySettings)
+    for index, name in enumerate(tenancy.network.ray_operators if tenancy is not None else ()):
+        if name in partial.team_names:
+            yield ConfigError(
+                path=("tenancy", "network", "rayOperators", index),
+                value=name,
+                message=f"this is team {name}'s namespace, and no team reaches the pods of another",
+                expected="namespaces of operators",
+                hint="name the namespace in which KubeRay's operator runs, or rename the team",
+            )
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return what does not hold without NetworkPolicies, in words for the reader of a run."""
+    tenancy = partial.section(TenancySettings)
+    if tenancy is None or tenancy.network.enabled or not has_teams(partial):
+        return []
+    given_up = "any pod reaches the pods of every team, and these reach the platform and the nodes' metadata service"
+    return [f"{key(('tenancy', 'network', 'enabled'))} is false: {given_up}"]

@@ -1,0 +1,60 @@
+"""Whether the way of packing goes with the cluster: with its Kubernetes, and how its nodes come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES, goes_with
+from components.scheduling.packing import Packing
+from stacks.errors import ConfigError, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.scheduling import SchedulingSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.target import TargetSpec
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what keeps the jobs of queues from being placed; without queues there is nothing to place."""
+    scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
+    if scheduling is None or (queueing is not None and not queueing.enabled):
+        return
+    if scheduling.packing is Packing.COSCHEDULING:
+        yield from _version(partial, scheduling)
+    if scheduling.packing is Packing.TOPOLOGY:
+        yield from _growing(partial, scheduling)
+
+
+def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
+    """Refuse to wait for room on nodes that come only when pods wait for them."""
+    pool = partial.pool
+    if pool is not None and pool.minimum is not None and pool.minimum < pool.count:
+        yield ConfigError(
+            path=("scheduling", "packing"),
+            value=str(scheduling.packing),
+            message="Kueue would admit no job for which the autoscaler has to add nodes first, and the autoscaler adds "
+            "none for a job that is not admitted",
+            expected=listed([Packing.COSCHEDULING, Packing.NONE]),
+            hint=f"set it to {Packing.COSCHEDULING}, or give the pool a fixed number of nodes",
+        )
+
+
+def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
+    """Refuse a second scheduler that is newer than the cluster's API server, or older than it may be."""
+    version, kubernetes = scheduling.scheduler_version, partial.kubernetes_version
+    if kubernetes is None or goes_with(SCHEDULER_PLUGINS_KUBERNETES[version], kubernetes):
+        return
+    suited = [known for known, minors in SCHEDULER_PLUGINS_KUBERNETES.items() if goes_with(minors, kubernetes)]
+    first, last = SCHEDULER_PLUGINS_KUBERNETES[version]
+    other = (
+        f"set {key(('scheduling', 'schedulerVersion'))} to {suited[0]}"
+        if suited
+        else f"set {key(('scheduling', 'packing'))} to {Packing.TOPOLOGY} or {Packing.NONE}"
+    )
+    target = partial.target or TargetSpec
+    yield ConfigError(
+        path=("scheduling", "schedulerVersion"),
+        value=version,
+        message=f"scheduler-plugins {version} goes with Kubernetes {first} to {last}, this cluster has {kubernetes}",
+        expected=listed(suited) if suited else f"a cluster with Kubernetes {first} to {last}",
+        hint=f"{other}, or {target.version_key} to {last}",
+    )

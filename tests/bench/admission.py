@@ -1,0 +1,198 @@
+"""How fast jobs are admitted: Kueue as upstream limits its client, against what the platform sets.
+
+As many AppWrappers as are asked for, of one GPU each, are submitted by ten teams at once, all within quota and on
+simulated nodes that hold them all. A row is one configuration of the same Kueue on the same cluster; its time runs from
+the first submission until the last job is admitted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from components import names
+from components.queueing import kueue
+from emulator.paths import Paths
+from emulator.progress import duration
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+
+TEAMS: Final = 10
+GPUS_PER_NODE: Final = 8
+_MANAGER: Final = "kueue-controller-manager"
+_PATIENCE_SECONDS: Final = 900
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What Kueue's client may ask of the API server, and how many AppWrappers it looks at at once.
+
+    queries: a second; burst: in a row; None for what the platform sets. workers: None likewise.
+    """
+
+    title: str
+    queries: int | None = None
+    burst: int | None = None
+    workers: int | None = None
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the manager's configuration with these limits."""
+        found: dict[str, Any] = deepcopy(dict(kueue.configuration()))
+        if self.queries is not None:
+            found["clientConnection"] = {"qps": self.queries, "burst": self.burst}
+        if self.workers is not None:
+            found["controller"]["groupKindConcurrency"][kueue.APPWRAPPER_KIND] = self.workers
+        return found
+
+
+ROWS: Final = (
+    Limits("upstream's", queries=50, burst=100, workers=1),
+    Limits("upstream's client, platform's workers", queries=50, burst=100),
+    Limits("platform's client, one worker", workers=1),
+    Limits("the platform's"),
+)
+
+
+def run(paths: Paths, folder: Path, jobs: int) -> str:
+    """Measure each row, print it as it is there, and return the table."""
+    work = folder / "admission"
+    work.mkdir()
+    project = Project(work, paths, "admission")
+    project.configure(bench_settings(project.mirror, jobs))
+    began = time.monotonic()
+    project.up()
+    print(f"platform for {jobs} jobs of {TEAMS} teams: {duration(time.monotonic() - began)}", flush=True)
+    cluster = Cluster(paths.kubeconfig)
+    lines = [f"{'limits of Kueue':39}    qps  burst  workers | submitted/s  admitted/s  ratio"]
+    print(lines[0], flush=True)
+    first = None
+    for row in ROWS:
+        configure(cluster, row)
+        submitted, admitted = measure(paths, cluster, jobs)
+        first = first or admitted
+        lines.append(line(row, submitted, admitted, admitted / first))
+        print(lines[-1], flush=True)
+        remove(cluster)
+    project.destroy()
+    return "\n".join(lines)
+
+
+def line(row: Limits, submitted: float, admitted: float, ratio: float) -> str:
+    """Return a row of the table. submitted, admitted: jobs a second. ratio: of admitted to the first row's."""
+    configuration = row.configuration()
+    client = configuration["clientConnection"]
+    workers = configuration["controller"]["groupKindConcurrency"][kueue.APPWRAPPER_KIND]
+    return (
+        f"{row.title:39}  {client['qps']:5}  {client['burst']:5}  {workers:7} "
+        f"| {submitted:11.1f}  {admitted:10.1f}  {ratio:5.1f}"
+    )
+
+
+def bench_settings(mirror: Path, jobs: int) -> dict[str, Any]:
+    """The dev settings with ten teams whose quotas hold all jobs, and the nodes for them."""
+    settings = dev_settings(mirror)
+    each = math.ceil(jobs / TEAMS)
+    quota = {"cpu": each, "memory": f"{each}Gi", names.GPU: each, "pods": each}
+    settings["nodes"]["count"] = math.ceil(each * TEAMS / GPUS_PER_NODE) + 1
+    settings["teams"] = [{"name": team(index), "users": [], "quota": quota} for index in range(TEAMS)]
+    settings["samples"] = {}
+    return settings
+
+
+def team(index: int) -> str:
+    return f"team-{index}"
+
+
+def configure(cluster: Cluster, row: Limits) -> None:
+    """Have Kueue run with these limits, and wait until the new manager leads."""
+    configuration = row.configuration()
+    text = yaml.safe_dump(configuration, sort_keys=False)
+    system = names.SYSTEM_NAMESPACE
+    body = {"data": {kueue.CONFIG_KEY: text}}
+    cluster.patch("v1", "ConfigMap", kueue.CONFIG_MAP, body, system)
+    old = set(map(name_of, managers(cluster)))
+    annotation = {"mlbatch.bench/row": row.title}
+    cluster.patch(
+        "apps/v1",
+        "Deployment",
+        _MANAGER,
+        {"spec": {"template": {"metadata": {"annotations": annotation}}}},
+        system,
+    )
+    new = eventually(
+        "new managers run, and no old one",
+        lambda: managers(cluster),
+        lambda found: bool(found) and all(name_of(pod) not in old and is_ready(pod) for pod in found),
+        seconds=120,
+    )
+    lease = configuration["leaderElection"]["resourceName"]
+    eventually(
+        "a new manager leads",
+        lambda: (cluster.get("coordination.k8s.io/v1", "Lease", lease, system) or {})["spec"]["holderIdentity"],
+        lambda holder: str(holder).startswith(tuple(map(name_of, new))),
+        seconds=120,
+    )
+
+
+def name_of(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"]["name"])
+
+
+def managers(cluster: Cluster) -> list[dict[str, Any]]:
+    selector = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
+    return cluster.list("v1", "Pod", names.SYSTEM_NAMESPACE, label_selector=selector)
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
+
+
+def measure(paths: Paths, cluster: Cluster, jobs: int) -> tuple[float, float]:
+    """Submit the jobs and await their admission; return how many a second were submitted, and admitted."""
+    by_team = [
+        [gang(f"job-{job}", team(index), pods=1, gpus=1) for job in range(index, jobs, TEAMS)] for index in range(TEAMS)
+    ]
+
+    members = [Cluster(paths.kubeconfig) for _ in by_team]
+
+    def submit(member: Cluster, wrappers: list[dict[str, Any]]) -> None:
+        for wrapper in wrappers:
+            member.create(wrapper)
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(TEAMS) as pool:
+        list(pool.map(submit, members, by_team))
+    submitted = jobs / (time.monotonic() - began)
+    eventually(
+        "all jobs are admitted", lambda: admitted(cluster), lambda number: number == jobs, _PATIENCE_SECONDS, every=0.5
+    )
+    rate = jobs / (time.monotonic() - began)
+    return submitted, rate
+
+
+def remove(cluster: Cluster) -> None:
+    """Remove all jobs, and wait until Kueue counts none."""
+    resource = cluster.kind(names.APPWRAPPER_API, "AppWrapper")
+    for name in map(team, range(TEAMS)):
+        cluster.client.delete(resource, namespace=name, field_selector=f"metadata.namespace={name}")
+    eventually(
+        "all jobs are gone",
+        lambda: len(cluster.list(names.APPWRAPPER_API, "AppWrapper")) + admitted(cluster),
+        lambda number: number == 0,
+        _PATIENCE_SECONDS,
+        every=1,
+    )
+
+
+def admitted(cluster: Cluster) -> int:
+    """Return how many jobs are admitted, as the queues count them."""
+    queues = cluster.list(names.KUEUE_API, "ClusterQueue")
+    return sum(int((queue.get("status") or {}).get("admittedWorkloads") or 0) for queue in queues)

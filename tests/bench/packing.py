@@ -1,0 +1,141 @@
+"""What ways of packing lose on one trace: jobs, GPUs that stay idle, and time after a node got sick.
+
+Four simulated nodes with eight GPUs each; eight GPUs are blue's and eight red's, the rest belongs to nobody. The trace:
+
+1.  Blue submits eight jobs of one GPU; then red one of eight GPUs, inside its quota; then blue a gang of two pods of
+    eight GPUs each, which it borrows. There are GPUs and quota for all ten. Who is not up after a while gets two more
+    tries.
+2.  On the empty cluster red submits a job of eight GPUs, and the GPUs of its node are reported broken. AppWrapper takes
+    the pod away and makes it anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from components import names
+from components.scheduling.packing import Packing
+from components.scheduling.pod_group import in_group, pod_group
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.jobs import mark, phase, pods_of, running
+
+NODES: Final = 4
+GPUS_PER_NODE: Final = 8
+SMALL: Final = 8
+SECONDS: Final = 80
+"""After which the first part of the trace is looked at: a job's three tries take less."""
+PATIENCE: Final = 90
+"""Seconds after which the second part's job counts as lost."""
+_PREFIX: Final = "workload.codeflare.dev.appwrapper/"
+TRIES: Final = {
+    f"{_PREFIX}warmupGracePeriodDuration": "15s",
+    f"{_PREFIX}failureGracePeriodDuration": "1s",
+    f"{_PREFIX}retryPausePeriodDuration": "1s",
+    f"{_PREFIX}retryLimit": "2",
+}
+HEADER: Final = f"{'packing':12} | jobs run  failed  waiting  idle GPUs  half-started gangs | sick node: up again after"
+
+
+def run(paths: Paths, folder: Path) -> str:
+    """Run the trace with each way of packing, print a row as it is there, and return the table."""
+    work = folder / "packing"
+    work.mkdir()
+    project = Project(work, paths, "packing")
+    cluster = Cluster(paths.kubeconfig)
+    lines = [HEADER]
+    print(HEADER, flush=True)
+    for packing in Packing:
+        project.configure(bench_settings(project.mirror, packing))
+        project.up()
+        lines.append(f"{packing:12} | {fragmentation(cluster, packing)} | {sick_node(cluster, packing)}")
+        print(lines[-1], flush=True)
+    project.destroy()
+    return "\n".join(lines)
+
+
+def bench_settings(mirror: Path, packing: Packing) -> dict[str, Any]:
+    """The dev settings with four nodes and one way of packing."""
+    settings = dev_settings(mirror)
+    settings["nodes"]["count"] = NODES
+    settings["queueing"]["slack"] |= {"cpu": 448, "memory": "4000G", names.GPU: (NODES - 2) * GPUS_PER_NODE}
+    settings["recovery"] = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5}
+    settings["scheduling"] = {"packing": str(packing)}
+    settings["samples"] = {}
+    return settings
+
+
+def fragmentation(cluster: Cluster, packing: Packing) -> str:
+    """Run the first part; return its columns."""
+    small = [job(packing, f"small-{index}", "blue", pods=1, gpus=1) for index in range(SMALL)]
+    large = [
+        job(packing, "whole", "red", pods=1, gpus=GPUS_PER_NODE),
+        job(packing, "gang", "blue", pods=2, gpus=GPUS_PER_NODE),
+    ]
+    half = 0
+    with submitted(cluster, *small):
+        for wrapper in small:
+            running(cluster, "blue", wrapper["metadata"]["name"], pods=1)
+        with submitted(cluster, *large):
+            end = time.monotonic() + SECONDS
+            while time.monotonic() < end:
+                half = max(half, int(len(up(cluster, "blue", "gang")) == 1))
+                time.sleep(1)
+            jobs = [*small, *large]
+            phases = [phase(cluster, *_identity(wrapper)) for wrapper in jobs]
+            used = sum(gpus for wrapper in jobs for gpus in up(cluster, *_identity(wrapper)))
+    run, failed = phases.count("Running"), phases.count("Failed")
+    idle = NODES * GPUS_PER_NODE - used
+    return f"{run:8}  {failed:6}  {len(jobs) - run - failed:7}  {idle:9}  {half:18}"
+
+
+def sick_node(cluster: Cluster, packing: Packing) -> str:
+    """Run the second part; return its column."""
+    with submitted(cluster, job(packing, "whole", "red", pods=1, gpus=GPUS_PER_NODE)):
+        running(cluster, "red", "whole", pods=1)
+        (node,) = places(cluster)
+        began = time.monotonic()
+        mark(cluster, node, "EVICT")
+        try:
+            eventually(
+                "the job runs elsewhere",
+                lambda: places(cluster),
+                lambda found: bool(found) and node not in found,
+                seconds=PATIENCE,
+            )
+        except AssertionError:
+            return f"not in {PATIENCE} s ({phase(cluster, 'red', 'whole')})"
+        else:
+            return f"{time.monotonic() - began:.0f} s"
+        finally:
+            mark(cluster, node, None)
+
+
+def job(packing: Packing, name: str, namespace: str, pods: int, gpus: int) -> dict[str, Any]:
+    """A job as a user of the platform submits it; a gang has its PodGroup where those mean something."""
+    wrapper = gang(name, namespace, pods, gpus, annotations=TRIES)
+    if packing is Packing.COSCHEDULING and pods > 1:
+        wrapped = wrapper["spec"]["components"][0]["template"]
+        wrapper["spec"]["components"] = [
+            {"template": item} for item in (pod_group(name, pods), in_group(name, wrapped))
+        ]
+    return wrapper
+
+
+def up(cluster: Cluster, namespace: str, name: str) -> Sequence[int]:
+    """Return the GPUs of each running pod of a job."""
+    found = [pod for pod in pods_of(cluster, namespace, name) if pod["status"].get("phase") == "Running"]
+    return [int(pod["spec"]["containers"][0]["resources"]["limits"][names.GPU]) for pod in found]
+
+
+def places(cluster: Cluster) -> list[str]:
+    """Return where the pods of red's job run."""
+    found = [pod for pod in pods_of(cluster, "red", "whole") if pod["status"].get("phase") == "Running"]
+    return [pod["spec"]["nodeName"] for pod in found if not pod["metadata"].get("deletionTimestamp")]
+
+
+def _identity(wrapper: dict[str, Any]) -> tuple[str, str]:
+    return wrapper["metadata"]["namespace"], wrapper["metadata"]["name"]

@@ -1,0 +1,81 @@
+"""A release that cannot be built here is played in the open, from a manifest that is upstream's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components import catalogue
+from emulator import mirror, stand_ins
+from emulator.toolchain import CLUSTER, ToolchainError, pinned_version
+
+MIRROR = Path(__file__).resolve().parents[2] / ".local" / "dev" / "mirror"
+UPSTREAM = {"kueue-v0.15.8": "8710f82419b92bf929ecc352099875b71404457e65b721c0900f05771c75a20a"}
+"""Digests of what the release's own config/default renders to, as `canonical` writes it; from upstream's tag."""
+
+
+def canonical(manifest: str) -> str:
+    """All documents but the Deployment, whose image only a release names."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    documents = [item for item in yaml.load_all(manifest, Loader=loader) if item and item["kind"] != "Deployment"]
+    return json.dumps(documents, sort_keys=True)
+
+
+def pod(*images: str) -> dict[str, Any]:
+    return {"spec": {"containers": [{"image": image} for image in images]}}
+
+
+@pytest.mark.parametrize("stand_in", stand_ins.STAND_INS, ids=lambda stand_in: f"{stand_in.name}-{stand_in.version}")
+def test_a_played_release_has_the_manifest_of_its_own(stand_in: stand_ins.StandIn) -> None:
+    name = f"{stand_in.name}-{stand_in.version}"
+    file = MIRROR / f"{name}.yaml"
+    assert file.is_file(), "`make mirror` fills the folder"
+    assert hashlib.sha256(canonical(file.read_text()).encode()).hexdigest() == UPSTREAM[name]
+    (image,) = catalogue.find(stand_in.name, stand_in.version).images.values()
+    assert f"image: {image}\n" in file.read_text()
+
+
+@pytest.mark.parametrize("source", mirror.SOURCES, ids=lambda source: source.name)
+def test_each_version_that_can_be_chosen_is_built_or_played(source: mirror.Source) -> None:
+    built = pinned_version(CLUSTER, source.module)
+    played = {each.version for each in stand_ins.of(source.name, built)}
+    assert set(catalogue.versions(source.name)) == {built, *played}
+
+
+def test_a_manifest_that_changed_is_not_carried_by_guess() -> None:
+    (kueue,) = stand_ins.STAND_INS
+    manifest = (MIRROR / f"kueue-{kueue.player}.yaml").read_text()
+    with pytest.raises(ToolchainError, match=r"definition of clusterqueues has nowhere 'jsonPath: .spec.cohort'"):
+        kueue.carry(manifest.replace("jsonPath: .spec.cohort\n", ""))
+    with pytest.raises(ToolchainError, match=r"0 documents .* 'name: kueue-jobset-editor-role'"):
+        kueue.carry(manifest.replace("name: kueue-jobset-editor-role", "name: other"))
+
+
+@pytest.mark.parametrize("image", ["registry.k8s.io/kueue/kueue:v0.15.8", "mirror.example:5000/a/kueue/kueue:v0.15.8"])
+def test_the_report_says_who_plays_a_release_and_what_that_one_lacks(image: str) -> None:
+    said = stand_ins.report([pod("python:3.12"), pod(image), pod(image)])
+    title, line = said.splitlines()
+    assert title == "Not as released"
+    assert "kueue v0.15.8 is played by v0.15.2" in line
+    assert "what it lacks: owners get GPUs back while they borrow" in line
+
+
+def test_the_report_does_not_keep_quiet_about_a_version_that_nobody_knows() -> None:
+    assert "appwrapper v9.9.9 is played by v1.1.2" in stand_ins.report([pod("quay.io/ibm/appwrapper:v9.9.9")])
+
+
+def test_the_report_says_what_other_libraries_change() -> None:
+    said = stand_ins.report([pod("quay.io/ibm/appwrapper:v1.1.2")])
+    assert (
+        "does not limit its client; that of its image, v0.20.3, asks the API server at most 20 times a second" in said
+    )
+
+
+def test_the_report_says_nothing_where_each_image_is_what_it_says() -> None:
+    own = ("registry.k8s.io/kueue/kueue:v0.15.2", "python:3.12", "x.example/kueue:v3")
+    assert stand_ins.report([pod(*own)]) == ""

@@ -1,0 +1,705 @@
+"""What a member of a team submits to run beside the queue, tried by that member on the real API server and controllers.
+
+Each attack is refused with a reason, and what members are there to do goes on working.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.member import as_member, dry_run, refused
+
+APPWRAPPER = "workload.codeflare.dev/v1beta2"
+ANNOTATION = "workload.codeflare.dev.appwrapper/"
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def platform(make_project: Callable[[str], Project], cluster: Cluster) -> Iterator[None]:
+    """The dev stack without its sample, stood up once for the module."""
+    project = make_project("jobs")
+    project.configure({**dev_settings(project.mirror), "samples": {}})
+    project.up()
+    yield
+    project.destroy()
+
+
+@pytest.fixture(scope="module")
+def alice(paths: Paths, platform: None) -> Cluster:
+    """The cluster as a member of team blue sees it."""
+    return as_member(paths, "alice")
+
+
+@pytest.fixture(scope="module")
+def bob(paths: Paths, platform: None) -> Cluster:
+    """The cluster as a member of team red sees it."""
+    return as_member(paths, "bob")
+
+
+def job(change: Callable[[Document], object] = lambda wrapper: None) -> Document:
+    """An AppWrapper of one pod with one GPU, changed."""
+    wrapper = copy.deepcopy(gang("job", "blue", pods=1, gpus=1))
+    change(wrapper)
+    return wrapper
+
+
+def wrapped(wrapper: Document) -> Document:
+    return dict(wrapper["spec"]["components"][0]["template"])
+
+
+def inner(**metadata: Any) -> Document:
+    return job(lambda wrapper: wrapped(wrapper)["metadata"].update(metadata))
+
+
+def pod(**spec: Any) -> Document:
+    return job(lambda wrapper: wrapped(wrapper)["spec"]["template"]["spec"].update(spec))
+
+
+def pods_metadata(**metadata: Any) -> Document:
+    return job(lambda wrapper: wrapped(wrapper)["spec"]["template"].update(metadata=metadata))
+
+
+def metadata(**fields: Any) -> Document:
+    return job(lambda wrapper: wrapper["metadata"].update(fields))
+
+
+def beside(api_version: str, kind: str, **fields: Any) -> Document:
+    """A job that contains one more object."""
+    item = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "beside"}, **fields}
+    return job(lambda wrapper: wrapper["spec"]["components"].append({"template": item}))
+
+
+def phase(cluster: Cluster, name: str, namespace: str = "blue") -> str | None:
+    wrapper = cluster.get(APPWRAPPER, "AppWrapper", name, namespace)
+    return (wrapper.get("status") or {}).get("phase") if wrapper else None
+
+
+def runs(cluster: Cluster, name: str, namespace: str = "blue") -> None:
+    eventually(f"{namespace}/{name} runs", lambda: phase(cluster, name, namespace), lambda found: found == "Running")
+    eventually(f"the pods of {name} run", lambda: pods_of(cluster, name, namespace), all_running)
+
+
+def pods_of(cluster: Cluster, name: str, namespace: str = "blue") -> list[Document]:
+    return cluster.list("v1", "Pod", namespace, label_selector=f"workload.codeflare.dev/appwrapper={name}")
+
+
+def all_running(pods: list[Document]) -> bool:
+    return bool(pods) and all(item["status"]["phase"] == "Running" for item in pods)
+
+
+EMPTY_PODS = {"template": {"spec": {"containers": []}}}
+WORKERS = {"groupName": "workers", "replicas": 1, "minReplicas": 1, "maxReplicas": 1, **EMPTY_PODS}
+
+
+def ray(**workers: Any) -> Document:
+    return {"headGroupSpec": EMPTY_PODS, "workerGroupSpecs": [{**WORKERS, **workers}]}
+
+
+def asking(**resources: str | float) -> Document:
+    """A container that asks for this beside what it has to."""
+    asked = {"cpu": "1", "memory": "1Gi", **resources}
+    return {"name": "main", "image": "x", "resources": {"requests": asked, "limits": asked}}
+
+
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+
+
+def pods(**resources: str) -> Document:
+    """A template of pods that ask for this beside what they have to."""
+    return {"spec": {"containers": [asking(**resources)]}}
+
+
+GPUS = {"requests": {"nvidia.com/GPU": "1"}}
+FRONT = {"name": "front", "image": "x", "restartPolicy": "Always", "resources": {"requests": {"nvidia.com/gpu": "8"}}}
+
+ATTACKS = {
+    "a RoleBinding": (beside("rbac.authorization.k8s.io/v1", "RoleBinding", roleRef=ROLE), "may not contain rbac"),
+    "a Deployment": (beside("apps/v1", "Deployment", spec=EMPTY_PODS), "may not contain apps/v1/Deployment"),
+    "a DaemonSet": (beside("apps/v1", "DaemonSet", spec=EMPTY_PODS), "may not contain apps/v1/DaemonSet"),
+    "a Namespace": (beside("v1", "Namespace"), "may not contain v1/Namespace"),
+    "a Ray cluster of a version that is not counted": (
+        beside("ray.io/v1alpha1", "RayCluster", spec=ray()),
+        "may not contain ray.io/v1alpha1/RayCluster",
+    ),
+    "an object for another namespace": (inner(namespace="red"), "own namespace|other namespaces"),
+    "a job that is held back": (inner(finalizers=["example.org/hold"]), "no finalizers"),
+    "a job of somebody else's": (
+        inner(ownerReferences=[{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}]),
+        "belongs to nothing else",
+    ),
+    "a job with a queue of its own": (inner(labels={"kueue.x-k8s.io/queue-name": "x"}), "queued as a whole"),
+    "another controller": (
+        job(lambda wrapper: wrapped(wrapper)["spec"].update(managedBy="example.org/x")),
+        "managedBy",
+    ),
+    "another controller of the AppWrapper": (
+        job(lambda wrapper: wrapper["spec"].update(managedBy="kueue.x-k8s.io/multikueue")),
+        "managedBy",
+    ),
+    "what Kueue decides": (
+        job(lambda wrapper: wrapper["spec"]["components"][0].update(podSetInfos=[{"labels": {"a": "b"}}])),
+        "podSetInfos",
+    ),
+    "fewer replicas than there are": (
+        job(
+            lambda wrapper: (
+                wrapped(wrapper)["spec"].update(parallelism=16, completions=16),
+                wrapper["spec"]["components"][0].update(podSets=[{"replicas": 1, "path": "template.spec.template"}]),
+            )
+        ),
+        "leave podSets out",
+    ),
+    "pods that are held back": (pods_metadata(finalizers=["example.org/hold"]), "no finalizers"),
+    "pods of another Workload": (pods_metadata(annotations={"kueue.x-k8s.io/workload": "x"}), "written by Kueue alone"),
+    "the system's priority": (pod(priorityClassName="system-node-critical"), "priorityClassName is one of"),
+    "resources of the pod as a whole": (pod(resources={"requests": {"cpu": "64"}}), "not counted"),
+    "a sidecar with GPUs": (pod(initContainers=[FRONT]), "sidecar"),
+    "a limit that is no request": (
+        pod(containers=[{"name": "main", "image": "x", "resources": {"limits": {"cpu": "1"}}}]),
+        "cpu and memory",
+    ),
+    "a misspelt GPU": (pod(containers=[{"name": "main", "image": "x", "resources": GPUS}]), "name is nvidia.com/gpu"),
+    "Ray workers beyond the replicas": (
+        beside("ray.io/v1", "RayCluster", spec=ray(minReplicas=16, maxReplicas=16)),
+        "minReplicas is at most",
+    ),
+    "Ray workers of many hosts": (beside("ray.io/v1", "RayCluster", spec=ray(numOfHosts=8)), "numOfHosts"),
+    "a Ray cluster that grows": (
+        beside("ray.io/v1", "RayCluster", spec={**ray(), "enableInTreeAutoscaling": True}),
+        "autoscal",
+    ),
+    "a Ray job's own submitter": (
+        beside("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray(), "submitterPodTemplate": EMPTY_PODS["template"]}),
+        "submitterPodTemplate",
+    ),
+    "PyTorch workers in lower case": (
+        beside(
+            "kubeflow.org/v1", "PyTorchJob", spec={"pytorchReplicaSpecs": {"worker": {"replicas": 16, **EMPTY_PODS}}}
+        ),
+        "Master and Worker",
+    ),
+    "PyTorch workers that grow": (
+        beside(
+            "kubeflow.org/v1",
+            "PyTorchJob",
+            spec={"pytorchReplicaSpecs": {"Worker": EMPTY_PODS}, "elasticPolicy": {"metrics": [{"type": "Resource"}]}},
+        ),
+        "metrics to grow by",
+    ),
+    "a number that starts anew at 0": (
+        beside(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            spec={
+                "replicatedJobs": [
+                    {"name": "a", "replicas": 65536, "template": {"spec": {"parallelism": 65536, **EMPTY_PODS}}}
+                ]
+            },
+        ),
+        "from 0 to 10000 in number",
+    ),
+    "a number of many jobs": (
+        beside(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            spec={
+                "replicatedJobs": [
+                    {"name": "a", "replicas": 1000, "template": {"spec": {"parallelism": 1000, **EMPTY_PODS}}}
+                ]
+            },
+        ),
+        "from 1 to 10000 replicas",
+    ),
+    "a huge number of pods": (
+        job(lambda wrapper: wrapped(wrapper)["spec"].update(parallelism=1_000_000, completions=1_000_000)),
+        "from 0 to 10000 in number",
+    ),
+    "a number below 0": (
+        beside(
+            "kubeflow.org/v1", "PyTorchJob", spec={"pytorchReplicaSpecs": {"Worker": {"replicas": -8, **EMPTY_PODS}}}
+        ),
+        "from 0 to 10000 in number",
+    ),
+    "replicas that are none": (
+        beside(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            spec={"replicatedJobs": [{"name": "a", "replicas": 0, "template": {"spec": EMPTY_PODS}}]},
+        ),
+        "from 1 to 10000 replicas",
+    ),
+    "pods of what has none": (
+        job(
+            lambda wrapper: wrapper["spec"]["components"].append(
+                {
+                    "podSets": [{"path": "template", "replicas": 1}],
+                    "template": {
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "metadata": {"name": "beside"},
+                        "spec": {
+                            "containers": [asking(**{"cpu": "-1000", "memory": "-9000G", "nvidia.com/gpu": "-100"})]
+                        },
+                    },
+                }
+            )
+        ),
+        "leave podSets out",
+    ),
+    "less than no GPUs": (pod(containers=[asking(**{"nvidia.com/gpu": "-100"})]), "of nothing less than 0"),
+    "less than no GPUs as limits": (
+        pod(containers=[{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": -100}}}]),
+        "of nothing less than 0",
+    ),
+    "less than no memory at the start": (
+        pod(initContainers=[asking(memory="-9000G")]),
+        "more than 0 of cpu and memory",
+    ),
+    "no memory": (pod(containers=[asking(memory="0")]), "more than 0 of cpu and memory"),
+    "an amount that is none": (pod(containers=[asking(memory="much")]), "is an amount"),
+    "GPUs that start anew below 0": (
+        pod(containers=[asking(**{"nvidia.com/gpu": "4611686018427387904"})]),
+        "at most 32Ti of all",
+    ),
+    "memory that starts anew below 0": (pod(containers=[asking(memory="4Ei")]), "at most 32Ti of all"),
+    "memory of many containers": (
+        pod(containers=[{**asking(memory="4Ti"), "name": f"main-{index}"} for index in range(9)]),
+        "at most 32Ti of all",
+    ),
+    "CPUs that start anew below 0": (pod(containers=[asking(cpu="4P")]), "at most 100k of cpu"),
+    "less than no overhead": (pod(overhead={"cpu": "-5"}), "leave overhead out"),
+    "pods after the last one": (
+        job(lambda wrapper: wrapped(wrapper)["spec"].update(parallelism=1, completions=50)),
+        "completions are more than its parallelism",
+    ),
+    "pods after the last one, by default": (
+        job(
+            lambda wrapper: (
+                wrapped(wrapper)["spec"].pop("parallelism"),
+                wrapped(wrapper)["spec"].update(completions=2),
+            )
+        ),
+        "completions are more than its parallelism",
+    ),
+    "pods after the last one of a JobSet": (
+        beside(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            spec={"replicatedJobs": [{"name": "a", "template": {"spec": {"completions": 50, **EMPTY_PODS}}}]},
+        ),
+        "completions are more than its parallelism",
+    ),
+    "pods of another Job": (
+        job(lambda wrapper: wrapped(wrapper)["spec"].update(manualSelector=True, selector={"matchLabels": {"a": "b"}})),
+        "leave manualSelector out",
+    ),
+    "pods that another AppWrapper counts": (
+        pods_metadata(labels={"workload.codeflare.dev/appwrapper": "another"}),
+        "written by AppWrapper alone",
+    ),
+    "pods in slices of 0": (
+        pods_metadata(
+            annotations={
+                "kueue.x-k8s.io/podset-required-topology": "kubernetes.io/hostname",
+                "kueue.x-k8s.io/podset-slice-required-topology": "kubernetes.io/hostname",
+                "kueue.x-k8s.io/podset-slice-size": "0",
+            }
+        ),
+        "written by Kueue alone",
+    ),
+    "a Job that fails for ever": (
+        job(lambda wrapper: wrapped(wrapper)["spec"].update(backoffLimit=2147483647)),
+        "backoffLimit is at most",
+    ),
+    "a pod group that its scheduler cannot read": (
+        beside("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={"scheduleTimeoutSeconds": 4294967297}),
+        "scheduleTimeoutSeconds from 1",
+    ),
+    "a pod group of amounts that its scheduler cannot read": (
+        beside("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={"minResources": {"cpu": "1e1.5"}}),
+        "minResources are amounts",
+    ),
+    "a Ray cluster with a way in": (
+        beside("ray.io/v1", "RayCluster", spec={**ray(), "headGroupSpec": {**EMPTY_PODS, "enableIngress": True}}),
+        "enableIngress",
+    ),
+    "a Ray cluster that is cleaned up after": (
+        beside("ray.io/v1", "RayCluster", spec={**ray(), "gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}),
+        "gcsFaultToleranceOptions",
+    ),
+    "a Ray cluster whose pods end": (
+        beside(
+            "ray.io/v1",
+            "RayCluster",
+            spec={**ray(), "headGroupSpec": {"template": {"spec": {"restartPolicy": "Never", "containers": []}}}},
+        ),
+        "leave restartPolicy out",
+    ),
+    "a Ray job's default submitter": (
+        beside("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray()}),
+        "set submissionMode to HTTPMode",
+    ),
+    "a Workload that there is": (metadata(labels={"kueue.x-k8s.io/prebuilt-workload-name": "x"}), "queue-name and"),
+    "a job that grows": (metadata(annotations={"kueue.x-k8s.io/elastic-job": "true"}), "queue-name and"),
+    "a finalizer": (metadata(finalizers=["example.org/hold"]), "finalizers would hold back"),
+    "pods that stay for a day": (
+        metadata(annotations={f"{ANNOTATION}forcefulDeletionGracePeriodDuration": "24h"}),
+        "at most 2m",
+    ),
+    "a grace that is none": (metadata(annotations={f"{ANNOTATION}warmupGracePeriodDuration": "long"}), "such as 90s"),
+    "a pause of a day": (metadata(annotations={f"{ANNOTATION}retryPausePeriodDuration": "24h0m0s"}), "at most 3m"),
+    "retries for ever": (metadata(annotations={f"{ANNOTATION}retryLimit": "1000000"}), "from 0 to 10"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_job_that_would_run_beside_the_queue_is_refused(alice: Cluster, attack: str) -> None:
+    document, reason = ATTACKS[attack]
+    said = refused(dry_run, alice, document)
+    assert any(text in said for text in reason.split("|")), said
+
+
+POD_GROUPS = {
+    "a wait that its scheduler cannot read": ({"scheduleTimeoutSeconds": 4294967297}, "scheduleTimeoutSeconds from 1"),
+    "more pods than can be counted": ({"minMember": 2**31 - 1}, "minMember from 1 to 10000"),
+    "an amount that its scheduler cannot read": ({"minResources": {"cpu": "1e1.5"}}, "minResources are amounts"),
+}
+
+
+@pytest.mark.parametrize("attack", POD_GROUPS)
+def test_a_pod_group_that_would_stop_the_scheduler_is_refused(alice: Cluster, attack: str) -> None:
+    change, reason = POD_GROUPS[attack]
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "group", "namespace": "blue"},
+        "spec": {"minMember": 8, "scheduleTimeoutSeconds": 60, "minResources": {"nvidia.com/gpu": 64}},
+    }
+    dry_run(alice, group)
+    assert reason in refused(dry_run, alice, {**group, "spec": {**group["spec"], **change}})
+
+
+GOOD = {
+    "plain": job(),
+    "with its files": beside("v1", "ConfigMap", data={"train.py": "print()"}),
+    "with a service": beside("v1", "Service", spec={"ports": [{"port": 80}]}),
+    "with a pod group": beside("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={"minMember": 1}),
+    "with Ray": beside("ray.io/v1", "RayCluster", spec=ray()),
+    "with PyTorch": beside(
+        "kubeflow.org/v1", "PyTorchJob", spec={"pytorchReplicaSpecs": {"Master": EMPTY_PODS, "Worker": EMPTY_PODS}}
+    ),
+    "with a Ray job": beside("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray(), "submissionMode": "HTTPMode"}),
+    "with a JobSet": beside(
+        "jobset.x-k8s.io/v1alpha2",
+        "JobSet",
+        spec={
+            "replicatedJobs": [
+                {"name": "a", "replicas": 4, "template": {"spec": {"parallelism": 8, "completions": 8, **EMPTY_PODS}}}
+            ]
+        },
+    ),
+    "of many pods": job(lambda wrapper: wrapped(wrapper)["spec"].update(parallelism=4096, completions=4096)),
+    "that ends with its first pod": job(lambda wrapper: wrapped(wrapper)["spec"].pop("completions")),
+    "of a large node": pod(containers=[asking(**{"cpu": "384", "memory": "4Ti", "nvidia.com/gpu": "16"})]),
+    "in numbers": pod(containers=[asking(**{"cpu": 0.5, "memory": 1073741824, "nvidia.com/gpu": 0})]),
+    "with time to pull": metadata(annotations={f"{ANNOTATION}warmupGracePeriodDuration": "30m"}),
+    "that hurries": metadata(
+        annotations={f"{ANNOTATION}failureGracePeriodDuration": "1s", f"{ANNOTATION}retryPausePeriodDuration": "0.5s"}
+    ),
+    "of a priority": pod(priorityClassName="high-priority"),
+    "that its author wants started": job(lambda wrapper: wrapper["spec"].update(suspend=False)),
+    "near to each other": pods_metadata(annotations={"kueue.x-k8s.io/podset-preferred-topology": "rack"}),
+}
+
+
+@pytest.mark.parametrize("which", GOOD)
+def test_a_job_as_it_should_be_is_taken(alice: Cluster, which: str) -> None:
+    dry_run(alice, GOOD[which])
+
+
+@pytest.fixture(scope="module")
+def direct_kinds(cluster: Cluster, platform: None) -> Iterator[None]:
+    """Definitions of the kinds of jobs that members may submit without an AppWrapper, of any content."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    definitions = []
+    for group, kind in (("kubeflow.org", "PyTorchJob"), ("ray.io", "RayCluster"), ("ray.io", "RayJob")):
+        plural = f"{kind.lower()}s"
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+        definitions.append(
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": f"{plural}.{group}"},
+                "spec": {
+                    "group": group,
+                    "scope": "Namespaced",
+                    "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+                    "versions": [version],
+                },
+            }
+        )
+    for definition in definitions:
+        cluster.create(definition)
+    for definition in definitions:
+        kind, group = definition["spec"]["names"]["kind"], definition["spec"]["group"]
+        eventually(f"{kind} is served", lambda g=group, k=kind: served(cluster, f"{g}/v1", k), seconds=60)
+    for team in ("blue", "red"):  # objects of a kind that a quota names are refused until it counts them
+        eventually("they are counted", lambda t=team: counted(cluster, t), lambda n: n == len(definitions), seconds=120)
+    yield
+    for definition in definitions:
+        cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])
+
+
+def counted(cluster: Cluster, namespace: str) -> int:
+    """Return how many kinds of jobs a team's quota for what the stack does not define counts."""
+    quota = cluster.get("v1", "ResourceQuota", "other-jobs", namespace) or {}
+    return len((quota.get("status") or {}).get("used") or {})
+
+
+def served(cluster: Cluster, api_version: str, kind: str) -> bool:
+    try:
+        cluster.list(api_version, kind, "blue")
+    except (ApiException, DynamicApiError, ResourceNotFoundError):
+        return False
+    return True
+
+
+def direct(api_version: str, kind: str, **spec: Any) -> Document:
+    meta = {"name": "direct", "namespace": "blue", "labels": {"kueue.x-k8s.io/queue-name": "default-queue"}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec}
+
+
+def pytorch(clean: str | None = "Running", scheduling: Document | None = None, **spec: Any) -> Document:
+    policy = {"suspend": True, "cleanPodPolicy": clean, "schedulingPolicy": scheduling or {}}
+    policy = {key: value for key, value in policy.items() if value}
+    replicas = spec.pop("replicas", {"Master": {"replicas": 1, **EMPTY_PODS}})
+    return direct("kubeflow.org/v1", "PyTorchJob", runPolicy=policy, pytorchReplicaSpecs=replicas, **spec)
+
+
+def ray_job(**spec: Any) -> Document:
+    cluster_spec = spec.pop("rayClusterSpec", ray())
+    return direct(
+        "ray.io/v1", "RayJob", suspend=True, shutdownAfterJobFinishes=True, rayClusterSpec=cluster_spec, **spec
+    )
+
+
+DIRECT = {
+    "workers that outlive the job": (pytorch(clean=None), "cleanPodPolicy"),
+    "the system's priority": (
+        pytorch(scheduling={"priorityClass": "system-node-critical"}),
+        "priorityClass is one of",
+    ),
+    "workers in lower case": (pytorch(replicas={"worker": {"replicas": 16, **EMPTY_PODS}}), "Master and Worker"),
+    "workers that grow": (pytorch(elasticPolicy={"metrics": [{"type": "Resource"}]}), "metrics to grow by"),
+    "a Ray cluster that grows": (
+        direct("ray.io/v1", "RayCluster", suspend=True, **ray(minReplicas=16, maxReplicas=16)),
+        "minReplicas is at most",
+    ),
+    "less than no GPUs": (
+        direct("ray.io/v1", "RayCluster", suspend=True, **ray(template=pods(**{"nvidia.com/gpu": "-100"}))),
+        "of nothing less than 0",
+    ),
+    "GPUs that start anew below 0": (
+        pytorch(replicas={"Worker": {"replicas": 2, "template": pods(**{"nvidia.com/gpu": "4611686018427387904"})}}),
+        "at most 32Ti of all",
+    ),
+    "workers beyond number": (pytorch(replicas={"Worker": {"replicas": 2**30, **EMPTY_PODS}}), "from 0 to 10000"),
+    "workers on hosts beyond number": (
+        direct("ray.io/v1", "RayCluster", suspend=True, **ray(replicas=10000, numOfHosts=10000)),
+        "from 0 to 10000",
+    ),
+    "less than no overhead": (
+        pytorch(replicas={"Master": {"template": {"spec": {"containers": [], "overhead": {"cpu": "-5"}}}}}),
+        "leave overhead out",
+    ),
+    "a container beside those of the job": (ray_job(submissionMode="SidecarMode"), "SidecarMode"),
+    "a Ray cluster with a way in": (
+        ray_job(rayClusterSpec={**ray(), "headGroupSpec": {**EMPTY_PODS, "enableIngress": True}}),
+        "enableIngress",
+    ),
+    "a Ray cluster that is cleaned up after": (
+        ray_job(rayClusterSpec={**ray(), "gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}),
+        "gcsFaultToleranceOptions",
+    ),
+    "a Ray cluster that outlives its job": (ray_job(ttlSecondsAfterFinished=86400), "outlives its RayJob"),
+    "a Ray job that grows": (ray_job(rayClusterSpec={**ray(), "enableInTreeAutoscaling": True}), "autoscal"),
+}
+
+
+@pytest.mark.usefixtures("direct_kinds")
+class TestDirectJobs:
+    """Jobs that members submit without an AppWrapper around them."""
+
+    @pytest.mark.parametrize("attack", DIRECT)
+    def test_what_would_not_be_counted_is_refused(self, alice: Cluster, attack: str) -> None:
+        document, reason = DIRECT[attack]
+        assert reason in refused(dry_run, alice, document)
+
+    @pytest.mark.parametrize(
+        "document",
+        [pytorch(), ray_job(), direct("ray.io/v1", "RayCluster", suspend=True, **ray())],
+        ids=lambda document: document["kind"],
+    )
+    def test_a_job_that_waits_is_taken_and_not_started_by_its_author(self, alice: Cluster, document: Document) -> None:
+        alice.create(document)
+        version, kind = document["apiVersion"], document["kind"]
+        try:
+            start = {"spec": {"suspend": False, "runPolicy": {"suspend": False}}}
+            assert "by its queue alone" in refused(alice.patch, version, kind, "direct", start, "blue")
+            more = {"spec": {"workerGroupSpecs": [], "pytorchReplicaSpecs": {}}}
+            assert "is not changed" in refused(alice.patch, version, kind, "direct", more, "blue")
+            tolerant = {"metadata": {"annotations": {"ray.io/ft-enabled": "true"}}}
+            assert "fault-tolerant" in refused(alice.patch, version, kind, "direct", tolerant, "blue")
+            body = {"propagationPolicy": "Orphan"}
+            said = refused(alice.client.delete, alice.kind(version, kind), name="direct", namespace="blue", body=body)
+            assert "deleted with its pods" in said
+        finally:
+            alice.delete(version, kind, "direct", "blue")
+
+
+def test_a_loop_that_starts_a_job_starts_nothing(alice: Cluster, cluster: Cluster) -> None:
+    with submitted(alice, gang("greedy", "blue", pods=4, gpus=8)):
+        eventually("the job waits", lambda: phase(cluster, "greedy"), lambda found: found == "Suspended")
+        for _ in range(30):
+            said = refused(alice.patch, APPWRAPPER, "AppWrapper", "greedy", {"spec": {"suspend": False}}, "blue")
+            assert "by its queue alone" in said
+        assert phase(cluster, "greedy") == "Suspended"
+        assert pods_of(cluster, "greedy") == []
+
+
+def test_a_job_does_not_run_on_the_quota_of_another(alice: Cluster, cluster: Cluster) -> None:
+    with submitted(alice, gang("small", "blue", pods=1, gpus=1)):
+        runs(cluster, "small")
+        owner = cluster.get(APPWRAPPER, "AppWrapper", "small", "blue")
+        assert owner is not None
+        reference = {
+            "apiVersion": APPWRAPPER,
+            "kind": "AppWrapper",
+            "name": "small",
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+        }
+        parasite = gang("parasite", "blue", pods=4, gpus=8, ownerReferences=[reference])
+        assert "on that one's quota" in refused(alice.create, parasite)
+        parasite["spec"]["suspend"] = True
+        assert "on that one's quota" in refused(alice.create, parasite)
+        del parasite["metadata"]["ownerReferences"]
+        with submitted(alice, parasite):
+            later = {"metadata": {"ownerReferences": [reference]}}
+            said = refused(alice.patch, APPWRAPPER, "AppWrapper", "parasite", later, "blue")
+            assert "on that one's quota" in said
+            assert phase(cluster, "parasite") in (None, "Suspended")
+
+
+CHANGES: Mapping[str, tuple[Document, str]] = {
+    "another queue": ({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}}, "tells Kueue"),
+    "no queue": ({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}, "tells Kueue"),
+    "a higher priority": ({"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "high"}}}, "tells Kueue"),
+    "a finalizer": ({"metadata": {"finalizers": ["example.org/hold"]}}, "finalizers would hold back"),
+    "a day to go": (
+        {"metadata": {"annotations": {f"{ANNOTATION}forcefulDeletionGracePeriodDuration": "24h"}}},
+        "at most 2m",
+    ),
+    "a pause": ({"spec": {"suspend": True}}, "by its queue alone"),
+}
+
+
+@pytest.fixture(scope="class")
+def running_job(alice: Cluster, cluster: Cluster) -> Iterator[str]:
+    with submitted(alice, gang("steady", "blue", pods=1, gpus=1)):
+        runs(cluster, "steady")
+        yield "steady"
+
+
+class TestARunningJob:
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_it_is_not_changed(self, alice: Cluster, running_job: str, change: str) -> None:
+        patch, reason = CHANGES[change]
+        assert reason in refused(alice.patch, APPWRAPPER, "AppWrapper", running_job, patch, "blue")
+
+    def test_it_takes_labels_that_say_nothing_to_the_queue(self, alice: Cluster, running_job: str) -> None:
+        alice.patch(APPWRAPPER, "AppWrapper", running_job, {"metadata": {"labels": {"experiment": "7"}}}, "blue")
+
+    def test_its_pods_are_not_left_behind(self, alice: Cluster, running_job: str) -> None:
+        jobs, wrappers = alice.kind("batch/v1", "Job"), alice.kind(APPWRAPPER, "AppWrapper")
+        orphan = {"propagationPolicy": "Orphan"}
+        for resource, body in (
+            (jobs, None),
+            (jobs, orphan),
+            (wrappers, orphan),
+            (wrappers, {"orphanDependents": True}),
+        ):
+            said = refused(alice.client.delete, resource, name=running_job, namespace="blue", body=body, dry_run="All")
+            assert "deleted with its pods" in said
+        whole = {"propagationPolicy": "Background", "dryRun": ["All"]}  # a body is asked in place of the parameters
+        alice.client.delete(jobs, name=running_job, namespace="blue", body=whole)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Service", "PersistentVolumeClaim"])
+def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> None:
+    specs = {
+        "Service": {"ports": [{"port": 80}]},
+        "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    name = f"held-{kind.lower()}"
+    document = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "blue"}}
+    document |= {"spec": specs[kind]} if kind in specs else {}
+    alice.create(document)
+    try:
+        held = {"metadata": {"finalizers": ["example.org/hold"]}}
+        assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
+    finally:
+        alice.delete("v1", kind, name, "blue")
+
+
+def test_a_job_with_its_files_runs_and_goes_with_all_of_them(alice: Cluster, cluster: Cluster) -> None:
+    wrapper = gang("whole", "blue", pods=2, gpus=1)
+    files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "whole"}, "data": {"a": "b"}}
+    wrapper["spec"]["components"].append({"template": files})
+    with submitted(alice, wrapper):
+        runs(cluster, "whole")
+        assert cluster.get("v1", "ConfigMap", "whole", "blue") is not None
+    assert cluster.get("v1", "ConfigMap", "whole", "blue") is None
+    assert pods_of(cluster, "whole") == []
+
+
+def test_a_job_that_fails_is_started_again(alice: Cluster, cluster: Cluster) -> None:
+    quick = {f"{ANNOTATION}failureGracePeriodDuration": "1s", f"{ANNOTATION}retryPausePeriodDuration": "1s"}
+    wrapper = gang("retried", "blue", pods=1, gpus=1, annotations=quick)
+    wrapped(wrapper)["spec"]["backoffLimit"] = 0
+    with submitted(alice, wrapper):
+        runs(cluster, "retried")
+        (first,) = pods_of(cluster, "retried")
+        failed = {"status": {"phase": "Failed"}}
+        resource = cluster.kind("v1", "Pod").subresources["status"]
+        cluster.client.patch(
+            resource,
+            name=first["metadata"]["name"],
+            namespace="blue",
+            body=failed,
+            content_type="application/merge-patch+json",
+        )
+        eventually(
+            "another pod runs",
+            lambda: pods_of(cluster, "retried"),
+            lambda pods: all_running(pods) and pods[0]["metadata"]["uid"] != first["metadata"]["uid"],
+            seconds=150,  # AppWrapper looks at a job that runs once a minute
+        )
+
+
+def test_an_owner_gets_back_what_a_member_borrowed(alice: Cluster, bob: Cluster, cluster: Cluster) -> None:
+    with submitted(alice, *(gang(f"loan-{index}", "blue", pods=1, gpus=8) for index in range(3))):
+        for index in range(3):
+            runs(cluster, f"loan-{index}")
+        with submitted(bob, gang("owner", "red", pods=1, gpus=8)):
+            runs(cluster, "owner", "red")
+            phases = sorted(str(phase(cluster, f"loan-{index}")) for index in range(3))
+            assert phases == ["Running", "Running", "Suspended"]

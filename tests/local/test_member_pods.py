@@ -1,0 +1,729 @@
+"""What a member of a team tries on nodes, quota and network, against the real API server, Kueue and AppWrapper.
+
+Where it is about one field, a pod is judged by a dry run: as an administrator, for the rules hold for every pod of a
+team, and members may create none themselves. What a member submits goes through a real AppWrapper.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from components.kubernetes.fabric import NO_RDMA, Fabric
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup
+from components.nodes import nvme_scratch
+from components.tenancy import pod_policy
+from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, quotas
+from components.tenancy.pod_policy import PodRules
+from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard
+from components.workloads.pods import NodePods
+from components.workloads.submission import Submission, SubmissionMode
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.jobs import KUEUE, pods_of, running
+from tests.local.member import as_member, dry_run, refused
+
+APPWRAPPER = "workload.codeflare.dev/v1beta2"
+POLICY = "admissionregistration.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
+UNLABELLED = "attacked"
+"""A team's namespace without Pod Security labels, which would refuse some pods before the policy is asked."""
+ROOMY = "roomy"
+"""A namespace under the rules of a pool with RDMA and scratch disks."""
+RDMA = Fabric(resource="nvidia.com/roce_gdr", devices=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def platform(make_project: Callable[[str], Project], cluster: Cluster) -> Iterator[Project]:
+    """The dev stack without its sample, and two namespaces to judge pods in."""
+    project = make_project("dev")
+    settings = dev_settings(project.mirror)
+    settings["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
+    project.configure({**settings, "samples": {}})
+    project.up()
+    roomy = PodRules(
+        tolerations=[GPU_TOLERATION],
+        devices=["nvidia.com/gpu", "nvidia.com/roce_gdr"],
+        pinned_memory=True,
+        scratch_folder=nvme_scratch.FOLDER,
+    )
+    policy = replace(pod_policy.policy(roomy), name="roomy", namespaces={"roomy": "true"})
+    made = [
+        namespace(UNLABELLED, {"mlbatch-team-namespace": "true"}),
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "LocalQueue",
+            "metadata": {"name": "default-queue", "namespace": UNLABELLED},
+            "spec": {"clusterQueue": "blue-cluster-queue"},
+        },
+        bound("alice", UNLABELLED, role="mlbatch-edit", kind="User"),
+        namespace(ROOMY, {"roomy": "true"}),
+        {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": "nvidia"},
+            "handler": "nvidia",
+        },
+        *policy.documents(),
+    ]
+    for document in made:
+        cluster.create(document)
+    for where in (UNLABELLED, ROOMY):
+        eventually(f"service accounts of {where}", lambda w=where: cluster.get("v1", "ServiceAccount", "default", w))
+        eventually(f"the policy of {where}", lambda w=where: is_refused(cluster, pod(w, hostNetwork=True)))
+    yield project
+    for document in reversed(made):
+        metadata = document["metadata"]
+        cluster.delete(document["apiVersion"], document["kind"], metadata["name"], metadata.get("namespace"))
+    project.destroy()
+
+
+@pytest.fixture(scope="module")
+def alice(paths: Paths) -> Cluster:
+    return as_member(paths, "alice")
+
+
+@pytest.fixture(scope="module")
+def bob(paths: Paths) -> Cluster:
+    return as_member(paths, "bob")
+
+
+def namespace(name: str, labels: dict[str, str]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def bound(subject: str, where: str, *, role: str, kind: str) -> dict[str, Any]:
+    """Return the binding of a ClusterRole in a namespace."""
+    account = {"namespace": where} if kind == "ServiceAccount" else {"apiGroup": "rbac.authorization.k8s.io"}
+    return {
+        "apiVersion": RBAC,
+        "kind": "RoleBinding",
+        "metadata": {"name": subject, "namespace": where},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": kind, "name": subject, **account}],
+    }
+
+
+def is_refused(cluster: Cluster, document: dict[str, Any]) -> bool:
+    try:
+        dry_run(cluster, document)
+    except (ApiException, DynamicApiError):
+        return True
+    return False
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    return {"name": "main", "image": "busybox:1.37.0", "resources": resources, **fields}
+
+
+def pod(where: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "attack", "namespace": where},
+        "spec": {"restartPolicy": "Never", "containers": [container()], **spec},
+    }
+
+
+def contained(**fields: Any) -> dict[str, Any]:
+    return {"containers": [container(**fields)]}
+
+
+def secured(**context: Any) -> dict[str, Any]:
+    return contained(securityContext=context)
+
+
+def volume(**source: Any) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", **source}]}
+
+
+def tolerating(**toleration: Any) -> dict[str, Any]:
+    return {"tolerations": [toleration]}
+
+
+def near(kind: str, **term: Any) -> dict[str, Any]:
+    """Return a pod's affinity to other pods, required where it names none else."""
+    topology = {"topologyKey": "kubernetes.io/os", "labelSelector": {}, **term}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [topology]}}}
+
+
+def rather_near(kind: str, **term: Any) -> dict[str, Any]:
+    weighted = {"weight": 1, "podAffinityTerm": {"topologyKey": "kubernetes.io/os", "labelSelector": {}, **term}}
+    return {"affinity": {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}}}
+
+
+ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
+    "the node's network": ({"hostNetwork": True}, "spec.hostNetwork"),
+    "the node's processes": ({"hostPID": True}, "spec.hostPID"),
+    "the node's shared memory": ({"hostIPC": True}, "spec.hostIPC"),
+    "privileged": (secured(privileged=True), "securityContext.privileged"),
+    "privileged at first": (
+        {"initContainers": [container(name="i", securityContext={"privileged": True})]},
+        "securityContext.privileged",
+    ),
+    "all capabilities": (secured(capabilities={"add": ["SYS_ADMIN"]}), "securityContext.capabilities.add"),
+    "pinned memory without RDMA": (secured(capabilities={"add": ["IPC_LOCK"]}), "securityContext.capabilities.add"),
+    "a port of the node": (contained(ports=[{"containerPort": 80, "hostPort": 80}]), "ports.hostPort"),
+    "a Windows host process": (
+        {
+            "os": {"name": "windows"},
+            "hostNetwork": True,
+            "securityContext": {"windowsOptions": {"hostProcess": True}},
+        },
+        "spec.hostNetwork",
+    ),
+    "all of proc": ({"hostUsers": False, **secured(procMount="Unmasked")}, "securityContext.procMount"),
+    "a sysctl of the node": (
+        {"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}},
+        "spec.securityContext.sysctls",
+    ),
+    "no seccomp": ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
+    "no seccomp in a container": (secured(seccompProfile={"type": "Unconfined"}), "seccompProfile"),
+    "no AppArmor": ({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
+    "an SELinux type": (secured(seLinuxOptions={"type": "spc_t"}), "seLinuxOptions.type"),
+    "an SELinux user": (secured(seLinuxOptions={"user": "system_u"}), "seLinuxOptions.user"),
+    "an SELinux role": (secured(seLinuxOptions={"role": "sysadm_r"}), "seLinuxOptions.role"),
+    "the node's probe": (
+        contained(livenessProbe={"httpGet": {"host": "169.254.169.254", "port": 80}}),
+        "host of a probe",
+    ),
+    "the node's hook": (
+        contained(lifecycle={"preStop": {"httpGet": {"host": "169.254.169.254", "port": 80}}}),
+        "host of a probe",
+    ),
+    "the node's root": (volume(hostPath={"path": "/"}), "spec.volumes"),
+    "the scratch folder without scratch": (volume(hostPath={"path": nvme_scratch.FOLDER}), "spec.volumes"),
+    "an inline CSI volume": (volume(csi={"driver": "blob.csi.azure.com"}), "spec.volumes"),
+    "an NFS volume": (volume(nfs={"server": "10.0.0.1", "path": "/"}), "spec.volumes"),
+    "a node by name": ({"nodeName": "gpu-node-0"}, "spec.nodeName"),
+    "nodes that another team's pods leave": (
+        near("podAntiAffinity", namespaces=["red"]),
+        "spec.affinity.podAntiAffinity",
+    ),
+    "nodes that nobody's pods enter": (near("podAntiAffinity", namespaceSelector={}), "spec.affinity.podAntiAffinity"),
+    "nodes that others rather leave": (
+        rather_near("podAntiAffinity", namespaceSelector={}),
+        "spec.affinity.podAntiAffinity",
+    ),
+    "nodes with another team's pods": (near("podAffinity", namespaces=["red"]), "spec.affinity.podAffinity"),
+    "another runtime": ({"runtimeClassName": "nvidia"}, "spec.runtimeClassName"),
+    "any taint": (tolerating(operator="Exists"), "spec.tolerations"),
+    "any effect of any node": (tolerating(operator="Exists", effect="NoSchedule"), "spec.tolerations"),
+    "the taint of a control plane": (
+        tolerating(key="node-role.kubernetes.io/control-plane", operator="Exists"),
+        "spec.tolerations",
+    ),
+    "a sick GPU": (tolerating(key="autopilot.ibm.com/gpuhealth", operator="Exists"), "spec.tolerations"),
+    "a dead node for ever": (
+        tolerating(key="node.kubernetes.io/unreachable", operator="Exists", effect="NoExecute"),
+        "spec.tolerations",
+    ),
+    "a dead node for an hour": (
+        tolerating(key="node.kubernetes.io/not-ready", operator="Exists", effect="NoExecute", tolerationSeconds=3600),
+        "spec.tolerations",
+    ),
+    "Kubernetes' own priority": ({"priorityClassName": "system-node-critical"}, "spec.priorityClassName"),
+    "another scheduler": ({"schedulerName": "mine"}, "spec.schedulerName"),
+    "a claimed device": (
+        {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+        "spec.resourceClaims",
+    ),
+    "resources that no queue sees": (
+        {"resources": {"requests": {"cpu": "100", "memory": "100Gi"}}},
+        "spec.resources",
+    ),
+    "a sidecar that no queue sums up": (
+        {"initContainers": [container(name="i", restartPolicy="Always")]},
+        "spec.initContainers.restartPolicy",
+    ),
+    "nothing asked for": (contained(resources={}), "resources.requests"),
+    "no memory asked for": (contained(resources={"requests": {"cpu": "1"}}), "resources.requests"),
+    "zero asked for": (contained(resources={"requests": {"cpu": "0", "memory": "1Gi"}}), "resources.requests"),
+    "an hour to end": ({"terminationGracePeriodSeconds": 3600}, "spec.terminationGracePeriodSeconds"),
+}
+
+
+@pytest.mark.parametrize(("spec", "message"), ATTACKS.values(), ids=ATTACKS)
+def test_no_pod_of_a_team_has(cluster: Cluster, spec: dict[str, Any], message: str) -> None:
+    said = refused(dry_run, cluster, pod(UNLABELLED, **copy.deepcopy(spec)))
+    assert "mlbatch-team-pod-isolation" in said
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"finalizers": ["example.org/never"]}, "metadata.finalizers"),
+        (
+            {"annotations": {"container.apparmor.security.beta.kubernetes.io/main": "unconfined"}},
+            "AppArmor profile",
+        ),
+    ],
+)
+def test_no_pod_of_a_team_is_marked(cluster: Cluster, metadata: dict[str, Any], message: str) -> None:
+    document = pod(UNLABELLED)
+    document["metadata"] |= metadata
+    assert message in refused(dry_run, cluster, document)
+
+
+HARMLESS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "limits alone": contained(resources={"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}}),
+    "the GPU nodes' taint": tolerating(**GPU_TOLERATION),
+    "the GPU nodes' taint by value": tolerating(key="nvidia.com/gpu", value="present", effect="NoSchedule"),
+    "a node that is down for a while": tolerating(
+        key="node.kubernetes.io/unreachable", operator="Exists", effect="NoExecute", tolerationSeconds=60
+    ),
+    "the volumes of a job": {
+        "volumes": [
+            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+            {"name": "files", "configMap": {"name": "files"}},
+            {"name": "token", "secret": {"secretName": "token"}},
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "pod", "downwardAPI": {"items": []}},
+        ]
+    },
+    "an init container": {"initContainers": [container(name="i")]},
+    "high priority": {"priorityClassName": "high-priority"},
+    "two minutes to end": {"terminationGracePeriodSeconds": 120},
+    "root in its own container": {"securityContext": {"runAsUser": 0}, **secured(capabilities={"add": ["CHOWN"]})},
+    "a probe of its own": contained(readinessProbe={"httpGet": {"port": 80}}),
+}
+
+
+@pytest.mark.parametrize("spec", HARMLESS.values(), ids=HARMLESS)
+def test_a_pod_of_a_team_may_have(cluster: Cluster, spec: dict[str, Any]) -> None:
+    for where in (UNLABELLED, "blue"):
+        dry_run(cluster, pod(where, **copy.deepcopy(spec)))
+
+
+class TestPlatformsOwnPods:
+    """Every pod that the platform's workloads make in a team's namespace is let pass."""
+
+    def node_pods(self, fabric: Fabric) -> NodePods:
+        return NodePods(
+            image="registry.example.org/image:1",
+            nodes=2,
+            placement=NodeGroup(tolerations=[GPU_TOLERATION]),
+            gpus=8,
+            cpu="64",
+            memory="1000Gi",
+            fabric=fabric,
+            shared_memory="8Gi",
+            deadline_seconds=3600,
+        )
+
+    def documents(self, where: str, fabric: Fabric, *, scratch: bool) -> list[dict[str, Any]]:
+        team = Submission(mode=SubmissionMode.MLBATCH, namespace=where, priority_class="default-priority")
+        pods = self.node_pods(fabric)
+        lab = jupyterlab.JupyterLabArgs(
+            submission=team, pods=pods, token="t", storage_class=None, storage="1Ti", scratch=scratch
+        )
+        return [
+            *nccl.documents("nccl", nccl.NcclArgs(submission=team, pods=pods)),
+            *metaseq.documents(
+                "metaseq", metaseq.MetaseqArgs(submission=team, pods=pods, model=metaseq.SIZES["1.3b"], logs="logs")
+            ),
+            *(olmo.documents("olmo", olmo.OlmoArgs(submission=team, pods=pods, data="data")) if scratch else []),
+            jupyterlab.server("lab", lab),
+            *aim.documents("aim", aim.AimArgs(namespace=where, logs="logs", image="i:1")),
+            *tensorboard.documents("board", tensorboard.TensorBoardArgs(namespace=where, logs="logs", image="i:1")),
+        ]
+
+    def templates(self, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        inner = [
+            component["template"]
+            for document in documents
+            if document["kind"] == "AppWrapper"
+            for component in document["spec"]["components"]
+        ]
+        running = [item for item in [*documents, *inner] if item["kind"] in ("Job", "Deployment")]
+        return [item["spec"]["template"] for item in running]
+
+    @pytest.mark.parametrize(
+        ("where", "fabric", "scratch", "count"), [("blue", NO_RDMA, False, 5), (ROOMY, RDMA, True, 6)]
+    )
+    def test_all_of_them(self, cluster: Cluster, where: str, fabric: Fabric, *, scratch: bool, count: int) -> None:
+        templates = self.templates(self.documents(where, fabric, scratch=scratch))
+        assert len(templates) == count
+        for template in templates:
+            spec = {"restartPolicy": "Always", **template["spec"]}
+            document = {**pod(where), "spec": spec}
+            document["metadata"] = {**document["metadata"], "labels": template["metadata"]["labels"]}
+            dry_run(cluster, document)
+
+    def test_a_pool_with_rdma_and_scratch_gives_these_and_no_more(self, cluster: Cluster) -> None:
+        pinned = secured(capabilities={"add": ["IPC_LOCK"]})
+        dry_run(cluster, pod(ROOMY, **pinned))
+        other = volume(hostPath={"path": f"{nvme_scratch.FOLDER}/others"})
+        assert f"mount is {nvme_scratch.FOLDER}" in refused(dry_run, cluster, pod(ROOMY, **other))
+        assert "capabilities.add" in refused(dry_run, cluster, pod(ROOMY, **secured(capabilities={"add": ["ALL"]})))
+
+
+def wrapper(name: str, where: str, **spec: Any) -> dict[str, Any]:
+    template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": pod("", **spec)["spec"]}
+    return {
+        "apiVersion": APPWRAPPER,
+        "kind": "AppWrapper",
+        "metadata": {"name": name, "namespace": where},
+        "spec": {"components": [{"template": template}]},
+    }
+
+
+def outcome(cluster: Cluster, name: str, where: str) -> str:
+    """Return what the status of an AppWrapper says of itself."""
+    found = cluster.get(APPWRAPPER, "AppWrapper", name, where) or {}
+    conditions = (found.get("status") or {}).get("conditions") or []
+    return " ".join(str(item.get("message")) for item in conditions)
+
+
+ROOT: dict[str, Any] = {
+    "hostNetwork": True,
+    "hostPID": True,
+    "nodeName": "gpu-node-0",
+    "tolerations": [{"operator": "Exists"}],
+    "volumes": [{"name": "root", "hostPath": {"path": "/"}}],
+    **secured(privileged=True),
+}
+
+
+@pytest.mark.parametrize("name", ["root", "tolerant"])
+def test_no_member_gets_to_a_node_through_an_appwrapper(cluster: Cluster, alice: Cluster, name: str) -> None:
+    spec = ROOT if name == "root" else tolerating(operator="Exists")
+    with submitted(alice, wrapper(name, UNLABELLED, **spec)):
+        said = eventually(
+            "the policy refuses it",
+            lambda: outcome(cluster, name, UNLABELLED),
+            lambda text: "mlbatch-team-pod-isolation" in text,
+        )
+        assert ("spec.hostNetwork" if name == "root" else "spec.tolerations") in said
+        assert cluster.list("v1", "Pod", UNLABELLED) == []
+
+
+def test_pod_security_refuses_root_by_itself(cluster: Cluster) -> None:
+    assert 'violates PodSecurity "baseline' in refused(dry_run, cluster, pod("blue", **ROOT))
+
+
+def test_a_harmless_appwrapper_of_a_member_runs(cluster: Cluster, alice: Cluster) -> None:
+    with submitted(alice, wrapper("harmless", "blue", **contained(resources={}))):
+        eventually("it runs", lambda: [p["status"].get("phase") for p in cluster.list("v1", "Pod", "blue")], bool)
+
+
+def delete(as_whom: Cluster, name: str, grace: int | None) -> None:
+    """Have the API server judge a pod's deletion, and delete nothing: where there is a body, it alone says so."""
+    pods = as_whom.kind("v1", "Pod")
+    body = {"dryRun": ["All"], **({} if grace is None else {"gracePeriodSeconds": grace})}
+    as_whom.client.delete(pods, name=name, namespace="blue", body=body)
+
+
+def running_pod(cluster: Cluster, job: str) -> str:
+    """Return the name of a job's only pod once it runs."""
+    selector = f"workload.codeflare.dev/appwrapper={job}"
+    (found,) = eventually(
+        f"{job} runs",
+        lambda: cluster.list("v1", "Pod", "blue", label_selector=selector),
+        lambda pods: [each["status"].get("phase") for each in pods] == ["Running"],
+    )
+    return str(found["metadata"]["name"])
+
+
+def test_nobody_keeps_a_pod_beyond_its_job_by_deleting_it(cluster: Cluster, alice: Cluster) -> None:
+    """It would run on for as long as the deletion says, uncounted, while the job has another one."""
+    with submitted(alice, gang("steady", "blue", pods=1, gpus=1)):
+        name = running_pod(cluster, "steady")
+        for member in (alice, cluster):
+            assert "a pod ends within 120 seconds" in refused(delete, member, name, 86400)
+        assert "runs on uncounted" in refused(delete, alice, name, 0)
+        for grace in (None, 1, 120):
+            assert "is replaced while it ends" in refused(delete, alice, name, grace)
+            delete(cluster, name, grace)
+        delete(cluster, name, 0)  # as one takes it from a node that is lost
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": "blue"},
+            "deleteOptions": {"gracePeriodSeconds": 86400, "dryRun": ["All"]},
+        }
+        evictions = cluster.kind("v1", "Pod").subresources["eviction"]
+        said = refused(evictions.create, body=eviction, name=name, namespace="blue")
+        assert "a pod ends within 120 seconds" in said
+        stripped = {"metadata": {"finalizers": None}}
+        said = refused(alice.patch, APPWRAPPER, "AppWrapper", "steady", stripped, "blue")
+        assert "finalizers are taken off by the controller" in said
+
+
+def test_a_pod_that_nothing_replaces_meanwhile_is_deleted_by_members(cluster: Cluster, alice: Cluster) -> None:
+    with submitted(alice, wrapper("single", "blue")):
+        name = running_pod(cluster, "single")
+        for grace in (None, 1, 120):
+            delete(alice, name, grace)
+        assert "runs on uncounted" in refused(delete, alice, name, 0)
+        assert "a pod ends within 120 seconds" in refused(delete, alice, name, 121)
+
+
+def test_what_a_job_leaves_out_is_counted_by_the_default(cluster: Cluster, alice: Cluster) -> None:
+    job = gang("silent", "blue", pods=1, gpus=1)
+    (main,) = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    main["resources"] = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
+    with submitted(alice, job):
+        running(cluster, "blue", "silent", pods=1)
+        (workload,) = cluster.list(KUEUE, "Workload", "blue")
+        (usage,) = [item["resourceUsage"] for item in workload["status"]["admission"]["podSetAssignments"]]
+        assert (usage["cpu"], usage["memory"]) == ("1", "4Gi")
+        (made,) = pods_of(cluster, "blue", "silent")
+        requests = made["spec"]["containers"][0]["resources"]["requests"]
+        assert (requests["cpu"], requests["memory"]) == ("1", "4Gi")
+
+
+def test_members_create_no_pod_themselves(alice: Cluster) -> None:
+    assert 'cannot create resource "pods"' in refused(dry_run, alice, pod("blue"))
+
+
+def test_a_teams_service_account_creates_no_pod(cluster: Cluster, paths: Paths) -> None:
+    """Operators give such accounts rights, Ray's autoscaler among them; no queue would count what it creates."""
+    cluster.create(bound("default", "blue", role="cluster-admin", kind="ServiceAccount"))
+    try:
+        account = as_member(paths, "system:serviceaccount:blue:default")
+        eventually("it has the right", lambda: "no queue would count" in refused(dry_run, account, pod("blue")))
+    finally:
+        cluster.delete(RBAC, "RoleBinding", "default", "blue")
+
+
+def test_what_is_added_to_a_pod_later_is_judged_too(cluster: Cluster) -> None:
+    cluster.create(pod(UNLABELLED, nodeSelector={"is": "nowhere"}))  # on a node, its kubelet decides about a resize
+    try:
+        pods = cluster.kind("v1", "Pod")
+        debugger = {"name": "d", "image": "busybox:1.37.0", "securityContext": {"privileged": True}}
+        for subresource, change, message in (
+            ("ephemeralcontainers", {"ephemeralContainers": [debugger]}, "securityContext.privileged"),
+            (
+                "resize",
+                {"containers": [{"name": "main", "resources": {"requests": {"cpu": "64", "memory": "1Gi"}}}]},
+                "pods/resize",
+            ),
+        ):
+            said = refused(
+                cluster.client.patch,
+                pods.subresources[subresource],
+                name="attack",
+                namespace=UNLABELLED,
+                body={"spec": change},
+                content_type="application/strategic-merge-patch+json",
+            )
+            assert message in said
+        cluster.patch("v1", "Pod", "attack", {"metadata": {"labels": {"may": "change"}}}, UNLABELLED)
+    finally:
+        cluster.delete("v1", "Pod", "attack", UNLABELLED)
+
+
+def test_no_pod_has_kubernetes_own_priority_or_keeps_others_away_where_there_are_no_policies(cluster: Cluster) -> None:
+    """The ResourceQuotas hold by themselves: in a namespace that no policy is for."""
+    cluster.create(namespace("plain", {}))
+    try:
+        for quota in quotas("plain", Bounds()):
+            cluster.create(quota)
+        for name in ("no-system-pods", "no-foreign-affinity"):
+            eventually("the quota counts", lambda name=name: counted(cluster, name, "plain"))
+        eventually("there is an account", lambda: cluster.get("v1", "ServiceAccount", "default", "plain"))
+        dry_run(cluster, pod("plain", **near("podAntiAffinity")))
+        for name in ("system-node-critical", "system-cluster-critical"):
+            assert "exceeded quota: no-system-pods" in refused(dry_run, cluster, pod("plain", priorityClassName=name))
+        for where in ({"namespaces": ["red"]}, {"namespaceSelector": {}}):
+            attack = pod("plain", **near("podAntiAffinity", **where))
+            assert "exceeded quota: no-foreign-affinity" in refused(dry_run, cluster, attack)
+    finally:
+        cluster.delete("v1", "Namespace", "plain")
+
+
+def counted(cluster: Cluster, quota: str, where: str) -> dict[str, str] | None:
+    found = cluster.get("v1", "ResourceQuota", quota, where) or {}
+    return (found.get("status") or {}).get("used")
+
+
+def service(where: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "mine", "namespace": where},
+        "spec": {"selector": {"app": "mine"}, "ports": [{"port": 80}], **spec},
+    }
+
+
+class TestServices:
+    @pytest.mark.parametrize(
+        ("spec", "message"),
+        [
+            ({"externalIPs": ["203.0.113.7"]}, "spec.externalIPs"),
+            ({"type": "LoadBalancer"}, "spec.type LoadBalancer"),
+            ({"type": "NodePort"}, "spec.type NodePort"),
+            ({"type": "ExternalName", "externalName": "metadata.example.org"}, "spec.type ExternalName"),
+        ],
+    )
+    def test_a_member_takes_nothing_from_outside(self, alice: Cluster, spec: dict[str, Any], message: str) -> None:
+        said = refused(dry_run, alice, service("blue", **spec))
+        assert "mlbatch-team-service-exposure" in said
+        assert message in said
+
+    def test_names_for_a_jobs_pods_are_free(self, alice: Cluster) -> None:
+        dry_run(alice, service("blue"))
+        dry_run(alice, service("blue", clusterIP="None"))
+
+    def test_what_is_there_cannot_be_turned(self, alice: Cluster) -> None:
+        alice.create(service("blue"))
+        try:
+            change = {"spec": {"externalIPs": ["203.0.113.7"]}}
+            assert "spec.externalIPs" in refused(alice.patch, "v1", "Service", "mine", change, "blue")
+        finally:
+            alice.delete("v1", "Service", "mine", "blue")
+
+    def test_a_team_that_may_names_the_addresses(self, bob: Cluster) -> None:
+        dry_run(bob, service("red", type="NodePort"))
+        open_to_all = service("red", type="LoadBalancer")
+        assert "spec.loadBalancerSourceRanges" in refused(dry_run, bob, open_to_all)
+        for everybody in (["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"]):
+            open_to_all["spec"]["loadBalancerSourceRanges"] = everybody
+            assert "spec.loadBalancerSourceRanges" in refused(dry_run, bob, open_to_all)
+        narrow = service("red", type="LoadBalancer", loadBalancerSourceRanges=["203.0.113.0/24"])
+        dry_run(bob, narrow)
+        narrow["metadata"]["annotations"] = {"service.beta.kubernetes.io/azure-allowed-service-tags": "Internet"}
+        assert "metadata.annotations" in refused(dry_run, bob, narrow)
+
+    def test_external_addresses_are_nobodys(self, bob: Cluster) -> None:
+        assert "spec.externalIPs" in refused(dry_run, bob, service("red", externalIPs=["203.0.113.7"]))
+
+    def test_as_many_load_balancers_as_the_settings_allow(self, bob: Cluster) -> None:
+        ranges = {"type": "LoadBalancer", "loadBalancerSourceRanges": ["203.0.113.0/24"]}
+        bob.create(service("red", **ranges))
+        try:
+            second = service("red", **ranges)
+            second["metadata"]["name"] = "second"
+            assert "exceeded quota: bounds" in refused(bob.create, second)
+        finally:
+            bob.delete("v1", "Service", "mine", "red")
+
+
+def claim(size: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "claim", "namespace": "blue"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec},
+    }
+
+
+def test_volumes_end_at_the_teams_storage(alice: Cluster) -> None:
+    assert "exceeded quota: bounds" in refused(dry_run, alice, claim("21Ti"))
+
+
+def test_a_claim_takes_no_volume_that_is_there(alice: Cluster, cluster: Cluster) -> None:
+    dry_run(alice, claim("1Gi"))
+    for spec in ({"volumeName": "of-red"}, {"selector": {"matchLabels": {"team": "red"}}}, {"storageClassName": ""}):
+        assert "mlbatch-team-own-volumes" in refused(dry_run, alice, claim("1Gi", **spec))
+    dry_run(cluster, claim("1Gi", volumeName="of-blue", storageClassName=""))
+
+
+class TestOperators:
+    """What somebody can do who has taken an operator's pod over: its account, by impersonation."""
+
+    def test_appwrapper_acts_for_teams_alone(self, paths: Paths) -> None:
+        account = as_member(paths, "system:serviceaccount:mlbatch-system:appwrapper-controller-manager")
+        dry_run(account, pod("blue"))
+        for where in ("kube-system", "mlbatch-system", "default"):
+            assert "mlbatch-team-appwrapper-scope" in refused(dry_run, account, pod(where))
+        token = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": "token",
+                "namespace": "kube-system",
+                "annotations": {"kubernetes.io/service-account.name": "clusterrole-aggregation-controller"},
+            },
+            "type": "kubernetes.io/service-account-token",
+        }
+        assert "mlbatch-team-appwrapper-scope" in refused(dry_run, account, token)
+
+    def test_the_slack_controller_changes_what_queues_lend_alone(self, paths: Paths, cluster: Cluster) -> None:
+        account = as_member(paths, "system:serviceaccount:mlbatch-system:slack-controller")
+        kind, name = (KUEUE, "ClusterQueue"), "red-cluster-queue"
+        groups = cluster.get(*kind, name)["spec"]["resourceGroups"]  # type: ignore[index]
+        lending, taken = copy.deepcopy(groups), copy.deepcopy(groups)
+        lending[0]["flavors"][0]["resources"][2]["lendingLimit"] = "4"
+        taken[0]["flavors"][0]["resources"][2]["nominalQuota"] = "0"
+        for change in ({"resourceGroups": taken}, {"stopPolicy": "HoldAndDrain"}, {"cohortName": "mine"}):
+            said = refused(account.patch, *kind, name, {"spec": change})
+            assert "mlbatch-team-lending-scope" in said
+        account.patch(*kind, name, {"spec": {"resourceGroups": lending}})
+        eventually("its own limit is back", lambda: cluster.get(*kind, name)["spec"]["resourceGroups"] == groups)  # type: ignore[index]
+
+
+def test_no_members_priority_takes_nodes_from_another_team(alice: Cluster, bob: Cluster, cluster: Cluster) -> None:
+    """Red runs inside its own quota; blue wants one of those GPUs with the highest priority and no other."""
+    with submitted(bob, gang("own", "red", pods=1, gpus=8)):
+        running(cluster, "red", "own", pods=1)
+        (theirs,) = pods_of(cluster, "red", "own")
+        wanted = gang("wanted", "blue", pods=1, gpus=1)
+        spec = wanted["spec"]["components"][0]["template"]["spec"]["template"]["spec"]
+        spec |= {
+            "priorityClassName": "high-priority",
+            "nodeSelector": {"kubernetes.io/hostname": theirs["spec"]["nodeName"]},
+        }
+        with submitted(alice, wanted):
+            eventually(
+                "no node is found",
+                lambda: [
+                    condition
+                    for item in pods_of(cluster, "blue", "wanted")
+                    for condition in item["status"].get("conditions", [])
+                    if condition["type"] == "PodScheduled" and condition["status"] == "False"
+                ],
+            )
+            time.sleep(5)
+            assert [item["metadata"]["uid"] for item in pods_of(cluster, "red", "own")] == [theirs["metadata"]["uid"]]
+
+
+def test_jobs_end_at_a_number(cluster: Cluster, alice: Cluster) -> None:
+    for name, kind in (("appwrappers", "appwrappers.workload.codeflare.dev"), ("podgroups", POD_GROUPS)):
+        quota = cluster.get("v1", "ResourceQuota", name, "blue")
+        assert quota is not None
+        assert quota["spec"]["hard"] == {f"count/{kind}": "1k"}
+        assert set(quota["status"]["used"]) == {f"count/{kind}"}
+    (one, _) = job_quotas(UNLABELLED, [APPWRAPPERS])
+    one["spec"]["hard"] = dict.fromkeys(one["spec"]["hard"], "1")
+    cluster.create(one)
+    try:
+        eventually("the quota counts", lambda: counted(cluster, "appwrappers", UNLABELLED))
+        with submitted(alice, wrapper("first", UNLABELLED)):
+            assert "exceeded quota: appwrappers" in refused(dry_run, alice, wrapper("second", UNLABELLED))
+    finally:
+        cluster.delete("v1", "ResourceQuota", "appwrappers", UNLABELLED)
+
+
+def test_a_job_ends_at_a_size(alice: Cluster) -> None:
+    job = wrapper("large", "blue")
+    files = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"a": "x" * 200_000}}
+    job["spec"]["components"].append({"template": files})
+    dry_run(alice, job)
+    files["data"] = {"a": "x" * 262_144}
+    assert "a job has at most 256 KiB" in refused(dry_run, alice, job)
+
+
+def test_members_change_nothing_of_what_holds_them(alice: Cluster) -> None:
+    for version, kind, name, where in (
+        ("v1", "ResourceQuota", "bounds", "blue"),
+        ("v1", "Namespace", "blue", None),
+        (POLICY, "ValidatingAdmissionPolicyBinding", "mlbatch-team-pod-isolation", None),
+    ):
+        assert "forbidden" in refused(alice.patch, version, kind, name, {"metadata": {"labels": {"x": "y"}}}, where)
+
+
+def test_a_second_preview_plans_nothing(platform: Project) -> None:
+    platform.unchanged()

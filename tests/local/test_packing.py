@@ -1,0 +1,115 @@
+"""Where the pods of jobs land: whole nodes stay free for those who need them, and gangs start whole.
+
+Each way of packing is stood up on the same cluster, with the same jobs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from components.scheduling.packing import Packing
+from components.scheduling.pod_group import in_group, pod_group
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.jobs import APPWRAPPER, gpu_nodes, pods_of
+from tests.local.member import as_member
+
+
+@pytest.fixture(scope="module")
+def project(make_project: Callable[[str], Project]) -> Iterator[Project]:
+    project = make_project("packing")
+    yield project
+    project.destroy()
+
+
+@pytest.fixture(scope="module", params=[Packing.TOPOLOGY, Packing.COSCHEDULING], ids=str)
+def packing(request: pytest.FixtureRequest, project: Project) -> Packing:
+    """The platform with one way of packing, and two of each operator, stood up once for all tests of it."""
+    packing: Packing = request.param
+    settings = {**dev_settings(project.mirror), "samples": {}, "scheduling": {"packing": str(packing)}}
+    settings["queueing"]["replicas"] = 2
+    project.configure(settings)
+    project.up()
+    return packing
+
+
+def bound(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    """Return the node of each pod that has one."""
+    return [pod["spec"]["nodeName"] for pod in pods_of(cluster, namespace, name) if pod["spec"].get("nodeName")]
+
+
+def runs(cluster: Cluster, namespace: str, name: str, pods: int = 1) -> list[str]:
+    eventually(
+        f"all pods of {name} run",
+        lambda: [pod["status"]["phase"] for pod in pods_of(cluster, namespace, name)],
+        lambda phases: phases == ["Running"] * pods,
+    )
+    return bound(cluster, namespace, name)
+
+
+def grouped(name: str, namespace: str, pods: int, gpus: int, **metadata: Any) -> dict[str, Any]:
+    """A gang with its PodGroup, as a user submits one."""
+    wrapper = gang(name, namespace, pods, gpus, **metadata)
+    job = wrapper["spec"]["components"][0]["template"]
+    wrapper["spec"]["components"] = [{"template": item} for item in (pod_group(name, pods), in_group(name, job))]
+    return wrapper
+
+
+def on_node(wrapper: dict[str, Any], node: str) -> dict[str, Any]:
+    """A job whose pods run on this node alone."""
+    template(wrapper)["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return wrapper
+
+
+def template(wrapper: dict[str, Any]) -> dict[str, Any]:
+    """The template of a wrapped job's pods."""
+    found: dict[str, Any] = wrapper["spec"]["components"][0]["template"]["spec"]["template"]
+    return found
+
+
+def test_a_second_preview_plans_nothing(packing: Packing, project: Project) -> None:
+    project.unchanged()
+
+
+def test_eight_small_jobs_leave_whole_nodes_free(packing: Packing, cluster: Cluster, paths: Paths) -> None:
+    """Spread over three nodes they would leave none for a job that takes a whole one, though 16 GPUs are idle.
+
+    A Service selects them all, for whose sake Kubernetes' own scheduler spreads them even further.
+    """
+    alice, bob = as_member(paths, "alice"), as_member(paths, "bob")
+    label = {"app": "small"}
+    small = [gang(f"small-{index}", "blue", pods=1, gpus=1) for index in range(8)]
+    for wrapper in small:
+        template(wrapper)["metadata"] = {"labels": label}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "small", "namespace": "blue"}}
+    alice.create({**service, "spec": {"clusterIP": "None", "selector": label}})
+    with submitted(alice, *small):
+        nodes = Counter(node for index in range(8) for node in runs(cluster, "blue", f"small-{index}"))
+        assert list(nodes.values()) == [8], nodes
+        with submitted(bob, gang("whole", "red", pods=1, gpus=8)):
+            runs(cluster, "red", "whole")
+    alice.delete("v1", "Service", "small", "blue")
+
+
+def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Paths) -> None:
+    """The quota has room for both pods of the gang, and the nodes for one of them."""
+    first, second, _ = gpu_nodes(cluster)
+    whole = grouped if packing is Packing.COSCHEDULING else gang
+    in_the_way = [on_node(gang(f"small-{node}", "red", pods=1, gpus=1), node) for node in (first, second)]
+    with submitted(as_member(paths, "bob"), *in_the_way):
+        for node in (first, second):
+            assert runs(cluster, "red", f"small-{node}") == [node]
+        with submitted(as_member(paths, "alice"), whole("gang", "blue", pods=2, gpus=8)):
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                assert bound(cluster, "blue", "gang") == []
+                time.sleep(0.2)
+            if packing is Packing.COSCHEDULING:
+                assert len(pods_of(cluster, "blue", "gang")) == 2, "Kueue has admitted it"
+            cluster.delete(APPWRAPPER, "AppWrapper", f"small-{first}", "red")
+            assert len(set(runs(cluster, "blue", "gang", pods=2))) == 2

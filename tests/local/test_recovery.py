@@ -1,0 +1,186 @@
+"""Nodes are lost: who has quota runs again, who waits for nothing is left alone, and loans are taken back.
+
+Four nodes of eight GPUs; eight GPUs are the slack queue's, and eight each of three teams'. The tests run in order on
+one stack. What takes minutes on a cluster of machines takes seconds here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.jobs import cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
+from tests.local.member import dry_run
+
+SYSTEM = "mlbatch-system"
+QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
+HURRIED = {"workload.codeflare.dev.appwrapper/failureGracePeriodDuration": "1s"}
+LOANS = ("blue-0", "blue-1", "blue-2")
+CPU_LENT = "200"
+
+
+@pytest.fixture(scope="module")
+def project(make_project: Callable[[str], Project]) -> Project:
+    return make_project("dev")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def platform(project: Project, cluster: Cluster) -> Iterator[None]:
+    """The platform with three teams and two of each operator."""
+    settings = dev_settings(project.mirror)
+    teams = [{"name": name, "users": [], "quota": QUOTA} for name in ("blue", "red", "green")]
+    teams[2]["lendingLimit"] = {"cpu": CPU_LENT}
+    project.configure(
+        {
+            **settings,
+            "nodes": {**settings["nodes"], "count": 4},
+            "queueing": {"slack": QUOTA, "replicas": 2},
+            "recovery": {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5},
+            "teams": teams,
+            "samples": {},
+        }
+    )
+    project.up()
+    yield
+    project.destroy()
+
+
+@pytest.fixture
+def nodes(cluster: Cluster) -> Iterator[list[str]]:
+    """The GPU nodes, well before and after a test."""
+    found = gpu_nodes(cluster)
+    yield found
+    for node in found:
+        mark(cluster, node, None)
+        cordon(cluster, node, False)
+    for queue in ("slack", "blue", "red", "green"):
+        well = f"{queue} lends all again"
+        eventually(well, lambda q=queue: lending_limit(cluster, f"{q}-cluster-queue"), lambda limit: limit is None)
+
+
+def full() -> list[dict[str, Any]]:
+    """Jobs that fill the cluster: blue borrows the slack queue's GPUs and green's, red has its own."""
+    jobs = [gang(name, "blue", pods=1, gpus=8, annotations=HURRIED) for name in LOANS]
+    return [gang("red-job", "red", pods=1, gpus=8, annotations=HURRIED), *jobs]
+
+
+def all_run(cluster: Cluster) -> None:
+    running(cluster, "red", "red-job", pods=1)
+    for name in LOANS:
+        running(cluster, "blue", name, pods=1)
+
+
+def node_of(cluster: Cluster, team: str, job: str) -> str | None:
+    """Return the node that the one pod of a job is on."""
+    places = [pod["spec"].get("nodeName") for pod in pods_of(cluster, team, job)]
+    return str(places[0]) if len(places) == 1 and places[0] else None
+
+
+def everybody(cluster: Cluster) -> dict[str, tuple[str, str]]:
+    """Return uid and phase of each job's pods, by name."""
+    pods = [pod for team in ("blue", "red", "green") for pod in cluster.list("v1", "Pod", team)]
+    return {pod["metadata"]["name"]: (pod["metadata"]["uid"], pod["status"]["phase"]) for pod in pods}
+
+
+def test_a_cordon_with_nobody_waiting_evicts_nobody(cluster: Cluster, nodes: list[str]) -> None:
+    """A node image upgrade, and a node that comes and goes: three times in 45 seconds."""
+    with submitted(cluster, *full()):
+        all_run(cluster)
+        before = everybody(cluster)
+        for node in nodes[:3]:
+            cordon(cluster, node, True)
+            eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+            time.sleep(12)
+            cordon(cluster, node, False)
+        assert everybody(cluster) == before
+        assert lending_limit(cluster) == "0", "the limit was given back at once"
+
+
+def test_the_job_of_a_sick_node_runs_elsewhere_at_the_cost_of_a_loan(cluster: Cluster, nodes: list[str]) -> None:
+    with submitted(cluster, *full()):
+        all_run(cluster)
+        sick = node_of(cluster, "red", "red-job")
+        assert sick is not None
+        started = time.monotonic()
+        mark(cluster, sick, "EVICT")
+        eventually(
+            "red's job is on another node",
+            lambda: node_of(cluster, "red", "red-job"),
+            lambda node: node not in (None, sick),
+            seconds=300,
+        )
+        print(f"bound elsewhere after {time.monotonic() - started:.0f} s")
+        running(cluster, "red", "red-job", pods=1)
+        eventually(
+            "one loan was recalled",
+            lambda: sorted(str(phase(cluster, "blue", name)) for name in LOANS),
+            lambda phases: phases == ["Running", "Running", "Suspended"],
+        )
+
+
+def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
+    cluster: Cluster, project: Project, nodes: list[str]
+) -> None:
+    """Two nodes go, red's and one of blue's: red keeps its quota, blue its own, and green's GPUs are not lent."""
+    with submitted(cluster, *full()):
+        all_run(cluster)
+        sick = {node_of(cluster, "red", "red-job"), node_of(cluster, "blue", "blue-0")}
+        for node in sick:
+            mark(cluster, str(node), "EVICT")
+        eventually("green lends nothing", lambda: lending_limit(cluster, "green-cluster-queue"), lambda now: now == "0")
+        eventually(
+            "red's job is on a healthy node",
+            lambda: node_of(cluster, "red", "red-job"),
+            lambda node: node is not None and node not in sick,
+            seconds=300,
+        )
+        eventually(
+            "blue runs on its own quota",
+            lambda: sorted(str(phase(cluster, "blue", name)) for name in LOANS),
+            lambda phases: phases == ["Running", "Suspended", "Suspended"],
+            seconds=300,
+        )
+        running(cluster, "red", "red-job", pods=1)
+        project_sees = project.changes()
+        assert set(project_sees) <= {"green-cluster-queue"}, "only a limit that is declared is seen to be lower"
+    for node in sick:
+        mark(cluster, str(node), None)
+    limit = "what green's settings let it lend"
+    eventually(limit, lambda: lending_limit(cluster, "green-cluster-queue", "cpu"), lambda now: now == CPU_LENT)
+    project.unchanged()
+
+
+def test_a_node_that_is_deleted_is_lost(cluster: Cluster, project: Project, nodes: list[str]) -> None:
+    cluster.delete("v1", "Node", nodes[0])
+    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+    project.up()
+    eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
+
+
+def test_jobs_are_taken_while_an_operator_is_replaced(cluster: Cluster) -> None:
+    """One of the two of each operator goes away, as when its node is drained: nobody's job is refused."""
+    for operator in ("kueue", "appwrapper"):
+        pods = cluster.list("v1", "Pod", SYSTEM, label_selector=f"app.kubernetes.io/name={operator}")
+        assert len(pods) == 2
+        cluster.delete("v1", "Pod", pods[0]["metadata"]["name"], SYSTEM)
+    # A request that is under way to the pod which ends is lost with it; the next one goes to the other.
+    eventually("a job is taken", lambda: is_taken(cluster, gang("first", "red", pods=1, gpus=0)), seconds=15)
+    jobs = [gang(f"red-{number}", "red", pods=1, gpus=0) for number in range(20)]
+    with submitted(cluster, *jobs):
+        for number in range(20):
+            running(cluster, "red", f"red-{number}", pods=1)
+
+
+def is_taken(cluster: Cluster, wrapper: dict[str, Any]) -> bool:
+    """Whether the API server, and the webhooks that it asks, would take a job."""
+    try:
+        dry_run(cluster, wrapper)
+    except (ApiException, DynamicApiError):
+        return False
+    return True

@@ -1,0 +1,61 @@
+"""A cluster whose API server has no ValidatingAdmissionPolicy: no teams, unless the settings accept what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.tenancy.promises import Promise
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, local_environment, submitted
+from tests.local.member import as_member
+
+APPWRAPPER = "workload.codeflare.dev/v1beta2"
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    """A local cluster of this module's own."""
+    with local_environment(admission_policies=False) as paths:
+        yield paths
+
+
+@pytest.fixture(scope="module")
+def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("bare"), paths, "bare")
+
+
+@pytest.fixture(scope="module")
+def settings(project: Project) -> dict[str, Any]:
+    return {**dev_settings(project.mirror), "samples": {}}
+
+
+def test_teams_are_refused_with_every_promise_that_would_not_hold(project: Project, settings: dict[str, Any]) -> None:
+    project.configure(settings)
+    done = project.run("up", "--yes", "--skip-preview")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "mlbatch:teams" in said
+    assert "has no ValidatingAdmissionPolicy" in said
+    assert all(promise in said for promise in Promise)
+    assert [item["type"] for item in project.resources() if item["type"] != "pulumi:pulumi:Stack"] == []
+
+
+def test_who_accepts_that_by_name_gets_teams_and_is_warned(
+    project: Project, settings: dict[str, Any], paths: Paths
+) -> None:
+    project.configure({**settings, "tenancy": {"acceptUnenforced": [str(promise) for promise in Promise]}})
+    said = project.up()
+    assert "nothing holds these promises to teams" in said
+    assert not [item for item in project.resources() if "AdmissionPolicy" in item["type"]]
+    project.unchanged()
+    alice, cluster = as_member(paths, "alice"), Cluster(paths.kubeconfig)
+    with submitted(alice, gang("plain", "blue", pods=1, gpus=8)):
+        eventually(
+            "the job runs",
+            lambda: cluster.get(APPWRAPPER, "AppWrapper", "plain", "blue"),
+            lambda found: found is not None and (found.get("status") or {}).get("phase") == "Running",
+        )
+    project.destroy()

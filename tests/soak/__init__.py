@@ -1,0 +1,1 @@
+"""A long run of jobs on a local cluster whose nodes and controllers keep failing."""

@@ -1,0 +1,47 @@
+"""The report on a cluster that lacks some of what it reports on, or all of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kubernetes.client import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
+
+from runner.report import APPWRAPPER, KUEUE, platform_report
+
+CORE: dict[str, list[dict[str, Any]]] = {
+    "Node": [{"metadata": {"name": "new"}}],
+    "Namespace": [{"metadata": {"name": "blue"}}],
+    "RoleBinding": [],
+    "Pod": [],
+}
+
+
+class Emptied:
+    """A client of a cluster without the platform. remembered: kinds that another cluster had at this address."""
+
+    def __init__(self, remembered: set[str]) -> None:
+        self._remembered = remembered
+        self.resources = self
+
+    def get(self, resource: Any = None, **options: Any) -> Any:
+        if resource is None:
+            version, kind = options["api_version"], options["kind"]
+            if version in (KUEUE, APPWRAPPER) and version not in self._remembered:
+                raise ResourceNotFoundError(f"{version}, {kind}")
+            return version, kind
+        if resource[0] in self._remembered:
+            raise NotFoundError(ApiException(status=404, reason="Not Found"))
+        return SimpleNamespace(to_dict=lambda: {"items": CORE[resource[1]]})
+
+
+@pytest.mark.parametrize("remembered", [set(), {KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])
+def test_what_is_missing_is_said_to_be_none(remembered: set[str]) -> None:
+    """As after an update that has replaced the cluster behind the same address."""
+    text = platform_report(Emptied(remembered))  # type: ignore[arg-type]
+    assert "Queues\n  none" in text
+    assert "Workloads\n  none" in text
+    assert "-              1      0      0" in text
+    assert "blue       -      -" in text

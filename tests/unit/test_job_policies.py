@@ -1,0 +1,203 @@
+"""The admission policies for what members submit: for whom, for what, and that none of them is left out.
+
+What they let through and refuse is tried on a real API server (tests/local/test_member_jobs.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.kubernetes.admission import AdmissionPolicy
+from components.kubernetes.quantity import Quantity
+from components.queueing.kueue import FRAMEWORKS
+from components.tenancy import (
+    amounts,
+    callers,
+    editor,
+    growing_jobs,
+    job_bounds,
+    pod_policy,
+    prompt_deletion,
+    quota_gate,
+    wrapped_kinds,
+)
+from components.tenancy.boundary import TEAM_NAMESPACES
+from components.tenancy.job_bounds import JobBounds
+from components.tenancy.pod_policy import PodRules
+from components.tenancy.pod_templates import COUNTED, Rule
+from components.workloads.submission import WARM_UP, Submission, SubmissionMode, app_wrapper
+from tests.unit.releases import FOLDER
+
+
+def spec(policy: AdmissionPolicy) -> Any:
+    return policy.documents()[0]["spec"]
+
+
+def policies(**bounds: int) -> list[AdmissionPolicy]:
+    return [
+        wrapped_kinds.policy([], "nvidia.com/gpu"),
+        quota_gate.policy("nvidia.com/gpu"),
+        job_bounds.policy(JobBounds(**bounds)),
+        prompt_deletion.policy(120),
+    ]
+
+
+def requests(policy: AdmissionPolicy, operation: str) -> set[str]:
+    return {
+        f"{group}/{resource}"
+        for rule in spec(policy)["matchConstraints"]["resourceRules"]
+        if operation in rule["operations"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+@pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.name)
+def test_a_policy_denies_in_teams_namespaces_and_while_it_cannot_be_evaluated(policy: AdmissionPolicy) -> None:
+    rules, binding = policy.documents()
+    assert rules["spec"]["failurePolicy"] == "Fail"
+    assert rules["spec"]["matchConstraints"]["namespaceSelector"] == {"matchLabels": TEAM_NAMESPACES}
+    assert binding["spec"] == {"policyName": policy.name, "validationActions": ["Deny"]}
+
+
+def test_every_kind_that_kueue_queues_is_behind_the_gate() -> None:
+    kinds = {f"{name}s" for name in FRAMEWORKS}
+    gate = policies()[1]
+    assert requests(gate, "CREATE") == requests(gate, "UPDATE") == kinds
+
+
+def test_whatever_members_write_is_not_held_back() -> None:
+    written = {
+        f"{group}/{resource}"
+        for group, resources, verbs in editor.RULES
+        if {"patch", "update"} & set(verbs)
+        for resource in resources
+    }
+    assert written <= requests(policies()[3], "UPDATE")
+
+
+def test_whatever_members_delete_with_pods_goes_with_them() -> None:
+    deleted = {
+        f"{group}/{resource}"
+        for group, resources, verbs in editor.RULES
+        if "delete" in verbs and group not in ("", "scheduling.x-k8s.io")
+        for resource in resources
+    }
+    assert deleted <= requests(policies()[3], "DELETE")
+
+
+def test_every_kind_of_job_that_members_write_has_a_bounded_size() -> None:
+    written = {
+        f"{group}/{resource}"
+        for group, resources, verbs in editor.RULES
+        if {"patch", "update"} & set(verbs) and group
+        for resource in resources
+    }
+    bounds = policies()[2]
+    assert written <= requests(bounds, "CREATE") & requests(bounds, "UPDATE")
+
+
+def test_pods_are_deleted_and_evicted_within_the_settings_grace() -> None:
+    policy = prompt_deletion.policy(90)
+    assert "/pods" in requests(policy, "DELETE")
+    assert "/pods/eviction" in requests(policy, "CREATE")
+    (rule,) = [each for each in policy.validations if each.message.startswith("a pod ends within 90 seconds")]
+    assert rule.expression.endswith("<= 90")
+
+
+def test_the_gate_is_opened_by_the_accounts_of_the_manifests() -> None:
+    """Should upstream rename an account, its controller could start no job."""
+    for operator, account in zip(("kueue", "appwrapper"), callers.GATEKEEPERS, strict=True):
+        namespace, name = account.split(":")[2:]
+        assert namespace == "mlbatch-system"
+        releases = list(FOLDER.glob(f"{operator}-v*.yaml"))
+        assert releases
+        assert all(f"serviceAccountName: {name}\n" in release.read_text() for release in releases)
+
+
+def test_what_runs_pods_is_counted_by_appwrapper_in_that_version() -> None:
+    without_pods = {
+        "v1/Service",
+        "v1/ConfigMap",
+        "v1/Secret",
+        "v1/PersistentVolumeClaim",
+        "scheduling.x-k8s.io/v1alpha1/PodGroup",
+    }
+    allowed = {*wrapped_kinds.WRAPPED_KINDS, *wrapped_kinds.FURTHER_KINDS}
+    assert allowed - without_pods == set(COUNTED)
+
+
+def test_further_kinds_are_let_in_by_name() -> None:
+    (first, *_) = spec(wrapped_kinds.policy(["apps/v1/Deployment"], "nvidia.com/gpu"))["validations"]
+    assert "'apps/v1/Deployment'" in first["expression"]
+    assert "'apps/v1/StatefulSet'" not in first["expression"]
+
+
+def test_bounds_are_those_that_were_given() -> None:
+    validations = spec(policies(warmup_grace=1800, retries=5)[2])["validations"]
+    by_name = {item["message"].split()[0].rpartition("/")[2]: item for item in validations}
+    assert "duration('1800s')" in by_name["warmupGracePeriodDuration"]["expression"]
+    assert by_name["warmupGracePeriodDuration"]["message"].endswith("at most 30m")
+    assert "<= 5)" in by_name["retryLimit"]["expression"]
+    assert set(WARM_UP) <= {name for name, _ in JobBounds().annotated()}
+
+
+_POD_SETS = 8
+"""Of a Workload, at most (Kueue v0.15.2, `apis/kueue/v1beta1/workload_types.go`)."""
+
+
+def test_no_job_asks_for_what_starts_anew_below_zero() -> None:
+    """Kueue counts in 64 bits: CPU in thousandths, all else in units; a container has requests or limits."""
+    times = _POD_SETS * amounts.MOST_PODS
+    assert times * 2 * Quantity.parse(amounts.MOST).nano // 10**9 < 2**63
+    containers = 20_000  # none is shorter than 75 bytes, and an object has at most 1.5 MB
+    assert times * containers * Quantity.parse(amounts.MOST_CPUS).nano // 10**6 < 2**63
+
+
+@pytest.mark.parametrize("rule", amounts.BOUNDED, ids=lambda rule: rule.message)
+def test_what_is_asked_for_is_judged_wherever_it_is_counted(rule: Rule) -> None:
+    policies_of_pods = [*policies()[:2], pod_policy.policy(PodRules())]
+    for policy in policies_of_pods:
+        found = [item["expression"] for item in spec(policy)["validations"] if item["message"].endswith(rule.message)]
+        assert len(found) == 1, policy.name
+        assert "{0}" not in found[0]
+        assert "initContainers" in found[0]
+        assert ".?requests" in found[0]
+        assert ".?limits" in found[0]
+
+
+@pytest.mark.parametrize("kind", sorted(set(COUNTED) - {"v1/Pod"}))
+def test_every_kind_that_has_a_number_of_pods_has_a_bound_of_it(kind: str) -> None:
+    version, _, name = kind.rpartition("/")
+    asked = f"apiVersion == '{version}' && {{0}}.kind == '{name}')"
+    rules = [rule.condition for rule in growing_jobs.wrapped() if asked in rule.condition]
+    assert any(f"<= {amounts.MOST_PODS}" in condition and ">= 0" in condition for condition in rules)
+
+
+def test_a_wrapped_job_declares_no_pods_and_the_platforms_own_do_not() -> None:
+    expressions = [item["expression"] for item in spec(policies()[0])["validations"]]
+    assert "object.spec.components.all(component, component.?podSets.orValue([]).size() == 0)" in expressions
+    job = {"apiVersion": "batch/v1", "kind": "Job"}
+    assert app_wrapper("job", Submission(mode=SubmissionMode.MLBATCH, namespace="blue"), [job])["spec"][
+        "components"
+    ] == [{"template": job}]
+
+
+def test_pods_ask_for_nodes_near_to_each_other_and_tell_kueue_nothing_else() -> None:
+    (rule,) = [item for item in spec(policies()[0])["validations"] if "written by Kueue alone" in item["message"]]
+    for allowed in ("required", "preferred", "unconstrained"):
+        assert f"'kueue.x-k8s.io/podset-{allowed}-topology'" in rule["expression"]
+    assert "startsWith" not in rule["expression"]
+    assert "slice" not in rule["expression"]
+
+
+def test_pod_groups_are_judged_by_themselves_and_in_jobs() -> None:
+    bounds = policies()[2]
+    assert "scheduling.x-k8s.io/podgroups" in requests(bounds, "CREATE") & requests(bounds, "UPDATE")
+    alone = [item["message"] for item in spec(bounds)["validations"]]
+    wrapped = [item["message"] for item in spec(policies()[0])["validations"]]
+    for rule in growing_jobs.POD_GROUP:
+        assert rule.message in alone
+        assert rule.message in wrapped

@@ -1,0 +1,74 @@
+"""Bounds of members' jobs: what the settings refuse, and what follows from them for AppWrapper and its policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from components.queueing.fault_tolerance import DEFAULTS
+from components.tenancy.job_bounds import JobBounds, spoken
+from tests.unit.configurations import errors_of, settings_of
+
+
+def configured(**jobs: Any) -> dict[str, Any]:
+    return {"target": "simulated", "tenancy": {"jobs": jobs}}
+
+
+MISTAKES = [
+    ({"wrappedKinds": ["apps/v1/Deploymet"]}, "no such kind", "did you mean apps/v1/Deployment?"),
+    ({"wrappedKinds": ["Deployment"]}, "no such kind", "did you mean apps/v1/Deployment?"),
+    ({"wrappedKinds": ["example.org/v1/Widget"]}, "none that AppWrapper may create", "remove the entry"),
+    ({"wrappedKinds": [""]}, "no such kind", "remove the entry"),
+    ({"wrappedKinds": ["batch/v1/Job"]}, "may contain this kind anyway", "remove the entry"),
+    ({"wrappedKinds": ["apps/v1/Deployment", "apps/v1/Deployment"]}, "there already", "remove the entry"),
+    ({"wrappedKinds": ["rbac.authorization.k8s.io/v1/RoleBinding"]}, "any permission", "remove the entry"),
+    ({"wrappedKinds": ["v1/Namespace"]}, "administrators", "remove the entry"),
+    ({"wrappedKinds": ["v1/Node"]}, "administrators", "remove the entry"),
+    ({"wrappedKinds": ["kueue.x-k8s.io/v1beta2/LocalQueue"]}, "change quotas", "remove the entry"),
+    ({"wrappedKinds": ["workload.codeflare.dev/v1beta2/AppWrapper"]}, "in AppWrappers", "remove the entry"),
+    ({"wrappedKinds": ["apps/v1/DaemonSet"]}, "beside the quota", "remove the entry"),
+    ({"wrappedKinds": ["ray.io/v1alpha1/RayCluster"]}, "beside the quota", "remove the entry"),
+    ({"admissionGraceSeconds": 59}, "AppWrapper itself gives a job that asks for nothing 60 seconds", "write 60"),
+    ({"warmupGraceSeconds": 300}, "the platform's own jobs ask for 1800 seconds", "write 1800"),
+    ({"failureGraceSeconds": 30}, "AppWrapper itself gives a job that asks for nothing 60 seconds", "write 60"),
+    ({"retryPauseSeconds": 89}, "AppWrapper itself gives a job that asks for nothing 90 seconds", "retryPauseSeconds"),
+    ({"warmupGraceSeconds": 2100}, "Kueue queues a job anew", "recovery.startTimeoutMinutes"),
+    ({"retries": 2}, "AppWrapper itself gives a job that asks for nothing 3", "write 3"),
+    ({"forcedDeletionGraceSeconds": 60}, "pods have 120 seconds to end", "tenancy.longestGraceSeconds"),
+    ({"failedGraceSeconds": 86401}, "out of range", "a number in that range"),
+    ({"retries": "many"}, "this is a text", "write a whole number"),
+]
+
+
+@pytest.mark.parametrize(("jobs", "message", "hint"), MISTAKES, ids=lambda value: str(value)[:50])
+def test_a_mistake_is_told_once_with_what_may_stand_there(jobs: dict[str, Any], message: str, hint: str) -> None:
+    (error,) = errors_of(configured(**jobs))
+    assert error.path[:2] == ("tenancy", "jobs")
+    assert message in error.message
+    assert hint in error.hint
+
+
+def test_the_defaults_are_no_mistake_and_are_those_of_the_bounds() -> None:
+    assert settings_of(configured()).tenancy.jobs.bounds() == JobBounds()
+    assert errors_of(configured(wrappedKinds=["apps/v1/Deployment", "apps/v1/StatefulSet"])) == []
+
+
+def test_appwrapper_is_told_in_its_own_words_and_nanoseconds() -> None:
+    """A field that AppWrapper does not know would be left out of account without a word."""
+    body = yaml.safe_load(yaml.safe_dump(dict(DEFAULTS.body())))
+    assert body == {
+        "admissionGracePeriod": 60_000_000_000,
+        "warmupGracePeriod": 300_000_000_000,
+        "failureGracePeriod": 60_000_000_000,
+        "resetPause": 90_000_000_000,
+        "retryLimit": 3,
+        "deletionGracePeriod": 600_000_000_000,
+        "gracePeriodCeiling": 86_400_000_000_000,
+    }
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (90, "90s"), (120, "2m"), (3600, "1h"), (5400, "90m")])
+def test_bounds_are_told_as_members_write_them(seconds: int, text: str) -> None:
+    assert spoken(seconds) == text

@@ -1,0 +1,330 @@
+"""Whom pods speak with, by the policies that the components make, and by settings that are refused."""
+
+from __future__ import annotations
+
+import ipaddress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from components.kubernetes.network import (
+    METADATA_ADDRESSES,
+    Network,
+    NetworkBoundary,
+    NetworkBoundaryArgs,
+    Peers,
+    Pods,
+    Resolvers,
+    boundary,
+    inward,
+    opening,
+)
+from components.observability.prometheus import SCRAPERS
+from stacks import validation
+from tests.reachability import End, Reachability
+from tests.unit.configurations import aks, errors_of, partial_of, settings_of
+from tests.unit.test_layers import record
+
+NAMESPACES = {
+    name: {"kubernetes.io/metadata.name": name}
+    for name in ("blue", "red", "kube-system", "openshift-dns", "monitoring", "minio")
+}
+BLUE = End(namespace="blue", address="10.244.0.5", labels={"app": "trainer"})
+BLUE_TOO = End(namespace="blue", address="10.244.1.5")
+RED = End(namespace="red", address="10.244.1.6")
+DNS = End(namespace="kube-system", address="10.244.2.2", labels={"k8s-app": "kube-dns"})
+CACHE = End(address="169.254.20.10")
+OTHER_SYSTEM = End(namespace="kube-system", address="10.244.2.3", labels={"k8s-app": "metrics-server"})
+PROMETHEUS = End(
+    namespace="monitoring", address="10.244.2.4", labels={"app.kubernetes.io/name": "prometheus", "prometheus": "main"}
+)
+GRAFANA = End(namespace="monitoring", address="10.244.2.5", labels={"app.kubernetes.io/name": "grafana"})
+MINIO = End(namespace="minio", address="10.244.2.6")
+INTERNET = End(address="140.82.112.3")
+INTERNET_6 = End(address="2606:50c0:8000::153")
+SITE = End(address="10.20.3.4")
+"""A machine of the site's own network."""
+
+
+def around(**network: Any) -> Reachability:
+    """The cluster whose namespaces blue and red have a policy each."""
+    policies = [boundary(name, Network(**network)) for name in ("blue", "red")]
+    return Reachability(policies=policies, namespaces=NAMESPACES)
+
+
+class TestBoundary:
+    def test_the_namespace_speaks_with_itself_on_every_port(self) -> None:
+        net = around(internet=False)
+        for port in (22, 2022, 8022, 29500, 43210):
+            assert net.allowed(BLUE, BLUE_TOO, port)
+        assert net.allowed(BLUE_TOO, BLUE, 5353, "UDP")
+
+    def test_other_namespaces_do_not_get_in_nor_does_it_get_out(self) -> None:
+        net = around()
+        for other in (RED, GRAFANA, MINIO, OTHER_SYSTEM, PROMETHEUS):
+            assert net.denied(other, BLUE, 8022)
+            assert net.denied(BLUE, other, 443)
+
+    def test_dns_answers_on_its_port_alone(self) -> None:
+        net = around(internet=False, resolvers=Resolvers(addresses=["169.254.20.10/32"]))
+        for resolver in (DNS, CACHE):
+            assert net.allowed(BLUE, resolver, 53, "UDP")
+            assert net.allowed(BLUE, resolver, 53, "TCP")
+            assert net.denied(BLUE, resolver, 9153)
+
+    @pytest.mark.parametrize(
+        ("pod", "port"),
+        [
+            pytest.param(DNS, 8053, id="Gardener's CoreDNS behind port 53 of its Service"),
+            pytest.param(
+                End(
+                    namespace="openshift-dns",
+                    address="10.244.2.7",
+                    labels={"dns.operator.openshift.io/daemonset-dns": "default"},
+                ),
+                5353,
+                id="OpenShift's",
+            ),
+        ],
+    )
+    def test_pods_that_answer_dns_on_a_port_of_their_own_are_reached(self, pod: End, port: int) -> None:
+        net = around(internet=False, resolvers=Resolvers(addresses=["169.254.169.254/32"]))
+        assert net.allowed(BLUE, pod, port, "UDP")
+        assert net.allowed(BLUE, pod, port, "TCP")
+        assert net.denied(BLUE, End(address="169.254.169.254"), port)
+        assert net.denied(BLUE, OTHER_SYSTEM, port)
+
+    def test_without_resolvers_of_one_sort_nobody_takes_their_place(self) -> None:
+        for resolvers in (Resolvers(pods=()), Resolvers(ports=())):
+            net = around(internet=False, resolvers=resolvers)
+            assert net.denied(BLUE, DNS, 53)
+            assert net.denied(BLUE, INTERNET, 53)
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "1.1.1.1",
+            "9.255.255.255",
+            "100.63.255.255",
+            "172.15.255.255",
+            "172.32.0.1",
+            "192.167.1.1",
+            "2606:50c0:8000::1",
+        ],
+    )
+    def test_every_public_address_is_of_the_internet(self, address: str) -> None:
+        assert around().allowed(BLUE, End(address=address), 443)
+
+    @pytest.mark.parametrize(
+        "network",
+        [
+            *("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+            *("192.0.0.0/24", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4", "fc00::/7", "fe80::/10", "ff00::/8"),
+            *("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"),
+        ],
+    )
+    def test_no_other_address_is(self, network: str) -> None:
+        found = ipaddress.ip_network(network)
+        for edge in (found.network_address, found.broadcast_address):
+            assert around().denied(BLUE, End(address=str(edge)), 443)
+
+    @pytest.mark.parametrize("address", METADATA_ADDRESSES)
+    def test_no_metadata_service_is_reached(self, address: str) -> None:
+        assert around().denied(BLUE, End(address=address.split("/")[0]), 80)
+
+    def test_without_the_internet_nothing_outside_is_reached(self) -> None:
+        net = around(internet=False)
+        assert net.denied(BLUE, INTERNET, 443)
+        assert net.denied(BLUE, INTERNET_6, 443)
+
+    def test_a_denied_network_is_no_part_of_the_internet(self) -> None:
+        net = around(denied=["140.82.112.0/24", "2606:50c0::/32"])
+        assert net.denied(BLUE, INTERNET, 443)
+        assert net.denied(BLUE, INTERNET_6, 443)
+        assert net.allowed(BLUE, End(address="1.1.1.1"), 443)
+
+    def test_what_is_allowed_is_allowed_in_its_direction(self) -> None:
+        net = around(called=Peers(pods=[Pods(namespace="minio")], addresses=["10.20.0.0/16"]))
+        assert net.allowed(BLUE, SITE, 2049)
+        assert net.allowed(BLUE, MINIO, 9000)
+        assert net.denied(SITE, BLUE, 8022)
+        assert net.denied(MINIO, BLUE, 8022)
+
+    def test_prometheus_gets_in_and_nobody_else_of_its_namespace(self) -> None:
+        net = around(callers=Peers(pods=[SCRAPERS]))
+        assert net.allowed(PROMETHEUS, BLUE, 8000)
+        assert net.denied(GRAFANA, BLUE, 8000)
+        assert net.denied(BLUE, PROMETHEUS, 9090)
+
+    def test_a_component_puts_it_around_a_namespace(self) -> None:
+        args = NetworkBoundaryArgs(namespace="workloads", network=Network())
+        built = record(lambda opts: NetworkBoundary("workloads-network", args, opts))
+        (policy,) = built.of("NetworkPolicy")
+        assert policy.inputs["metadata"] == {"name": "network-boundary", "namespace": "workloads"}
+        assert policy.inputs["spec"] == boundary("workloads", Network())["spec"]
+
+
+def test_a_closed_namespace_lets_its_own_pods_in_and_everybody_out() -> None:
+    net = Reachability(policies=[inward("monitoring")], namespaces=NAMESPACES)
+    assert net.allowed(PROMETHEUS, GRAFANA, 3000)
+    assert net.allowed(PROMETHEUS, BLUE, 8000)
+    assert net.denied(BLUE, GRAFANA, 3000)
+
+
+def test_an_opening_lets_named_clients_to_one_port_of_one_workload() -> None:
+    labels = {"app.kubernetes.io/name": "lab"}
+    through = opening("lab", "blue", labels=labels, port=8888, addresses=["203.0.113.0/24"])
+    net = Reachability(policies=[boundary("blue", Network()), through], namespaces=NAMESPACES)
+    client = End(address="203.0.113.9")
+    lab = End(namespace="blue", address="10.244.0.9", labels=labels)
+    assert net.allowed(client, lab, 8888)
+    assert net.denied(client, lab, 22)
+    assert net.denied(client, BLUE, 8888)
+    assert net.denied(INTERNET, lab, 8888)
+    assert net.allowed(BLUE, lab, 8888)
+
+
+class TestReachability:
+    """The tests' own judge, against what the API's documentation says."""
+
+    def one(self, **spec: Any) -> Reachability:
+        policy = {"metadata": {"name": "it", "namespace": "blue"}, "spec": spec}
+        return Reachability(policies=[policy], namespaces=NAMESPACES)
+
+    def test_without_a_policy_everything_is_allowed(self) -> None:
+        assert Reachability(policies=[], namespaces=NAMESPACES).allowed(RED, BLUE, 1)
+
+    def test_a_policy_binds_the_pods_that_it_selects_in_its_direction(self) -> None:
+        net = self.one(podSelector={"matchLabels": {"app": "trainer"}}, policyTypes=["Ingress"])
+        assert net.denied(RED, BLUE, 1)
+        assert net.allowed(RED, BLUE_TOO, 1)
+        assert net.allowed(BLUE, RED, 1)
+
+    def test_a_missing_type_follows_the_rules(self) -> None:
+        assert self.one(podSelector={}, egress=[{}]).denied(RED, BLUE, 1)
+        assert self.one(podSelector={}, egress=[{"to": []}]).allowed(BLUE, RED, 1)
+        assert self.one(podSelector={}).allowed(BLUE, RED, 1)
+
+    def test_two_selectors_in_one_peer_both_have_to_match(self) -> None:
+        both = {
+            "namespaceSelector": {"matchLabels": NAMESPACES["monitoring"]},
+            "podSelector": {"matchLabels": {"a": "b"}},
+        }
+        assert self.one(podSelector={}, ingress=[{"from": [both]}]).denied(GRAFANA, BLUE, 1)
+        either = [{key: value} for key, value in both.items()]
+        assert self.one(podSelector={}, ingress=[{"from": either}]).allowed(GRAFANA, BLUE, 1)
+
+    def test_a_block_of_addresses_may_or_may_not_mean_pods(self) -> None:
+        net = self.one(podSelector={}, ingress=[{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}])
+        assert not net.allowed(RED, BLUE, 1)
+        assert not net.denied(RED, BLUE, 1)
+        assert net.allowed(SITE, BLUE, 1)
+
+
+def valid(**network: Any) -> dict[str, Any]:
+    quota = {"cpu": "224", "memory": "2000G", "nvidia.com/gpu": 8}
+    return {
+        "target": "simulated",
+        "nodes": {"count": 3, "instanceType": "h100-sxm5-8x", "gpusPerNode": 8},
+        "tenancy": {"network": network},
+        "teams": [{"name": "blue", "users": ["alice"], "quota": quota}],
+    }
+
+
+def test_networks_are_read_as_one_writes_them() -> None:
+    egress = {"addresses": ["10.20.0.0/16", "2001:DB8::/48"], "namespaces": ["minio"], "denied": ["203.0.113.0/24"]}
+    network = settings_of(valid(egress=egress, ingress={"addresses": ["192.0.2.0/24"]})).tenancy.network
+    assert network.egress.addresses == ("10.20.0.0/16", "2001:db8::/48")
+    assert network.egress.internet
+    assert network.ingress.addresses == ("192.0.2.0/24",)
+
+
+MISTAKES: list[tuple[tuple[str | int, ...], Any, str, str, str]] = [
+    (("egress", "addresses"), ["minio"], "addresses[0]", "this is no network", "a slash and the prefix length"),
+    (("egress", "addresses"), ["10.20.0.1"], "addresses[0]", "without a prefix length", "did you mean 10.20.0.1/32?"),
+    (("egress", "addresses"), ["10.20.1.0/16"], "addresses[0]", "a machine in a network", "did you mean 10.20.0.0/16?"),
+    (("egress", "addresses"), ["::ffff:10.0.0.0/104"], "addresses[0]", "in IPv6 notation", "the IPv4 network"),
+    (("egress", "addresses"), ["169.254.0.0/16"], "addresses[0]", "169.254.169.254 in it", "smaller networks"),
+    (("egress", "addresses"), ["168.63.129.16/32"], "addresses[0]", "the node's own credentials", "smaller networks"),
+    (("egress", "addresses"), ["fd00:ec2::/32"], "addresses[0]", "fd00:ec2::254 in it", "smaller networks"),
+    (("egress", "addresses"), ["0.0.0.0/0"], "addresses[0]", "next to every address", "internet: true"),
+    (("egress", "namespaces"), ["Min_IO"], "namespaces[0]", "reject this name", "'min-io'"),
+    (("egress", "denied"), ["0.0.0.0/0"], "denied[0]", "this is every address", "set internet to false"),
+    (("ingress", "addresses"), ["::/0"], "addresses[0]", "next to every address", "their own networks"),
+    (("egress", "addresses"), ["fe80::%eth0/64"], "addresses[0]", "no zone", "leave out the %"),
+    (("egress", "addresses"), ["10.0.0.0/255.0.0.0"], "addresses[0]", "no prefix length", "10.0.0.0/8"),
+    (("egress", "addresses"), ["64:ff9b::/96"], "addresses[0]", "stands for IPv4", "name the IPv4 networks"),
+    (("egress", "addresses"), ["2002:a9fe:a9fe::/48"], "addresses[0]", "stands for IPv4", "name the IPv4 networks"),
+    (("dns", "addresses"), ["0.0.0.0/0"], "dns.addresses[0]", "to every address", "/32 or /128"),
+    (("dns", "addresses"), ["kube-dns"], "dns.addresses[0]", "this is no network", "a slash and the prefix length"),
+    (("rayOperators",), ["Ray"], "rayOperators[0]", "reject this name", "'ray'"),
+    (("dns", "ports"), [0], "dns.ports[0]", "this is no port", "the container's port"),
+    (("dns", "ports"), [], "dns.ports", "nobody could ask these pods", "remove the key"),
+    (("dns",), {"pods": [], "addresses": []}, "network.dns", "could ask nobody for a name", "remove the empty lists"),
+    (("dns", "pods"), [{"namespace": "Dns"}], "dns.pods[0].namespace", "reject this name", "'dns'"),
+    (("egress", "intranet"), True, "egress.intranet", "no key 'intranet'", "did you mean 'internet'?"),
+]
+
+
+def test_no_team_is_let_in_to_others_as_an_operator() -> None:
+    (found,) = errors_of(valid(rayOperators=["kuberay-system", "blue"]))
+    assert str(found).startswith('mlbatch:tenancy.network.rayOperators[1] = "blue"')
+    assert "no team reaches the pods of another" in found.message
+
+
+OF_ALL = ("tenancy", "network")
+OF_A_TEAM = ("teams", 0, "network")
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "value", "where", "wrong", "remedy"),
+    [
+        *((OF_ALL, *mistake) for mistake in MISTAKES),
+        *(
+            (OF_A_TEAM, *mistake)
+            for mistake in MISTAKES
+            if mistake[0][0] != "dns" and mistake[0][-1] in ("addresses", "namespaces")
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_its_reason_and_its_remedy(
+    place: tuple[str | int, ...], path: tuple[str, ...], value: Any, where: str, wrong: str, remedy: str
+) -> None:
+    raw: Any = deepcopy(valid())
+    section = raw
+    for part in (*place, *path[:-1]):
+        section = section.setdefault(part, {}) if isinstance(part, str) else section[part]
+    section[path[-1]] = value
+    (problem,) = errors_of(raw)
+    text = str(problem)
+    assert where in text
+    assert wrong in text
+    assert remedy in text
+
+
+def test_networks_are_not_denied_where_all_are() -> None:
+    (problem,) = errors_of(valid(egress={"internet": False, "denied": ["203.0.113.0/24"]}))
+    assert problem.message == "without the internet all of its addresses are denied"
+
+
+def test_on_aks_policies_that_nothing_enforces_are_refused() -> None:
+    teams = [{"name": "blue", "users": [], "share": 1}]
+    nobody = {"network": {"policy": "none"}}
+    (problem,) = errors_of(aks(nobody, teams=teams))
+    assert problem.path == ("azure", "network", "policy")
+    assert "nothing would enforce the NetworkPolicies" in problem.message
+    assert "cilium, calico; none with mlbatch:tenancy.network.enabled: false" in problem.expected
+    assert errors_of(aks(nobody)) == []
+    assert errors_of(aks(nobody, teams=teams, tenancy={"network": {"enabled": False}})) == []
+    assert errors_of(aks({"network": {"policy": "calico"}}, teams=teams)) == []
+
+
+def test_doing_without_policies_is_said_where_there_are_teams() -> None:
+    def warnings(raw: dict[str, Any]) -> list[str]:
+        return validation.warnings(partial_of(raw))
+
+    (warning,) = warnings(valid(enabled=False))
+    assert warning.startswith("mlbatch:tenancy.network.enabled is false: any pod reaches the pods of every team")
+    assert warnings(valid()) == []
+    assert warnings({**valid(enabled=False), "teams": []}) == []

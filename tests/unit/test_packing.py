@@ -1,0 +1,231 @@
+"""Ways of packing: what each installs, what jobs get of it, and what it does not go with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+import yaml
+
+from components import catalogue, names
+from components.artifacts import Release
+from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES
+from components.scheduling import coscheduling
+from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
+from components.scheduling.pod_group import in_group, pod_group
+from components.tenancy.flavor import DefaultFlavorArgs, resource_flavor
+from components.workloads import gang, submission
+from components.workloads.gang import GangArgs
+from components.workloads.submission import Submission, SubmissionMode
+from stacks.errors import ConfigError
+from tests.unit.configurations import aks, errors_of
+from tests.unit.harness import Record, build
+
+JOB: Mapping[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "train"},
+    "spec": {"parallelism": 2, "template": {"metadata": {"labels": {"app": "train"}}, "spec": {"containers": []}}},
+}
+
+
+@pytest.fixture(scope="module")
+def args(scheduler_releases: Sequence[Release]) -> CoschedulingArgs:
+    return CoschedulingArgs(releases=scheduler_releases)
+
+
+@pytest.fixture(scope="module")
+def record(args: CoschedulingArgs) -> Record:
+    def program() -> None:
+        provider = kubernetes.Provider("cluster", kubeconfig="{}")
+        Coscheduling("coscheduling", args, pulumi.ResourceOptions(providers=[provider]))
+
+    return build(program)
+
+
+def profile(args: CoschedulingArgs) -> Mapping[str, Any]:
+    (only,) = coscheduling.configuration(args)["profiles"]
+    return dict(only)
+
+
+def arguments(args: CoschedulingArgs, plugin: str) -> Mapping[str, Any]:
+    return next(dict(item["args"]) for item in profile(args)["pluginConfig"] if item["name"] == plugin)
+
+
+class TestCoscheduling:
+    def test_nodes_are_filled_by_upstreams_arguments(self, args: CoschedulingArgs) -> None:
+        strategy = arguments(args, "NodeResourcesFit")["scoringStrategy"]
+        assert strategy["type"] == "RequestedToCapacityRatio"
+        assert strategy["resources"] == [{"name": "nvidia.com/gpu", "weight": 1}]
+        shape = strategy["requestedToCapacityRatio"]["shape"]
+        assert shape == [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+        assert arguments(args, "Coscheduling") == {"permitWaitingTimeSeconds": 300}
+
+    def test_nothing_spreads_pods_that_do_not_ask_for_it(self, args: CoschedulingArgs) -> None:
+        off = {item["name"] for item in profile(args)["plugins"]["score"]["disabled"]}
+        assert off == {"NodeResourcesBalancedAllocation", "ImageLocality"}
+        assert arguments(args, "PodTopologySpread") == {"defaultingType": "List", "defaultConstraints": []}
+
+    def test_gangs_stand_in_line_as_one(self, args: CoschedulingArgs) -> None:
+        plugins = profile(args)["plugins"]["multiPoint"]
+        assert plugins == {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "PrioritySort"}]}
+
+    def test_the_gpus_are_counted_as_the_cluster_offers_them(self, args: CoschedulingArgs) -> None:
+        other = replace(args, gpu_resource="lab.example/gpu")
+        assert arguments(other, "NodeResourcesFit")["scoringStrategy"]["resources"][0]["name"] == "lab.example/gpu"
+
+    def test_the_scheduler_reads_the_configuration_and_starts_anew_with_another(self, args: CoschedulingArgs) -> None:
+        document = coscheduling.scheduler(args)
+        pod = document["spec"]["template"]
+        (container,) = pod["spec"]["containers"]
+        mounted = container["volumeMounts"][0]["mountPath"]
+        assert container["args"] == [f"--config={mounted}/scheduler-config.yaml"]
+        changed = coscheduling.scheduler(replace(args, permit_seconds=10))
+        assert changed["spec"]["template"]["metadata"]["annotations"] != pod["metadata"]["annotations"]
+
+    def test_both_programs_are_upstreams_and_outrank_jobs(self, args: CoschedulingArgs) -> None:
+        version = catalogue.versions(catalogue.SCHEDULER_PLUGINS)[0]
+        documents = (coscheduling.scheduler(args), coscheduling.controller(args))
+        specs = [document["spec"]["template"]["spec"] for document in documents]
+        assert [spec["containers"][0]["image"] for spec in specs] == [
+            f"registry.k8s.io/scheduler-plugins/kube-scheduler:{version}",
+            f"registry.k8s.io/scheduler-plugins/controller:{version}",
+        ]
+        assert {spec["priorityClassName"] for spec in specs} == {"system-node-critical"}
+
+    def test_two_have_a_leader_and_one_of_them_stays(self, args: CoschedulingArgs) -> None:
+        assert coscheduling.configuration(args)["leaderElection"]["leaderElect"] is False
+        assert coscheduling.budgets(args) == []
+        two = replace(args, replicas=2)
+        assert coscheduling.configuration(two)["leaderElection"]["leaderElect"] is True
+        assert coscheduling.controller(two)["spec"]["template"]["spec"]["containers"][0]["args"] == [
+            "--enableLeaderElection"
+        ]
+        templates = [
+            document(two)["spec"]["template"] for document in (coscheduling.scheduler, coscheduling.controller)
+        ]
+        selectors = [budget["spec"]["selector"]["matchLabels"] for budget in coscheduling.budgets(two)]
+        assert selectors == [template["metadata"]["labels"] for template in templates]
+
+    def test_it_runs_before_somebody_asks_for_it(self, record: Record) -> None:
+        deployments = record.of("Deployment")
+        assert {item.object_name for item in deployments} == {coscheduling.SCHEDULER, coscheduling.CONTROLLER}
+        kinds = ("CustomResourceDefinition", "ClusterRoleBinding", "ConfigMap")
+        needed = {item.urn for kind in kinds for item in record.of(kind)}
+        for item in deployments:
+            assert needed <= record.closure(item)
+
+    def test_it_may_what_the_clusters_own_scheduler_may_and_read_pod_groups(self, record: Record) -> None:
+        roles = {item.inputs["roleRef"]["name"] for item in record.of("ClusterRoleBinding")}
+        own = {coscheduling.SCHEDULER, coscheduling.CONTROLLER}
+        assert roles == {"system:kube-scheduler", "system:volume-scheduler", *own}
+        (rule,) = record.one("ClusterRole", coscheduling.SCHEDULER).inputs["rules"]
+        assert rule == {
+            "apiGroups": ["scheduling.x-k8s.io"],
+            "resources": ["podgroups"],
+            "verbs": ["get", "list", "watch"],
+        }
+
+    def test_the_config_map_holds_the_configuration(self, record: Record, args: CoschedulingArgs) -> None:
+        text = record.one("ConfigMap", "scheduler-config").inputs["data"]["scheduler-config.yaml"]
+        assert yaml.safe_load(text) == coscheduling.configuration(args)
+
+
+class TestGangs:
+    def test_the_pods_of_a_queued_job_are_a_group(self) -> None:
+        queued = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", has_pod_groups=True)
+        (wrapper,) = submission.submitted("train", queued, dict(JOB))
+        service, group, job = (component["template"] for component in wrapper["spec"]["components"])
+        assert service["kind"] == "Service"
+        assert (group["kind"], group["metadata"]["name"], group["spec"]) == ("PodGroup", "train", {"minMember": 2})
+        labels = job["spec"]["template"]["metadata"]["labels"]
+        assert labels == {"app": "train", "scheduling.x-k8s.io/pod-group": "train"}
+
+    @pytest.mark.parametrize(
+        "plain",
+        [
+            Submission(mode=SubmissionMode.MLBATCH, namespace="blue"),
+            Submission(mode=SubmissionMode.NONE, namespace="workloads", has_pod_groups=True),
+        ],
+    )
+    def test_without_the_scheduler_or_a_queue_there_is_no_group(self, plain: Submission) -> None:
+        assert "PodGroup" not in str(submission.submitted("train", plain, dict(JOB)))
+        assert "pod-group" not in str(submission.submitted("train", plain, dict(JOB)))
+
+    def test_the_sample_is_one_too(self) -> None:
+        args = GangArgs(
+            namespace="blue",
+            pods=3,
+            requests={},
+            seconds=60,
+            priority_class=names.DEFAULT_PRIORITY,
+            image="busybox",
+            has_pod_groups=True,
+        )
+        group, job = (item["template"] for item in gang.app_wrapper("sample", args)["spec"]["components"])
+        assert group == pod_group("sample", 3)
+        assert job["spec"]["template"]["metadata"]["labels"] == {"scheduling.x-k8s.io/pod-group": "sample"}
+
+    def test_a_job_is_not_changed_by_it(self) -> None:
+        before = yaml.safe_dump(JOB)
+        in_group("train", dict(JOB))
+        assert yaml.safe_dump(JOB) == before
+
+
+class TestTopology:
+    def test_a_flavor_of_other_nodes_has_another_name(self) -> None:
+        args = DefaultFlavorArgs(nodes={"pool": "gpu"}, topology="nodes")
+        first, second = resource_flavor(args), resource_flavor(replace(args, nodes={"pool": "new"}))
+        assert first["spec"] == {"nodeLabels": {"pool": "gpu"}, "topologyName": "nodes"}
+        assert len({first["metadata"]["name"], second["metadata"]["name"], names.FLAVOR}) == 3
+
+    def test_without_one_the_flavor_keeps_its_name(self) -> None:
+        assert resource_flavor(DefaultFlavorArgs(nodes={"pool": "gpu"}))["metadata"]["name"] == names.FLAVOR
+
+
+class TestSettings:
+    def test_every_version_says_what_it_goes_with(self) -> None:
+        assert set(catalogue.versions(catalogue.SCHEDULER_PLUGINS)) == set(SCHEDULER_PLUGINS_KUBERNETES)
+
+    @pytest.mark.parametrize(("kubernetes", "goes"), [("1.33", False), ("1.34", True), ("1.35", True), ("1.36", False)])
+    def test_a_scheduler_that_does_not_go_with_the_cluster_is_refused(self, kubernetes: str, goes: bool) -> None:
+        raw = aks({"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling"})
+        found = [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")]
+        assert len(found) == (0 if goes else 1)
+        if found:
+            text = str(found[0])
+            assert f"this cluster has {kubernetes}" in text
+            assert "goes with Kubernetes 1.34 to 1.35" in text
+            assert "azure.kubernetesVersion to 1.35" in text
+
+    @pytest.mark.parametrize("packing", ["none", "topology"])
+    def test_others_do_not_need_that_scheduler(self, packing: str) -> None:
+        raw = aks({"kubernetesVersion": "1.36"}, scheduling={"packing": packing})
+        assert [error for error in errors_of(raw) if error.path[0] == "scheduling"] == []
+
+    def test_without_queues_there_is_nothing_to_place(self) -> None:
+        raw = aks({"kubernetesVersion": "1.36"}, queueing={"enabled": False}, teams=[], samples={})
+        assert [error for error in errors_of(raw) if error.path[0] == "scheduling"] == []
+
+    def test_room_that_comes_with_waiting_pods_cannot_be_waited_for(self) -> None:
+        azure = aks()["azure"]
+        pool = {key: value for key, value in azure["gpuPool"].items() if key != "count"}
+        growing = {"gpuPool": {**pool, "autoscale": {"min": 0, "max": 4}}}
+        assert "autoscaler" in one(errors_of(aks(growing, scheduling={"packing": "topology"})))
+        others = errors_of(aks(growing, scheduling={"packing": "coscheduling"}))
+        assert [error for error in others if error.path[0] == "scheduling"] == []
+
+    def test_an_unknown_way_is_refused_with_the_known_ones(self) -> None:
+        text = one(errors_of({"target": "simulated", "scheduling": {"packing": "tetris"}}))
+        assert all(way in text for way in ("none", "coscheduling", "topology"))
+
+
+def one(errors: list[ConfigError]) -> str:
+    """Return the one problem with the packing."""
+    found = [error for error in errors if error.path == ("scheduling", "packing")]
+    assert len(found) == 1, [str(error) for error in errors]
+    return str(found[0])

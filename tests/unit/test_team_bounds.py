@@ -1,0 +1,252 @@
+"""What a team's namespace may hold: its ResourceQuotas, its Pod Security level, and what settings may say of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from components.artifacts import Mirror
+from components.kubernetes.cluster import Cluster, PodSecurity
+from components.kubernetes.fabric import Fabric
+from components.kubernetes.placement import Placement
+from components.kubernetes.quantity import Quantity
+from components.tenancy import editor
+from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, limit_range, quotas
+from components.tenancy.promises import Promise
+from stacks.inputs import StackInputs
+from stacks.layers import boundary
+from tests.unit.configurations import errors_of
+from tests.unit.harness import Record, build
+from tests.unit.test_existing import loaded, registered, shipped
+from tests.unit.test_stack import dev, stack_of
+
+
+def hard(bounds: Bounds) -> dict[str, str]:
+    return dict(quotas("blue", bounds)[0]["spec"]["hard"])
+
+
+class TestQuotas:
+    def test_a_teams_bounds(self) -> None:
+        assert quotas("blue", Bounds())[0] == {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "bounds", "namespace": "blue"},
+            "spec": {
+                "hard": {
+                    "services": "500",
+                    "services.loadbalancers": "0",
+                    "services.nodeports": "0",
+                    "persistentvolumeclaims": "100",
+                    "requests.storage": "20Ti",
+                    "configmaps": "500",
+                    "secrets": "500",
+                }
+            },
+        }
+
+    def test_no_pod_is_of_kubernetes_own_classes(self) -> None:
+        spec = quotas("blue", Bounds())[1]["spec"]
+        assert spec["hard"] == {"pods": "0"}
+        (scope,) = spec["scopeSelector"]["matchExpressions"]
+        assert (scope["scopeName"], scope["operator"]) == ("PriorityClass", "In")
+        assert scope["values"] == ["system-cluster-critical", "system-node-critical"]
+
+    def test_no_pod_keeps_away_those_of_other_namespaces(self) -> None:
+        spec = quotas("blue", Bounds())[2]["spec"]
+        assert spec["hard"] == {"pods": "0"}
+        assert spec["scopeSelector"]["matchExpressions"] == [
+            {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+        ]
+
+    def test_nothing_that_a_cluster_queue_counts_has_a_second_quota(self) -> None:
+        for quota in quotas("blue", Bounds()):
+            counted = set(quota["spec"]["hard"]) & {"pods", "cpu", "memory", "requests.cpu", "requests.memory"}
+            assert not counted or "scopeSelector" in quota["spec"]
+
+    def test_load_balancers_bring_node_ports_along(self) -> None:
+        """A load balancer's own ports of the nodes count as node ports, and would be refused."""
+        assert "services.nodeports" not in hard(Bounds(load_balancers=2))
+        assert hard(Bounds(load_balancers=2))["services.loadbalancers"] == "2"
+        assert "services.nodeports" not in hard(Bounds(node_ports=True))
+
+    def test_all_kinds_that_members_create_are_counted(self) -> None:
+        custom = {
+            f"count/{resource}.{group}"
+            for group, resources, verbs in editor.RULES
+            if "create" in verbs and group
+            for resource in resources
+        }
+        for defined in ([], [APPWRAPPERS], [APPWRAPPERS, POD_GROUPS]):
+            hard = [each["spec"]["hard"] for each in job_quotas("blue", defined)]
+            assert {kind for each in hard for kind in each} == custom
+            assert {amount for each in hard for amount in each.values()} == {"1k"}
+
+    def test_a_kind_of_the_stack_is_counted_before_anybody_submits_one(self) -> None:
+        """Until it is, the API server refuses all objects of it."""
+        *waited, others = job_quotas("blue", [APPWRAPPERS, POD_GROUPS])
+        assert [list(quota["spec"]["hard"]) for quota in waited] == [
+            ["count/appwrappers.workload.codeflare.dev"],
+            ["count/podgroups.scheduling.x-k8s.io"],
+        ]
+        for quota in waited:
+            assert quota["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.used.*}"}
+        assert "annotations" not in others["metadata"]
+
+    def test_amounts_are_written_as_the_api_server_has_them(self) -> None:
+        assert hard(Bounds(services=2000))["services"] == "2k"
+        assert hard(Bounds(storage=Quantity.parse("1024Gi")))["requests.storage"] == "1Ti"
+
+    def test_without_policies_containers_get_requests_and_no_limits(self) -> None:
+        assert limit_range("blue")["spec"] == {
+            "limits": [{"type": "Container", "defaultRequest": {"cpu": "1", "memory": "4Gi"}}]
+        }
+
+
+class TestTeams:
+    def existing(self, mirror: Mirror, kubeconfig: Path, version: str = "1.34", **sections: Any) -> Record:
+        return registered(loaded({**shipped(), **sections}, mirror, kubeconfig, version=version))
+
+    def test_policies_are_in_force_before_members_and_queues(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = self.existing(mirror, kubeconfig)
+        bindings = {item.urn for item in record.of("ValidatingAdmissionPolicyBinding")}
+        assert len(bindings) >= 2
+        teams = [*record.of("LocalQueue"), *record.of("RoleBinding")]
+        for item in [item for item in teams if item.inputs["metadata"].get("namespace") in ("blue", "red")]:
+            assert bindings <= record.closure(item), item.urn
+
+    def test_the_bounds_stand_before_the_queue(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = self.existing(mirror, kubeconfig)
+        quotas = {item.urn for item in record.of("ResourceQuota") if item.inputs["metadata"]["namespace"] == "blue"}
+        assert len(quotas) == 6
+        assert quotas <= record.closure(record.one("LocalQueue", "default-queue", "blue"))
+
+    def test_what_is_counted_is_defined_before(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = self.existing(mirror, kubeconfig)
+        definitions = {
+            item.urn
+            for item in record.of("CustomResourceDefinition")
+            if item.inputs["metadata"]["name"] in (APPWRAPPERS, POD_GROUPS)
+        }
+        assert len(definitions) == 2
+        for kind in ("appwrappers", "podgroups"):
+            assert definitions <= record.closure(record.one("ResourceQuota", kind, "blue"))
+
+    def test_without_policies_what_is_left_out_is_filled_in(self, mirror: Mirror, kubeconfig: Path) -> None:
+        accepted = {"acceptUnenforced": [str(promise) for promise in Promise]}
+        packing = {"packing": "none"}  # the default's scheduler needs a newer cluster
+        record = self.existing(mirror, kubeconfig, version="1.29", tenancy=accepted, scheduling=packing)
+        assert record.of("ValidatingAdmissionPolicy") == []
+        ranges = {item.inputs["metadata"]["namespace"]: item.inputs["spec"] for item in record.of("LimitRange")}
+        assert ranges == dict.fromkeys(("blue", "red"), limit_range("blue")["spec"])
+        assert {item.inputs["metadata"]["namespace"] for item in record.of("ResourceQuota")} >= {"blue", "red"}
+
+    def test_what_is_left_out_is_filled_in_before_a_team_can_submit(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = self.existing(mirror, kubeconfig)
+        defaults = record.one("LimitRange", "requests", "blue")
+        assert defaults.urn in record.closure(record.one("LocalQueue", "default-queue", "blue"))
+
+
+def labels_of(stack: StackInputs[Any], **cluster: Any) -> dict[str, str]:
+    """Return what a team's namespace is labelled with on a cluster."""
+    found: dict[str, str] = {}
+
+    def program() -> None:
+        value = Cluster(
+            identifier="x",
+            provider=kubernetes.Provider("cluster", kubeconfig="{}"),
+            pool=stack.resolved.pool,
+            placement=Placement(),
+            **cluster,
+        )
+        found.update(boundary.namespace_labels(stack, value))
+
+    build(program)
+    return found
+
+
+class TestPodSecurity:
+    @pytest.fixture
+    def stack(self, mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
+        return stack_of(dev(), mirror, kubeconfig)
+
+    def levels(self, stack: StackInputs[Any], **cluster: Any) -> set[str]:
+        labels = labels_of(stack, **cluster)
+        assert all(label.startswith("pod-security.kubernetes.io/") for label in labels)
+        return set(labels.values())
+
+    def test_plain_pods_are_held_to_baseline(self, stack: StackInputs[Any]) -> None:
+        assert self.levels(stack) == {"baseline"}
+
+    def test_pinned_memory_is_more_than_baseline_lets_pass(self, stack: StackInputs[Any]) -> None:
+        fabric = Fabric(resource="nvidia.com/roce_gdr", devices=2)
+        assert self.levels(stack, fabric=fabric) == {"privileged"}
+
+    def test_the_scratch_folder_is_too(self, mirror: Mirror, kubeconfig: Path) -> None:
+        scratch = {"gpu": {"nvmeScratch": {"enabled": True, "diskModel": "x"}}}
+        stack = loaded({**shipped(), **scratch}, mirror, kubeconfig)
+        assert self.levels(stack) == {"privileged"}
+
+    def test_openshift_says_itself(self, stack: StackInputs[Any]) -> None:
+        assert self.levels(stack, pod_security=PodSecurity.SCC) == set()
+
+
+def team(**values: Any) -> dict[str, Any]:
+    quota = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8}
+    return {**shipped(), "teams": [{"name": "blue", "users": ["alice"], "quota": quota, **values}]}
+
+
+def problems(raw: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(str(error).partition("\n")[0], f"{error.message}; {error.hint}") for error in errors_of(raw)]
+
+
+class TestSettings:
+    def lab(self, **values: Any) -> dict[str, Any]:
+        lab = {"enabled": True, "submission": {"team": "blue"}, "scratch": False, **values}
+        return {"workloads": {"jupyterlab": lab}}
+
+    def test_the_defaults_are_right(self) -> None:
+        assert problems(team()) == []
+
+    def test_more_load_balancers_than_services(self) -> None:
+        ((where, text),) = problems(team(services={"total": 5, "loadBalancers": 6}))
+        assert where == "mlbatch:teams[0].services.loadBalancers = 6"
+        assert "mlbatch:teams[0].services.total" in text
+
+    @pytest.mark.parametrize(
+        ("values", "where"),
+        [
+            ({"services": {"total": 0}}, "mlbatch:teams[0].services.total = 0"),
+            ({"services": {"loadBalancers": -1}}, "mlbatch:teams[0].services.loadBalancers = -1"),
+            ({"services": {"nodePorts": 1}}, "mlbatch:teams[0].services.nodePorts = 1"),
+            ({"services": {"externalIPs": True}}, "mlbatch:teams[0].services.externalIPs = true"),
+            ({"storage": {"size": "much"}}, 'mlbatch:teams[0].storage.size = "much"'),
+            ({"storage": {"claims": 6000}}, "mlbatch:teams[0].storage.claims = 6000"),
+        ],
+    )
+    def test_values_that_nobody_means(self, values: dict[str, Any], where: str) -> None:
+        assert [place for place, _ in problems(team(**values))] == [where]
+
+    @pytest.mark.parametrize("seconds", [29, 3601])
+    def test_a_grace_out_of_bounds(self, seconds: int) -> None:
+        ((where, _),) = problems({**team(), "tenancy": {"longestGraceSeconds": seconds}})
+        assert where == f"mlbatch:tenancy.longestGraceSeconds = {seconds}"
+
+    def test_an_exposed_notebook_in_a_team_without_load_balancers(self) -> None:
+        exposed = self.lab(exposure="public", sourceRanges=["203.0.113.0/24"])
+        ((where, text),) = problems({**team(), **exposed})
+        assert where == 'mlbatch:workloads.jupyterlab.exposure = "public"'
+        assert "set mlbatch:teams[0].services.loadBalancers to 1" in text
+        assert problems({**team(services={"loadBalancers": 1}), **exposed}) == []
+
+    def test_notebooks_whose_volume_is_larger_than_the_teams_storage(self) -> None:
+        ((where, text),) = problems({**team(), **self.lab(fsSize=21)})
+        assert where == 'mlbatch:teams[0].storage.size = "20Ti"'
+        assert "ask for 21Ti together: mlbatch:workloads.jupyterlab.fsSize" in text
+        assert problems({**team(storage={"size": "30Ti"}), **self.lab(fsSize=21)}) == []
+
+    def test_a_team_that_may_have_no_volume_with_one_of_the_stacks(self) -> None:
+        ((where, _),) = problems({**team(storage={"claims": 0}), **self.lab()})
+        assert where == "mlbatch:teams[0].storage.claims = 0"
