@@ -277,23 +277,3 @@ def gang(name: str, namespace: str, pods: int, gpus: int, seconds: int = 3600, *
         "metadata": {"name": name, "namespace": namespace, **metadata},
         "spec": {"components": [{"template": job}]},
     }
-
-
-@contextlib.contextmanager
-def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
-    """Create AppWrappers for the length of the context; wait until they are gone afterwards."""
-    try:
-        for wrapper in wrappers:
-            cluster.create(wrapper)
-        yield
-    finally:
-        for wrapper in wrappers:
-            name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
-            cluster.delete(wrapper["apiVersion"], wrapper["kind"], name, namespace)
-        for wrapper in wrappers:
-            name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
-            eventually(
-                f"AppWrapper {namespace}/{name} is gone",
-                lambda w=wrapper, n=name, s=namespace: cluster.get(w["apiVersion"], w["kind"], n, s),
-                lambda found: found is None,
-            )

@@ -14,8 +14,9 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.member import as_member, dry_run, refused
+from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 ANNOTATION = "workload.codeflare.dev.appwrapper/"

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, eventually, stack_settings, submitted
+from tests.local.environment import Cluster, Project, eventually, stack_settings
 from tests.local.member import as_member, dry_run, refused
+from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 KUEUE = "kueue.x-k8s.io/v1beta2"

@@ -27,9 +27,10 @@ from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboa
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, pods_of, running
 from tests.local.member import as_member, dry_run, refused
+from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 POLICY = "admissionregistration.k8s.io/v1"
@@ -476,12 +477,18 @@ def test_what_a_job_leaves_out_is_counted_by_the_default(cluster: Cluster, alice
     main["resources"] = {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
     with submitted(alice, job):
         running(cluster, "blue", "silent", pods=1)
-        (workload,) = cluster.list(KUEUE, "Workload", "blue")
+        (workload,) = [item for item in cluster.list(KUEUE, "Workload", "blue") if owner(item) == "silent"]
         (usage,) = [item["resourceUsage"] for item in workload["status"]["admission"]["podSetAssignments"]]
         assert (usage["cpu"], usage["memory"]) == ("1", "4Gi")
         (made,) = pods_of(cluster, "blue", "silent")
         requests = made["spec"]["containers"][0]["resources"]["requests"]
         assert (requests["cpu"], requests["memory"]) == ("1", "4Gi")
+
+
+def owner(item: dict[str, Any]) -> str:
+    """Return the name of what an object belongs to."""
+    (reference,) = item["metadata"]["ownerReferences"]
+    return str(reference["name"])
 
 
 def test_members_create_no_pod_themselves(alice: Cluster) -> None:

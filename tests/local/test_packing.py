@@ -15,9 +15,10 @@ import pytest
 from components.scheduling.packing import Packing
 from components.scheduling.pod_group import in_group, pod_group
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import APPWRAPPER, gpu_nodes, pods_of
 from tests.local.member import as_member
+from tests.local.submission import submitted
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,9 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, provider_alone, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, provider_alone
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
+from tests.local.submission import submitted
 
 RBAC = "rbac.authorization.k8s.io/v1"
 RECOVERY = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 2}

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.member import as_member
+from tests.local.submission import submitted
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"

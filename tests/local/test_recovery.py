@@ -14,9 +14,10 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
 from tests.local.member import dry_run
+from tests.local.submission import submitted
 
 SYSTEM = "mlbatch-system"
 QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}

@@ -9,8 +9,9 @@ import pytest
 
 from components.tenancy.promises import Promise
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, local_environment, submitted
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, local_environment
 from tests.local.member import as_member
+from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 

@@ -1,0 +1,60 @@
+"""What a cluster holds when a test fails, for whoever reads the log of a machine that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tests.local.environment import Cluster
+from tests.local.jobs import APPWRAPPER, KUEUE
+
+EVENTS = 40
+
+
+def diagnosis(cluster: Cluster) -> str:
+    """Return the jobs, what the queues say of them, their pods, the nodes, and the last events, a line each."""
+    return "\n".join(("what the cluster holds:", *_jobs(cluster), *_pods(cluster), *_nodes(cluster), *_events(cluster)))
+
+
+def _jobs(cluster: Cluster) -> Iterator[str]:
+    for kind, api_version in (("AppWrapper", APPWRAPPER), ("Workload", KUEUE)):
+        for item in cluster.list(api_version, kind):
+            status = item.get("status") or {}
+            numbers = {name: value for name, value in status.items() if isinstance(value, int | str)}
+            yield f"  {kind} {_name(item)} {numbers}"
+            yield from _conditions(status.get("conditions") or ())
+
+
+def _pods(cluster: Cluster) -> Iterator[str]:
+    for item in cluster.list("v1", "Pod"):
+        ends = item["metadata"].get("deletionTimestamp")
+        yield f"  Pod {_name(item)} {item['status']['phase']} on {item['spec'].get('nodeName')}" + (
+            f", told to end by {ends}" if ends else ""
+        )
+
+
+def _nodes(cluster: Cluster) -> Iterator[str]:
+    for item in cluster.list("v1", "Node"):
+        taints = [taint["key"] for taint in item["spec"].get("taints") or ()]
+        yield f"  Node {item['metadata']['name']} {item['metadata'].get('labels')} taints {taints}"
+
+
+def _events(cluster: Cluster) -> Iterator[str]:
+    found = [(_when(item), item) for item in cluster.list("v1", "Event")]
+    for when, item in sorted(found, key=lambda pair: pair[0])[-EVENTS:]:
+        about = item["involvedObject"]
+        yield f"  {when} {about.get('kind')} {about.get('name')}: {item.get('reason')}: {item.get('message')}"
+
+
+def _when(event: Mapping[str, Any]) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime"))
+
+
+def _conditions(conditions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for item in conditions:
+        stated = f"{item['type']}={item['status']} {item.get('reason')}: {item.get('message')}"
+        yield f"    {item.get('lastTransitionTime')} {stated}"
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    return f"{item['metadata'].get('namespace')}/{item['metadata']['name']}"
