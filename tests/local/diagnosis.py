@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kubernetes.dynamic.exceptions import ForbiddenError
+
 from tests.local.environment import Cluster
 from tests.local.jobs import APPWRAPPER, KUEUE
 
@@ -12,8 +14,17 @@ EVENTS = 40
 
 
 def diagnosis(cluster: Cluster) -> str:
-    """Return the jobs, what the queues say of them, their pods, the nodes, and the last events, a line each."""
-    return "\n".join(("what the cluster holds:", *_jobs(cluster), *_pods(cluster), *_nodes(cluster), *_events(cluster)))
+    """Return the jobs, what the queues say of them, their pods, the nodes, and the last events, a line each.
+
+    A member of a team may not see all of it, and sees the first part that he may not as refused.
+    """
+    lines = ["what the cluster holds:"]
+    try:
+        for part in (_jobs, _pods, _nodes, _events):
+            lines.extend(part(cluster))
+    except ForbiddenError as refusal:
+        lines.append(f"  {refusal.summary()}")
+    return "\n".join(lines)
 
 
 def _jobs(cluster: Cluster) -> Iterator[str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 from tests.local.diagnosis import diagnosis
 from tests.local.environment import Cluster, eventually
+from tests.local.jobs import APPWRAPPER, KUEUE
 
 
 @contextlib.contextmanager
 def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
-    """Create AppWrappers for the length of the context; wait until they are gone afterwards.
+    """Create AppWrappers for the length of the context; wait until they, and their workloads, are gone afterwards.
 
     What the cluster holds is printed where the context fails: afterwards the jobs are gone.
     """
@@ -28,9 +29,13 @@ def submitted(cluster: Cluster, *wrappers: Mapping[str, Any]) -> Iterator[None]:
             name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
             cluster.delete(wrapper["apiVersion"], wrapper["kind"], name, namespace)
         for wrapper in wrappers:
-            name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
-            eventually(
-                f"AppWrapper {namespace}/{name} is gone",
-                lambda w=wrapper, n=name, s=namespace: cluster.get(w["apiVersion"], w["kind"], n, s),
-                lambda found: found is None,
-            )
+            left = (cluster, wrapper["metadata"]["namespace"], wrapper["metadata"]["name"])
+            eventually(f"AppWrapper {left[1:]} is gone", lambda left=left: remains(*left), lambda found: not found)
+
+
+def remains(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    """Return what there still is of a job: its AppWrapper, which goes first, and what Kueue counts for it."""
+    wrapper = cluster.get(APPWRAPPER, "AppWrapper", name, namespace)
+    workloads = [item["metadata"] for item in cluster.list(KUEUE, "Workload", namespace)]
+    counted = [item["name"] for item in workloads if item["name"].startswith(f"appwrapper-{name}-")]
+    return [name, *counted] if wrapper else counted

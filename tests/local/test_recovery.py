@@ -15,7 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
-from tests.local.jobs import cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
+from tests.local.jobs import KUEUE, cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
 from tests.local.member import dry_run
 from tests.local.submission import submitted
 
@@ -72,9 +72,22 @@ def full() -> list[dict[str, Any]]:
 
 
 def all_run(cluster: Cluster) -> None:
+    """Wait until all jobs run and Kueue has seen it: one that it takes to be starting has minutes to start."""
     running(cluster, "red", "red-job", pods=1)
     for name in LOANS:
         running(cluster, "blue", name, pods=1)
+    eventually("Kueue sees four jobs run", lambda: len(started(cluster)), lambda number: number == 1 + len(LOANS))
+
+
+def started(cluster: Cluster) -> list[str]:
+    """Return the names of the workloads whose pods all run, as Kueue knows."""
+    workloads = [item for team in ("blue", "red") for item in cluster.list(KUEUE, "Workload", team)]
+    return [item["metadata"]["name"] for item in workloads if ("PodsReady", "True") in conditions(item)]
+
+
+def conditions(item: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return an object's conditions as pairs of type and status."""
+    return [(found["type"], found["status"]) for found in (item.get("status") or {}).get("conditions") or ()]
 
 
 def node_of(cluster: Cluster, team: str, job: str) -> str | None:
