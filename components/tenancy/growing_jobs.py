@@ -24,8 +24,11 @@ _MOST_RETRIES: Final = 1000
 """Of a Job's pods that fail, each of which leaves an object behind."""
 
 _FAULT_TOLERANCE: Final = "ray.io/ft-enabled"
-NO_FAULT_TOLERANCE: Final = f"!('{_FAULT_TOLERANCE}' in {{0}}.?metadata.?annotations.orValue({{}}))"
-"""A Ray cluster's annotation for it, as CEL that a manifest without it meets."""
+NO_FAULT_TOLERANCE: Final = Rule(
+    condition=f"!('{_FAULT_TOLERANCE}' in {{0}}.?metadata.?annotations.orValue({{}}))",
+    message="a Ray cluster becomes fault-tolerant by no annotation: KubeRay would clean up after it with pods that are "
+    "not counted",
+)
 
 _BATCH: Final = "batch/v1/Job"
 _PYTORCH: Final = "kubeflow.org/v1/PyTorchJob"
@@ -94,7 +97,7 @@ def _ray(cluster: str) -> list[Rule]:
             message="a team's Ray cluster is reached from the cluster alone: leave enableIngress out",
         ),
         Rule(
-            condition=f"!has({cluster}.gcsFaultToleranceOptions) && {NO_FAULT_TOLERANCE}",
+            condition=f"!has({cluster}.gcsFaultToleranceOptions) && {NO_FAULT_TOLERANCE.condition}",
             message="KubeRay cleans up after a fault-tolerant cluster with pods that are not counted: leave "
             f"gcsFaultToleranceOptions and {_FAULT_TOLERANCE} out",
         ),
@@ -156,8 +159,13 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
 (training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""
 
 
-_HOSTS: Final = "{0}.?workerGroupSpecs.orValue([]).all(group, group.?numOfHosts.orValue(1) <= 1)"
-_ONE_HOST: Final = "AppWrapper counts one pod for each replica of a worker group: leave numOfHosts out"
+def _one_host(cluster: str) -> Rule:
+    """Return the rule of a wrapped Ray cluster's specification."""
+    return Rule(
+        condition=f"{cluster}.?workerGroupSpecs.orValue([]).all(group, group.?numOfHosts.orValue(1) <= 1)",
+        message="AppWrapper counts one pod for each replica of a worker group: leave numOfHosts out",
+    )
+
 
 _ENDLESS: Final = Rule(
     condition=f"{templates('{0}')}.all(pod, pod.spec.?restartPolicy.orValue('Always') == 'Always')",
@@ -169,9 +177,9 @@ _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
     _BATCH: _jobs("[{0}]", "job.spec"),
     "scheduling.x-k8s.io/v1alpha1/PodGroup": POD_GROUP,
     _JOBSET: _jobs("{0}.spec.replicatedJobs", "job.template.spec"),
-    _CLUSTER: [Rule(condition=_HOSTS.replace("{0}", "{0}.spec"), message=_ONE_HOST), _ENDLESS],
+    _CLUSTER: [_one_host("{0}.spec"), _ENDLESS],
     _JOB: [
-        Rule(condition=_HOSTS.replace("{0}", "{0}.spec.rayClusterSpec"), message=_ONE_HOST),
+        _one_host("{0}.spec.rayClusterSpec"),
         Rule(
             condition="!has({0}.spec.submitterPodTemplate)",
             message="AppWrapper does not count the pod that submits a RayJob: leave submitterPodTemplate out",

@@ -83,11 +83,7 @@ def policy(bounds: JobBounds) -> AdmissionPolicy:
             *(_duration(name, seconds) for name, seconds in bounds.annotated()),
             _retries(bounds.retries),
             *(
-                Validation(
-                    expression="request.resource.resource != 'podgroups' || "
-                    f"({rule.condition.replace('{0}', 'object')})",
-                    message=rule.message,
-                )
+                rule.validation("object", "request.resource.resource != 'podgroups' || ({rule})")
                 for rule in growing_jobs.POD_GROUP
             ),
             _SIZE,

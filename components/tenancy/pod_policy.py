@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from components import names
@@ -167,7 +167,7 @@ def _of_quota() -> Iterator[Validation]:
         "is asked for; add both",
     )
     for rule in amounts.BOUNDED:
-        yield Validation(expression=rule.condition.replace("{0}", "object"), message=f"resources: {rule.message}")
+        yield replace(rule.validation("object"), message=f"resources: {rule.message}")
     yield Validation(
         expression="dyn(object.spec).?resources.?requests.orValue({}).size() == 0 && "
         "dyn(object.spec).?resources.?limits.orValue({}).size() == 0",

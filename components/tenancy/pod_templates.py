@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from components.kubernetes.admission import words
+from components.kubernetes.admission import Validation, words
 from components.scheduling.priorities import PRIORITIES
 
 _KUEUE: Final = "kueue.x-k8s.io/"
@@ -15,7 +15,11 @@ _TOPOLOGY: Final = tuple(f"{_KUEUE}podset-{how}-topology" for how in ("required"
 """Annotations by which a pod set asks for nodes that are near to each other. Kueue's others divide the pods by numbers
 that nobody looks at in an AppWrapper: by 0, Kueue ends (v0.15.2, `pkg/cache/scheduler/tas_flavor_snapshot.go`)."""
 
-_RAY: Final = "[{0}.headGroupSpec.template] + {0}.?workerGroupSpecs.orValue([]).map(group, group.template)"
+
+def _of_ray(cluster: str) -> str:
+    return f"[{cluster}.headGroupSpec.template] + {cluster}.?workerGroupSpecs.orValue([]).map(group, group.template)"
+
+
 _TEMPLATES: Final = {
     "v1/Pod": "[{0}]",
     "batch/v1/Job": "[{0}.spec.template]",
@@ -25,8 +29,8 @@ _TEMPLATES: Final = {
     "kubeflow.org/v1/PyTorchJob": (
         "{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"
     ),
-    "ray.io/v1/RayCluster": _RAY.replace("{0}", "{0}.spec"),
-    "ray.io/v1/RayJob": _RAY.replace("{0}", "{0}.spec.rayClusterSpec"),
+    "ray.io/v1/RayCluster": _of_ray("{0}.spec"),
+    "ray.io/v1/RayJob": _of_ray("{0}.spec.rayClusterSpec"),
 }
 """Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
 knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""
@@ -40,6 +44,11 @@ class Rule:
 
     condition: str
     message: str
+
+    def validation(self, subject: str, within: str = "{rule}") -> Validation:
+        """Return the rule as a policy asks it about a subject. within: CEL with `{rule}` in the condition's place."""
+        condition = self.condition.replace("{0}", subject)
+        return Validation(expression=within.replace("{rule}", condition), message=self.message)
 
 
 def identity(manifest: str) -> str:

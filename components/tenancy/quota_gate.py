@@ -73,24 +73,14 @@ def policy(gpu_resource: str) -> AdmissionPolicy:
                 + ")",
                 message="what a submitted job tells Kueue is not changed: delete it, and submit it anew",
             ),
-            Validation(
-                expression=f"!variables.person || {growing_jobs.NO_FAULT_TOLERANCE.replace('{0}', 'object')}",
-                message="a Ray cluster becomes fault-tolerant by no annotation: KubeRay would clean up after it with "
-                "pods that are not counted",
-            ),
+            growing_jobs.NO_FAULT_TOLERANCE.validation("object", "!variables.person || {rule}"),
             *(
-                Validation(
-                    expression="!variables.created || !variables.person || "
-                    f"({rule.condition.replace('{0}', 'object')})",
-                    message=rule.message,
-                )
+                rule.validation("object", "!variables.created || !variables.person || ({rule})")
                 for rule in growing_jobs.alone()
             ),
             *(
-                Validation(
-                    expression="!variables.created || !variables.person || "
-                    f"variables.templates.all(pod, {rule.condition.replace('{0}', 'pod')})",
-                    message=rule.message,
+                rule.validation(
+                    "pod", "!variables.created || !variables.person || variables.templates.all(pod, {rule})"
                 )
                 for rule in (*pod_templates.rules(gpu_resource), *amounts.TEMPLATE)
             ),

@@ -86,18 +86,9 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
                 expression="object.spec.components.all(component, component.?podSets.orValue([]).size() == 0)",
                 message="AppWrapper finds the pods of all that it may contain by itself: leave podSets out",
             ),
+            *(rule.validation("item", "variables.manifests.all(item, {rule})") for rule in own),
             *(
-                Validation(
-                    expression=f"variables.manifests.all(item, {rule.condition.replace('{0}', 'item')})",
-                    message=rule.message,
-                )
-                for rule in own
-            ),
-            *(
-                Validation(
-                    expression=f"variables.templates.all(pods, pods.all(pod, {rule.condition.replace('{0}', 'pod')}))",
-                    message=rule.message,
-                )
+                rule.validation("pod", "variables.templates.all(pods, pods.all(pod, {rule}))")
                 for rule in template_rules
             ),
         ],
