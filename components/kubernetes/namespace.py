@@ -8,14 +8,10 @@ from typing import Final
 
 import pulumi
 
-from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.resource_quota import critical_pods
 from components.layer import Layer
 
-CRITICAL: Final = (names.SYSTEM_PRIORITY, "system-cluster-critical")
-"""The priority classes that are built into Kubernetes."""
-_CRITICAL_PODS: Final = "1G"
-"""As many as any cluster has (kubernetes/kubernetes, cluster/gce/addons/admission-resource-quota-critical-pods)."""
 _MODES: Final = ("enforce", "audit", "warn")
 _FORMER_TYPES: Final = (
     "mlbatch:nodes:PrivilegedNamespace",
@@ -67,22 +63,6 @@ def namespace_body(args: NamespaceArgs) -> Document:
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": args.name, **({"labels": labels} if labels else {})},
-    }
-
-
-def critical_pods(namespace: str) -> Document:
-    """Return the ResourceQuota that lets a namespace have pods of the system's priority classes.
-
-    Where the API server limits them by default (as GKE does), only
-    namespaces with such a quota have any; elsewhere it changes nothing. Source: kubernetes.io, concepts/policy/
-    resource-quotas, "Limit Priority Class consumption by default".
-    """
-    classes = {"scopeName": "PriorityClass", "operator": "In", "values": list(CRITICAL)}
-    return {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "critical-pods", "namespace": namespace},
-        "spec": {"hard": {"pods": _CRITICAL_PODS}, "scopeSelector": {"matchExpressions": [classes]}},
     }
 
 

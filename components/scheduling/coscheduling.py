@@ -19,9 +19,10 @@ import yaml
 from components import names
 from components.artifacts import Release
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
-from components.kubernetes.namespace import NamespaceArgs, critical_pods, namespace_body
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import checksum, config_map
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import NOBODY, READ_ONLY
 from components.layer import Layer

@@ -19,8 +19,9 @@ import pulumi
 from components.artifacts import LocatedChart
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
-from components.kubernetes.namespace import NamespaceArgs, critical_pods, namespace_body
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
 from components.layer import Layer
 from components.workloads.volcano_job import LAUNCHER_ACCOUNT

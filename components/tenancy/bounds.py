@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,9 +11,8 @@ import pulumi
 from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.quantity import Quantity
+from components.kubernetes.resource_quota import FOREIGN_AFFINITY, SYSTEM_PODS, resource_quota
 
-SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
-"""Built into Kubernetes; their pods preempt everybody's."""
 FILES: Final = 500
 """Most of a team's ConfigMaps, and of its Secrets, of which each may have 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
@@ -47,12 +46,10 @@ def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     MLBatch's QUOTA_MAINTENANCE.md forbids that; pods of the two system classes are counted to have none of them, and so
     are those whose affinity names other namespaces: a running pod keeps away what its anti-affinity names.
     """
-    classes = {"scopeName": "PriorityClass", "operator": "In", "values": list(SYSTEM_CLASSES)}
-    foreign = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
     return [
-        _quota("bounds", namespace, {"hard": _hard(bounds)}),
-        _quota("no-system-pods", namespace, _none(classes)),
-        _quota("no-foreign-affinity", namespace, _none(foreign)),
+        resource_quota("bounds", namespace, _hard(bounds)),
+        resource_quota("no-system-pods", namespace, {"pods": "0"}, scope=SYSTEM_PODS),
+        resource_quota("no-foreign-affinity", namespace, {"pods": "0"}, scope=FOREIGN_AFFINITY),
     ]
 
 
@@ -64,9 +61,11 @@ def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Doc
     `pkg/controller/resourcequota`). So each kind that the stack has just defined has a quota of its own, which is
     waited for.
     """
-    waited = [_quota(kind.partition(".")[0], namespace, _jobs([kind]), _COUNTED) for kind in defined]
+    waited = [
+        resource_quota(kind.partition(".")[0], namespace, _jobs([kind]), annotations=_COUNTED) for kind in defined
+    ]
     others = [kind for kind in SUBMITTED if kind not in defined]
-    return [*waited, _quota("other-jobs", namespace, _jobs(others))]
+    return [*waited, resource_quota("other-jobs", namespace, _jobs(others))]
 
 
 def limit_range(namespace: pulumi.Input[str]) -> Document:
@@ -98,23 +97,9 @@ def _hard(bounds: Bounds) -> dict[str, str]:
     return hard
 
 
-def _none(pods: Document) -> Document:
-    """Return the spec of a quota that lets a namespace have no such pods."""
-    return {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [pods]}}
-
-
-def _jobs(kinds: Sequence[str]) -> Document:
-    return {"hard": {f"count/{kind}": _count(MOST_JOBS) for kind in kinds}}
+def _jobs(kinds: Sequence[str]) -> dict[str, str]:
+    return {f"count/{kind}": _count(MOST_JOBS) for kind in kinds}
 
 
 def _count(number: int) -> str:
     return str(Quantity.parse(number))
-
-
-def _quota(
-    name: str, namespace: pulumi.Input[str], spec: Document, annotations: Mapping[str, str] | None = None
-) -> Document:
-    metadata: Document = {"name": name, "namespace": namespace}
-    if annotations:
-        metadata["annotations"] = dict(annotations)
-    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
