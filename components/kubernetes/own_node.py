@@ -13,9 +13,9 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.kubernetes.manifests import Document, Manifest
 
-_ADMISSION: Final = "admissionregistration.k8s.io/v1"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _NODE_CLAIM: Final = "authentication.kubernetes.io/node-name"
 _KEPT: Final = {
@@ -62,13 +62,7 @@ def documents(account: OwnNodeAccount) -> list[Document]:
     own, everywhere = {"name": account.name, "namespace": account.namespace}, {"name": account.cluster_name}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
-        policy(account),
-        {
-            "apiVersion": _ADMISSION,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": everywhere,
-            "spec": {"policyName": account.cluster_name, "validationActions": ["Deny"]},
-        },
+        *policy(account).documents(),
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
@@ -85,53 +79,40 @@ def documents(account: OwnNodeAccount) -> list[Document]:
     ]
 
 
-def policy(account: OwnNodeAccount) -> Document:
-    """Return the policy. It holds for the account alone, and refuses while it cannot be evaluated."""
+def policy(account: OwnNodeAccount) -> AdmissionPolicy:
+    """Return the policy, which holds for the account alone."""
     who = account.who
     taints = "variables.taints == variables.oldTaints" if account.taints else "object.spec == oldObject.spec"
     kept = [f"object.{path}.orValue({empty}) == oldObject.{path}.orValue({empty})" for path, empty in _KEPT.items()]
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"], "scope": "*"}
-    return {
-        "apiVersion": _ADMISSION,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": account.cluster_name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": [rule]},
-            "matchConditions": [{"name": "account", "expression": _is_account(account)}],
-            "variables": [
-                {"name": name, "expression": expression}
-                for field in ("labels", "annotations")
-                for name, expression in (
-                    (field, f"object.metadata.?{field}.orValue({{}})"),
-                    (_old(field), f"oldObject.metadata.?{field}.orValue({{}})"),
-                )
-            ]
-            + [
-                {"name": "taints", "expression": _other_taints("object", account.taints)},
-                {"name": "oldTaints", "expression": _other_taints("oldObject", account.taints)},
-            ],
-            "validations": [
-                {
-                    "expression": f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
-                    "message": f"{who} may change the node that it runs on, and no other",
-                },
-                {
-                    "expression": _others_are_kept("labels", account.labels),
-                    "message": f"{who} may change its own labels only: {', '.join(account.labels)}",
-                },
-                {
-                    "expression": _others_are_kept("annotations", account.annotations),
-                    "message": f"{who} may change its own annotations only",
-                },
-                {"expression": taints, "message": f"{who} may change its own taints only"},
-                {
-                    "expression": " && ".join(kept),
-                    "message": f"{who} may not cordon a node or change what it belongs to",
-                },
-            ],
+    return AdmissionPolicy(
+        name=account.cluster_name,
+        requests=[Requests(group="", versions=["v1"], resources=["nodes"], operations=["UPDATE"])],
+        conditions={"account": _is_account(account)},
+        variables={
+            **_before_and_after("labels"),
+            **_before_and_after("annotations"),
+            "taints": _other_taints("object", account.taints),
+            "oldTaints": _other_taints("oldObject", account.taints),
         },
-    }
+        validations=[
+            Validation(
+                expression=f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([]) == [object.metadata.name]",
+                message=f"{who} may change the node that it runs on, and no other",
+            ),
+            Validation(
+                expression=_others_are_kept("labels", account.labels),
+                message=f"{who} may change its own labels only: {', '.join(account.labels)}",
+            ),
+            Validation(
+                expression=_others_are_kept("annotations", account.annotations),
+                message=f"{who} may change its own annotations only",
+            ),
+            Validation(expression=taints, message=f"{who} may change its own taints only"),
+            Validation(
+                expression=" && ".join(kept), message=f"{who} may not cordon a node or change what it belongs to"
+            ),
+        ],
+    )
 
 
 def _is_account(account: OwnNodeAccount) -> pulumi.Input[str]:
@@ -139,6 +120,11 @@ def _is_account(account: OwnNodeAccount) -> pulumi.Input[str]:
     if isinstance(account.namespace, str):
         return f"{before}{account.namespace}{after}"
     return pulumi.Output.concat(before, account.namespace, after)
+
+
+def _before_and_after(field: str) -> dict[str, str]:
+    """Return variables with a map of the node's metadata as it would be, and as it is."""
+    return {field: f"object.metadata.?{field}.orValue({{}})", _old(field): f"oldObject.metadata.?{field}.orValue({{}})"}
 
 
 def _others_are_kept(field: str, own: Sequence[str]) -> str:
@@ -153,7 +139,7 @@ def _others_are_kept(field: str, own: Sequence[str]) -> str:
 def _is_own(own: Sequence[str]) -> str:
     prefixes = [name for name in own if name.endswith("/")]
     names = [name for name in own if name not in prefixes]
-    return " || ".join([f"key in {_list(names)}", *(f"key.startsWith('{prefix}')" for prefix in prefixes)])
+    return " || ".join([f"key in {words(names)}", *(f"key.startsWith('{prefix}')" for prefix in prefixes)])
 
 
 def _old(field: str) -> str:
@@ -161,8 +147,4 @@ def _old(field: str) -> str:
 
 
 def _other_taints(node: str, own: Sequence[str]) -> str:
-    return f"{node}.spec.?taints.orValue([]).filter(taint, !(taint.key in {_list(own)}))"
-
-
-def _list(words: Sequence[str]) -> str:
-    return "[" + ", ".join(f"'{word}'" for word in words) + "]"
+    return f"{node}.spec.?taints.orValue([]).filter(taint, !(taint.key in {words(own)}))"
