@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field
 
 from components import names
 from components.kubernetes.network import DNS_PODS, DNS_PORTS, METADATA_ADDRESSES, TRANSLATED
 from stacks.errors import ConfigError, Path
-from stacks.settings.model import SettingsModel, matching, reject
+from stacks.settings.cidr import Addresses, Network, Refusal, is_too_wide, overlapping, refused
+from stacks.settings.model import SettingsModel
 from stacks.settings.names import label_error, label_errors
 
-_NETWORKS: Final = "a network in CIDR notation, such as 10.20.0.0/16 or 2001:db8::/32"
 _PORTS: Final = range(1, 65536)
-_WIDEST: Final = {4: 8, 6: 32}
-"""Shortest prefix of a network that is not next to every address, by the kind of address."""
-
-
-def _network(value: str) -> str:
-    try:
-        loose = ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        reject(message="this is no network", expected=_NETWORKS, hint="write an address, a slash and the prefix length")
-    if isinstance(loose, ipaddress.IPv6Network) and loose.network_address.ipv4_mapped is not None:
-        reject(
-            message="these are IPv4 addresses in IPv6 notation",
-            expected=_NETWORKS,
-            hint="write the IPv4 network itself",
-        )
-    if "%" in value:
-        reject(message="a network has no zone", expected=_NETWORKS, hint="leave out the % and what follows it")
-    if "/" in value and not value.split("/")[1].isdecimal():
-        reject(message="this is no prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
-    if "/" not in value:
-        reject(message="this is an address without a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
-    if ipaddress.ip_address(value.split("/")[0]) != loose.network_address:
-        reject(
-            message="this is the address of a machine in a network", expected=_NETWORKS, hint=f"did you mean {loose}?"
-        )
-    return str(loose)
-
-
-Network = Annotated[str, matching(_network, r"[0-9a-fA-F:.]+/[0-9]+", _NETWORKS)]
-"""A network of either kind of address, as the ipaddress module writes it."""
 
 RAY_DASHBOARD: Final = 8265
 """Port of a Ray cluster's head: KubeRay's operator asks there how a RayJob does (ray-project/kuberay, rayjob
@@ -58,10 +27,29 @@ LOCAL_RESOLVERS: Final = ("169.254.20.10/32", "169.254.25.10/32", "169.254.10.10
 cluster/addons/dns/nodelocaldns), Kubespray's (kubernetes-sigs/kubespray, nodelocaldns_ip) and AKS LocalDNS
 (learn.microsoft.com/azure/aks/localdns-custom)."""
 
-
-def _overlap(one: str, other: str) -> bool:
-    networks = ipaddress.ip_network(one), ipaddress.ip_network(other)
-    return networks[0].version == networks[1].version and networks[0].overlaps(networks[1])
+_EVERYBODY: Final = Refusal(
+    message="this is next to every address there is",
+    expected="networks of those who are meant",
+    hint="name their own networks",
+)
+_METADATA_TOO: Final = Refusal(
+    message="this is next to every address there is, that of the nodes' metadata service among them",
+    expected="networks of those who are meant",
+    hint="internet: true allows every address of the internet; name private networks here",
+)
+_IPV4: Final = Refusal(
+    message="it stands for IPv4 addresses, those of clouds' metadata services among them",
+    expected="networks of addresses of their own",
+    hint="name the IPv4 networks that are meant",
+)
+_ALL_DENIED: Final = Refusal(
+    message="this is every address", expected="networks on the internet", hint="set internet to false"
+)
+_NO_RESOLVER: Final = Refusal(
+    message="with this, pods of teams send what they like to every address, as questions for names",
+    expected="addresses of resolvers",
+    hint="name them, each with /32 or /128",
+)
 
 
 class PeerSettings(SettingsModel):
@@ -78,19 +66,11 @@ class PeerSettings(SettingsModel):
         """Refuse networks that take in nearly everybody, and what is no namespace's name."""
         for index, name in enumerate(self.namespaces):
             yield from label_error((*path, "namespaces", index), name)
-        for index, text in enumerate(self.addresses):
-            network = ipaddress.ip_network(text)
-            if network.prefixlen < _WIDEST[network.version]:
-                yield self._too_wide((*path, "addresses", index), text)
+        yield from refused((*path, "addresses"), self.addresses, self.refusal)
 
-    def _too_wide(self, path: Path, value: str) -> ConfigError:
-        return ConfigError(
-            path=path,
-            value=value,
-            message="this is next to every address there is",
-            expected="networks of those who are meant",
-            hint="name their own networks",
-        )
+    def refusal(self, network: Addresses) -> Refusal | None:
+        """Return why one of the addresses is refused."""
+        return _EVERYBODY if is_too_wide(network) else None
 
 
 class IngressSettings(PeerSettings):
@@ -100,38 +80,18 @@ class IngressSettings(PeerSettings):
 class EgressPeerSettings(PeerSettings):
     """Whom a team's pods may connect to besides what all teams' pods may."""
 
-    def check(self, path: Path) -> Iterator[ConfigError]:
+    def refusal(self, network: Addresses) -> Refusal | None:
         """Refuse also what has a node's credentials in it."""
-        yield from super().check(path)
-        for index, text in enumerate(self.addresses):
-            network = ipaddress.ip_network(text)
-            found = [address for address in METADATA_ADDRESSES if network.overlaps(ipaddress.ip_network(address))]
-            if found and network.prefixlen >= _WIDEST[network.version]:
-                yield ConfigError(
-                    path=(*path, "addresses", index),
-                    value=text,
-                    message=f"it has {found[0].split('/')[0]} in it, where a cloud hands the node's own credentials to "
-                    "whoever asks",
-                    expected="networks without the addresses of metadata services",
-                    hint="name smaller networks that leave it out",
-                )
-            if any(_overlap(text, other) for other in TRANSLATED):
-                yield ConfigError(
-                    path=(*path, "addresses", index),
-                    value=text,
-                    message="it stands for IPv4 addresses, those of clouds' metadata services among them",
-                    expected="networks of addresses of their own",
-                    hint="name the IPv4 networks that are meant",
-                )
-
-    def _too_wide(self, path: Path, value: str) -> ConfigError:
-        return ConfigError(
-            path=path,
-            value=value,
-            message="this is next to every address there is, that of the nodes' metadata service among them",
-            expected="networks of those who are meant",
-            hint="internet: true allows every address of the internet; name private networks here",
-        )
+        if is_too_wide(network):
+            return _METADATA_TOO
+        if (found := overlapping(network, METADATA_ADDRESSES)) is not None:
+            return Refusal(
+                message=f"it has {found.split('/')[0]} in it, where a cloud hands the node's own credentials to "
+                "whoever asks",
+                expected="networks without the addresses of metadata services",
+                hint="name smaller networks that leave it out",
+            )
+        return _IPV4 if overlapping(network, TRANSLATED) is not None else None
 
 
 class EgressSettings(EgressPeerSettings):
@@ -147,15 +107,7 @@ class EgressSettings(EgressPeerSettings):
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Refuse what denies all, or nothing."""
         yield from super().check(path)
-        for index, text in enumerate(self.denied):
-            if ipaddress.ip_network(text).prefixlen == 0:
-                yield ConfigError(
-                    path=(*path, "denied", index),
-                    value=text,
-                    message="this is every address",
-                    expected="networks on the internet",
-                    hint="set internet to false",
-                )
+        yield from refused((*path, "denied"), self.denied, lambda network: None if network.prefixlen else _ALL_DENIED)
         if self.denied and not self.internet:
             yield ConfigError(
                 path=(*path, "denied"),
@@ -205,16 +157,9 @@ class DnsSettings(SettingsModel):
                     expected=f"a number from {_PORTS[0]} to {_PORTS[-1]}",
                     hint="take the container's port of your DNS pods",
                 )
-        for index, text in enumerate(self.addresses):
-            network = ipaddress.ip_network(text)
-            if network.prefixlen < _WIDEST[network.version]:
-                yield ConfigError(
-                    path=(*path, "addresses", index),
-                    value=text,
-                    message="with this, pods of teams send what they like to every address, as questions for names",
-                    expected="addresses of resolvers",
-                    hint="name them, each with /32 or /128",
-                )
+        yield from refused(
+            (*path, "addresses"), self.addresses, lambda network: _NO_RESOLVER if is_too_wide(network) else None
+        )
         if not self.addresses and not self.pods:
             yield ConfigError(
                 path=path,

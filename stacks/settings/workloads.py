@@ -20,6 +20,7 @@ from components.workloads import metaseq, nccl, olmo
 from components.workloads.interface import USER, Exposure
 from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, Path, key
+from stacks.settings.cidr import is_too_wide
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, matching, one_of, reject
 
@@ -35,8 +36,6 @@ _MODEL: Final = tuple(field.name for field in fields(metaseq.Size))
 _WEEK: Final = 7 * 24 * 3600
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_WIDEST_IPV4: Final = 8
-"""Shortest prefix of an address range; anything wider is next to everybody."""
 NAMESPACE: Final = "workloads"
 
 
@@ -536,7 +535,7 @@ def _range(path: Path, value: str) -> Iterator[ConfigError]:
             hint="correct it; a single address ends in /32",
         )
         return
-    if (network.version == 4 and network.prefixlen < _WIDEST_IPV4) or (network.version == 6 and network.prefixlen < 32):
+    if is_too_wide(network):
         yield ConfigError(
             path=path,
             value=value,

@@ -15,23 +15,33 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     tenancy, recovery = partial.section(TenancySettings), partial.section(RecoverySettings)
     if tenancy is None or recovery is None:
         return
-    jobs, pause = tenancy.jobs, recovery.retry_pause_seconds
+    jobs, pause, timeout = tenancy.jobs, recovery.retry_pause_seconds, recovery.start_timeout_minutes * 60
     if jobs.retry_pause_seconds < pause:
-        yield ConfigError(
-            path=("tenancy", "jobs", "retryPauseSeconds"),
-            value=jobs.retry_pause_seconds,
-            message=f"AppWrapper itself gives a job that asks for nothing {pause} seconds "
-            f"({key(('recovery', 'retryPauseSeconds'))})",
+        yield _conflict(
+            ("retryPauseSeconds", jobs.retry_pause_seconds),
+            "retryPauseSeconds",
+            message=f"AppWrapper itself gives a job that asks for nothing {pause} seconds",
             expected=f"at least {pause}",
-            hint=f"raise it, or lower {key(('recovery', 'retryPauseSeconds'))}",
+            hint="raise it, or lower",
         )
-    timeout = recovery.start_timeout_minutes * 60
     if jobs.warmup_grace_seconds >= timeout:
-        yield ConfigError(
-            path=("tenancy", "jobs", "warmupGraceSeconds"),
-            value=jobs.warmup_grace_seconds,
-            message=f"Kueue queues a job anew whose pods do not all run after {timeout} seconds "
-            f"({key(('recovery', 'startTimeoutMinutes'))})",
+        yield _conflict(
+            ("warmupGraceSeconds", jobs.warmup_grace_seconds),
+            "startTimeoutMinutes",
+            message=f"Kueue queues a job anew whose pods do not all run after {timeout} seconds",
             expected=f"less than {timeout}",
-            hint=f"lower it, or raise {key(('recovery', 'startTimeoutMinutes'))}",
+            hint="lower it, or raise",
         )
+
+
+def _conflict(bound: tuple[str, int], recovery: str, *, message: str, expected: str, hint: str) -> ConfigError:
+    """Return the error of a bound that does not go with a key of mlbatch:recovery, which message and hint name last."""
+    name, value = bound
+    other = key(("recovery", recovery))
+    return ConfigError(
+        path=("tenancy", "jobs", name),
+        value=value,
+        message=f"{message} ({other})",
+        expected=expected,
+        hint=f"{hint} {other}",
+    )

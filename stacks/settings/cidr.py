@@ -1,0 +1,73 @@
+"""Networks in CIDR notation, and which of them settings refuse."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated, Final, TypeAlias
+
+from stacks.errors import ConfigError, Path
+from stacks.settings.model import matching, reject
+
+Addresses: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_NETWORKS: Final = "a network in CIDR notation, such as 10.20.0.0/16 or 2001:db8::/32"
+_WIDEST: Final = {4: 8, 6: 32}
+"""Shortest prefix of a network that is not next to every address, by the kind of address."""
+
+
+def _network(value: str) -> str:
+    try:
+        loose = ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        reject(message="this is no network", expected=_NETWORKS, hint="write an address, a slash and the prefix length")
+    if isinstance(loose, ipaddress.IPv6Network) and loose.network_address.ipv4_mapped is not None:
+        reject(
+            message="these are IPv4 addresses in IPv6 notation",
+            expected=_NETWORKS,
+            hint="write the IPv4 network itself",
+        )
+    if "%" in value:
+        reject(message="a network has no zone", expected=_NETWORKS, hint="leave out the % and what follows it")
+    if "/" in value and not value.split("/")[1].isdecimal():
+        reject(message="this is no prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+    if "/" not in value:
+        reject(message="this is an address without a prefix length", expected=_NETWORKS, hint=f"did you mean {loose}?")
+    if ipaddress.ip_address(value.split("/")[0]) != loose.network_address:
+        reject(
+            message="this is the address of a machine in a network", expected=_NETWORKS, hint=f"did you mean {loose}?"
+        )
+    return str(loose)
+
+
+Network = Annotated[str, matching(_network, r"[0-9a-fA-F:.]+/[0-9]+", _NETWORKS)]
+"""A network of either kind of address, as the ipaddress module writes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why a network is not taken, in the words of a ConfigError."""
+
+    message: str
+    expected: str
+    hint: str
+
+
+def refused(
+    path: Path, networks: Iterable[str], refusal: Callable[[Addresses], Refusal | None]
+) -> Iterator[ConfigError]:
+    """Yield the errors of a list of networks. refusal: of one of them, None where it is taken."""
+    for index, text in enumerate(networks):
+        if (found := refusal(ipaddress.ip_network(text))) is not None:
+            yield ConfigError(path=(*path, index), value=text, **asdict(found))
+
+
+def is_too_wide(network: Addresses) -> bool:
+    """Whether a network is next to every address there is."""
+    return network.prefixlen < _WIDEST[network.version]
+
+
+def overlapping(network: Addresses, others: Iterable[str]) -> str | None:
+    """Return the first of some networks that shares an address with this one."""
+    return next((other for other in others if network.overlaps(ipaddress.ip_network(other))), None)
