@@ -13,8 +13,7 @@ from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy.callers import ACCOUNTS, APPWRAPPER
 from components.tenancy.promises import Promise
-
-SLACK_CONTROLLER: Final = f"{ACCOUNTS}:slack-controller"
+from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
 _QUEUE_FIELDS: Final = (
     "admissionChecksStrategy",
@@ -60,7 +59,7 @@ def _slack_controller() -> AdmissionPolicy:
     return AdmissionPolicy(
         name=Promise.LENDING_SCOPE.policy,
         requests=[Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"])],
-        conditions={"account": f"request.userInfo.username == '{SLACK_CONTROLLER}'"},
+        conditions={"account": f"request.userInfo.username == '{ACCOUNTS}:{SLACK_CONTROLLER}'"},
         validations=[
             Validation(
                 expression=f"{kept} && {_quotas('object')} == {_quotas('oldObject')}",

@@ -28,8 +28,9 @@ from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.tenancy.quota import Quota, cluster_queue
 
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
-_CONTROLLER: Final = "slack-controller"
-_LABELS: Final = {"app.kubernetes.io/name": _CONTROLLER}
+CONTROLLER: Final = "slack-controller"
+"""Name of all that the controller is made of, its account among them."""
+_LABELS: Final = {"app.kubernetes.io/name": CONTROLLER}
 _SETTINGS: Final = "settings.json"
 _PORT: Final = 8080
 
@@ -157,16 +158,16 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
             "apiVersion": f"{group}/v1",
             "kind": "ClusterRoleBinding",
             "metadata": cluster_metadata,
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": _CONTROLLER},
-            "subjects": [{"kind": "ServiceAccount", "name": _CONTROLLER, "namespace": names.SYSTEM_NAMESPACE}],
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": CONTROLLER},
+            "subjects": [{"kind": "ServiceAccount", "name": CONTROLLER, "namespace": names.SYSTEM_NAMESPACE}],
         },
-        program(args).config_map(_CONTROLLER, names.SYSTEM_NAMESPACE, _LABELS),
+        program(args).config_map(CONTROLLER, names.SYSTEM_NAMESPACE, _LABELS),
     ]
 
 
 def _deployment(args: SlackControllerArgs) -> Document:
     code = program(args)
-    files = code.volume(_CONTROLLER)
+    files = code.volume(CONTROLLER)
     probe = {"port": _PORT, "scheme": "HTTP"}
     container: dict[str, Any] = {
         "name": "controller",
@@ -191,7 +192,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
             "template": {
                 "metadata": {"annotations": code.checksum(), "labels": _LABELS},
                 "spec": {
-                    "serviceAccountName": _CONTROLLER,
+                    "serviceAccountName": CONTROLLER,
                     "priorityClassName": names.SYSTEM_PRIORITY,
                     **args.nodes.body(RESCHEDULED),
                     "securityContext": dict(NOBODY),
@@ -206,7 +207,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
 
 def _metadata() -> dict[str, Any]:
     return {
-        "name": _CONTROLLER,
+        "name": CONTROLLER,
         "namespace": names.SYSTEM_NAMESPACE,
         "labels": dict(_LABELS),
     }
