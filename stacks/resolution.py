@@ -18,8 +18,8 @@ from stacks.settings.workloads import WorkloadsSettings
 class Resolved:
     """What follows from the settings.
 
-    pool: the GPU nodes. fabric: what a pod that takes a whole one asks of the network. kubernetes_version: such as
-    1.35, None where nobody knows it. has_admission_policies: the cluster judges requests by them.
+    pool: the GPU nodes. fabric: what a pod that takes a whole one asks of the network.
+    has_admission_policies: the cluster judges requests by them.
     slack: the slack queue's quota; quotas: the teams', by name. borrowing_limits: what each team may borrow at most.
     nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
     volumes: claims that workloads may mount, by name, with their namespaces.
@@ -29,7 +29,6 @@ class Resolved:
 
     pool: NodePool
     fabric: Fabric
-    kubernetes_version: str | None
     has_admission_policies: bool
     slack: Quota
     quotas: Mapping[str, Quota]
@@ -49,7 +48,6 @@ def resolve(partial: PartialSettings) -> Resolved | None:
     return Resolved(
         pool=partial.pool,
         fabric=partial.fabric,
-        kubernetes_version=partial.kubernetes_version,
         has_admission_policies=partial.has_admission_policies is not False,
         slack=partial.slack,
         quotas=partial.quotas,

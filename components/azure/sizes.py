@@ -116,7 +116,7 @@ class VmSize:
     """A machine type with NVIDIA GPUs.
 
     memory_gib: nominal. gpu_product: the value of the label `nvidia.com/gpu.product`.
-    infiniband_ports: one for each GPU where there are any. nvme_disks: local ones, None where the page does not say.
+    infiniband_ports: one for each GPU where there are any.
     infiniband_feature: the subscription needs the feature AKSInfinibandSupport for the ports to reach other nodes. For
         GB200 and GB300 the same feature has to be off (`Azure/ai-infrastructure-on-azure`,
         infrastructure_references/aks/README.md).
@@ -130,7 +130,6 @@ class VmSize:
     gpus: int
     gpu_product: str
     infiniband_ports: int = 0
-    nvme_disks: int | None = None
     infiniband_feature: bool = False
     family: str
     regions: frozenset[str] | None
@@ -171,7 +170,6 @@ GPU_SIZES: Final = {
             gpus=8,
             gpu_product="NVIDIA-H100-80GB-HBM3",
             infiniband_ports=8,
-            nvme_disks=8,
             infiniband_feature=True,
             family="standardNDSH100v5Family",
             regions=_ND_H100,
@@ -184,7 +182,6 @@ GPU_SIZES: Final = {
             gpus=8,
             gpu_product="NVIDIA-H200",
             infiniband_ports=8,
-            nvme_disks=8,
             infiniband_feature=True,
             family="standardNDISRH200V5Family",
             regions=_ND_H200,
@@ -221,7 +218,6 @@ GPU_SIZES: Final = {
             gpus=4,
             gpu_product="NVIDIA-GB200",
             infiniband_ports=4,
-            nvme_disks=4,
             family="standardNDISRGB200V6NDRFamily",
             regions=_ND_GB200,
             source=f"{_DOCUMENTATION}nd-gb200-v6-series",
@@ -233,7 +229,6 @@ GPU_SIZES: Final = {
             gpus=4,
             gpu_product="NVIDIA-GB300",
             infiniband_ports=4,
-            nvme_disks=4,
             family="standardNDISRGB300V6Family",
             regions=None,
             source=f"{_DOCUMENTATION}nd-gb300-v6-series",

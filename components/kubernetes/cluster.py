@@ -43,9 +43,7 @@ class StorageClasses:
 class Cluster:
     """A cluster that layers can be installed on, whatever its brand.
 
-    identifier: names it whatever its address is.
     provider: the one provider of every Kubernetes object; layers never use an ambient one.
-    kubernetes_version: minor version, such as 1.35, or with its patch; None where nobody knows it before the update.
     pool: its GPU nodes, from which quotas and gangs are judged. placement: where pods run.
     fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
     storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
@@ -57,9 +55,7 @@ class Cluster:
     ready: before anything is installed. gpus_ready: before a pod is to run on a GPU node.
     """
 
-    identifier: str
     provider: kubernetes.Provider
-    kubernetes_version: str | None = None
     pool: NodePool
     placement: Placement
     fabric: Fabric = NO_RDMA

@@ -22,9 +22,7 @@ def deploy(inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str,
     resolved = inputs.resolved
     azure = infrastructure.create(inputs.settings)
     cluster = Cluster(
-        identifier=azure.identifier,
         provider=kubernetes_provider("cluster", kubeconfig=azure.kubeconfig, identifier=azure.identifier),
-        kubernetes_version=resolved.kubernetes_version,
         pool=resolved.pool,
         placement=aks.placement(taint=inputs.settings.azure.gpu_pool.taint),
         fabric=resolved.fabric,

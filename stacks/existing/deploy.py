@@ -33,11 +33,9 @@ def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping
     named, resolved, settings = inputs.require_cluster(), inputs.resolved, inputs.settings.cluster
     classes = settings.storage_classes
     cluster = Cluster(
-        identifier=named.facts.identifier,
         provider=kubernetes_provider(
             "cluster", kubeconfig=named.kubeconfig.contents, identifier=named.facts.identifier
         ),
-        kubernetes_version=resolved.kubernetes_version,
         pool=resolved.pool,
         placement=Placement(
             system=_group(settings.system.node_selector, settings.system.tolerations),

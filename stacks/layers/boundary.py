@@ -27,11 +27,10 @@ from stacks.layers.scheduling import schedulers
 
 
 def install(inputs: StackInputs[Any], cluster: Cluster) -> list[Boundary]:
-    """Register the policies, before any team; return what teams wait for, which is nothing without any."""
-    rules = policies(inputs, cluster)
-    if not (cluster.has_admission_policies and rules):
+    """Register the policies, before any team; return what teams wait for: nothing where the cluster knows no policy."""
+    if not cluster.has_admission_policies:
         return []
-    return [Boundary("boundary", BoundaryArgs(policies=rules), cluster.options())]
+    return [Boundary("boundary", BoundaryArgs(policies=policies(inputs, cluster)), cluster.options())]
 
 
 def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPolicy]:

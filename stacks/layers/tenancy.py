@@ -39,7 +39,7 @@ def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | Non
         image=inputs.mirror.image(catalogue.PYTHON.reference),
         health_seconds=settings.recovery.health_seconds,
         gpu_resource=cluster.gpu_resource,
-        gpus=cluster.placement.gpus,
+        gpus=gpus,
         pool=cluster.pool if cluster.pool.minimum is not None else None,
         nodes=cluster.placement.system,
     )

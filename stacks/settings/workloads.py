@@ -36,7 +36,6 @@ _MODEL: Final = tuple(field.name for field in fields(metaseq.Size))
 _WEEK: Final = 7 * 24 * 3600
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-NAMESPACE: Final = "workloads"
 
 
 def _tag(value: str) -> str:
@@ -426,7 +425,7 @@ class LogsSettings(SettingsModel):
 class WorkloadsSettings(SettingsModel):
     """The workloads; none unless asked for."""
 
-    namespace: str = NAMESPACE
+    namespace: str = names.WORKLOADS_NAMESPACE
     """Namespace of those that no team submits."""
     cpu: Quantity = Quantity.parse(64)
     """CPU cores of a pod that takes a whole node: what the machine type has less what its system needs."""

@@ -24,9 +24,7 @@ def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mappin
     provider = kubernetes_provider("cluster", kubeconfig=named.kubeconfig.contents, identifier=named.facts.identifier)
     nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), pulumi.ResourceOptions(providers=[provider]))
     cluster = Cluster(
-        identifier=named.facts.identifier,
         provider=provider,
-        kubernetes_version=inputs.resolved.kubernetes_version,
         pool=pool,
         placement=Placement(gpus=NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION])),
         fabric=inputs.resolved.fabric,

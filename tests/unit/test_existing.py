@@ -206,7 +206,7 @@ def test_the_kubernetes_version_is_the_clusters(mirror: Mirror, kubeconfig: Path
     raw = {**shipped(), "volcano": {"enabled": True, "version": "1.14.2"}}
     with pytest.raises(SettingsError, match=r"Volcano 1\.14\.2 is made for Kubernetes up to 1\.34"):
         loaded(raw, mirror, kubeconfig, version="1.35")
-    assert loaded(raw, mirror, kubeconfig, version="1.34").resolved.kubernetes_version == "1.34"
+    assert loaded(raw, mirror, kubeconfig, version="1.34").require_cluster().facts.version == "1.34"
 
 
 def test_a_priority_class_that_the_cluster_gives_pods_is_theirs(mirror: Mirror, kubeconfig: Path) -> None:

@@ -110,9 +110,7 @@ class Lab:
         # Of no provider: what stands for the cluster in the state could be anything.
         machines = pulumi.CustomResource("lab:index:Machines", "machines", {})
         self.cluster = Cluster(
-            identifier="lab",
             provider=provider,
-            kubernetes_version="1.35",
             pool=NodePool(count=2, shape=H100_SXM5.shape(roce_devices=4)),
             placement=Placement(system=SYSTEM, gpus=GPUS),
             fabric=ROCE,

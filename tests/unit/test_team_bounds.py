@@ -155,7 +155,6 @@ def labels_of(stack: StackInputs[Any], **cluster: Any) -> dict[str, str]:
 
     def program() -> None:
         value = Cluster(
-            identifier="x",
             provider=kubernetes.Provider("cluster", kubeconfig="{}"),
             pool=stack.resolved.pool,
             placement=Placement(),

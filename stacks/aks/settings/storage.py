@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from components import names
 from components.azure import catalogue
 from components.azure.blob_volume import CAPACITY
 from components.azure.compatibility import blobfuse_fault
@@ -17,7 +18,6 @@ from components.catalogue import chart_versions
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Rule, SettingsModel, choice, matching, reject
-from stacks.settings.workloads import NAMESPACE
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
 _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
@@ -80,7 +80,7 @@ class VolumeSettings(SettingsModel):
 
     name: Annotated[str, matching(_name, _NAME.pattern, _NAMES)]
     """Name of the claim."""
-    namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] = NAMESPACE
+    namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] = names.WORKLOADS_NAMESPACE
     """Where the pods are that mount it, which must exist."""
     account: _AccountName | None = None
     """Storage account of the container; default the stack's own."""
