@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -41,6 +41,7 @@ class Change:
 
     resource: as the new revision has it; as the old one, when it is deleted.
     because: why it is replaced, where none of its own inputs says so.
+    cause: the resource at the root of that, with which it is replaced or deleted; None where it is its own cause.
     """
 
     operation: Operation
@@ -49,6 +50,7 @@ class Change:
     team: str | None
     properties: tuple[PropertyChange, ...] = ()
     because: str = ""
+    cause: Resource | None = None
 
 
 @dataclass(frozen=True)
@@ -76,16 +78,12 @@ def compare(before: Plan | None, after: Plan | None) -> Comparison:
     changes = {
         urn: change
         for urn, resource in new.resources.items()
-        if resource.custom and (change := _change(resource, pairs.get(urn), old, new)) is not None
+        if resource.custom and (change := _change(resource, pairs, old, new)) is not None
     }
     _follow(changes, pairs, new)
     kept = {resource.urn for resource in pairs.values()}
-    gone = [
-        Change(operation=Operation.DELETE, resource=resource, layer=old.layer(resource), team=old.team(resource))
-        for urn, resource in old.resources.items()
-        if resource.custom and urn not in kept
-    ]
-    return Comparison(tuple(sorted([*changes.values(), *gone], key=_rank)))
+    gone = {urn: resource for urn, resource in old.resources.items() if resource.custom and urn not in kept}
+    return Comparison(tuple(sorted([*changes.values(), *_deletions(gone, old)], key=_rank)))
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
@@ -137,13 +135,13 @@ def _pairs(old: Plan, new: Plan) -> Iterator[tuple[str, Resource]]:
                 break
 
 
-def _change(resource: Resource, former: Resource | None, old: Plan, new: Plan) -> Change | None:
+def _change(resource: Resource, pairs: Mapping[str, Resource], old: Plan, new: Plan) -> Change | None:
     change = Change(
         operation=Operation.CREATE, resource=resource, layer=new.layer(resource), team=new.team(resource), properties=()
     )
+    former, provider = pairs.get(resource.urn), new.resources.get(resource.provider)
     if former is None:
         return change
-    provider = new.resources.get(resource.provider)
     found = tuple(
         PropertyChange(
             path=shown(path, resource.inputs, former.inputs),
@@ -154,8 +152,10 @@ def _change(resource: Resource, former: Resource | None, old: Plan, new: Plan) -
         for path, mine, theirs in differences(former.inputs, resource.inputs)
         if not any(replacement.covers(pattern, path) for pattern in resource.ignore_changes)
     )
-    if former.provider != resource.provider:
-        return replace(change, operation=Operation.REPLACE, properties=found, because="another provider makes it")
+    if former.provider not in (resource.provider, *(provider.aliases if provider else ())):
+        because = "another provider makes it"
+        cause = provider if provider and provider.urn not in pairs else None
+        return replace(change, operation=Operation.REPLACE, properties=found, because=because, cause=cause)
     if not found:
         return None
     forced = any(each.forces for each in found)
@@ -168,31 +168,50 @@ def _forces(resource: Resource, path: Path, after: Any, provider: Mapping[str, A
     return replacement.forces(resource.type, path, None if after is ABSENT else after, resource.inputs, provider)
 
 
+def _deletions(gone: Mapping[str, Resource], old: Plan) -> Iterator[Change]:
+    for resource in gone.values():
+        owner = gone.get(resource.deleted_with)
+        while owner is not None and owner.deleted_with in gone:
+            owner = gone[owner.deleted_with]
+        yield Change(
+            operation=Operation.DELETE,
+            resource=resource,
+            layer=old.layer(resource),
+            team=old.team(resource),
+            because=f"{owner.title} is deleted" if owner else "",
+            cause=owner,
+        )
+
+
 def _follow(changes: dict[str, Change], pairs: Mapping[str, Resource], new: Plan) -> None:
     """Add to the changes what is replaced because something that it stands on is.
 
-    That is everything of a replaced provider, and every Azure resource whose address or other fixed input comes from a
-    replaced resource. What merely lies inside of something else, as objects in a namespace, is not listed here.
+    That is everything of a replaced provider, what the program says is replaced with another resource, and every Azure
+    resource whose address or other fixed input comes from a replaced resource. What merely lies inside of something
+    else, as objects in a namespace, is not listed here.
     """
-    replaced = [urn for urn, change in changes.items() if change.operation is Operation.REPLACE]
+    first = [urn for urn, change in changes.items() if change.operation is Operation.REPLACE]
+    # A cluster comes before the provider of its objects; else the order of the engine would show.
+    replaced = deque(sorted(first, key=lambda urn: (replacement.azure_type(new.resources[urn].type) is None, urn)))
+    ordered = sorted(new.resources.items())
     while replaced:
-        cause = replaced.pop()
-        title = new.resources[cause].title
-        for urn, resource in new.resources.items():
-            known = changes.get(urn)
-            if urn not in pairs or not resource.custom or (known and known.operation is not Operation.CHANGE):
+        urn = replaced.popleft()
+        cause = changes[urn]
+        for follower, resource in ordered:
+            known = changes.get(follower)
+            if follower not in pairs or not resource.custom or (known and known.operation is not Operation.CHANGE):
                 continue
-            if resource.provider == cause or _stands_on(resource, cause):
-                own = known.properties if known else ()
-                changes[urn] = Change(
+            if resource.provider == urn or urn in resource.replace_with or _stands_on(resource, urn):
+                changes[follower] = Change(
                     operation=Operation.REPLACE,
                     resource=resource,
                     layer=new.layer(resource),
                     team=new.team(resource),
-                    properties=own,
-                    because=f"{title} is replaced",
+                    properties=known.properties if known else (),
+                    because=f"{cause.resource.title} is replaced",
+                    cause=cause.cause or cause.resource,
                 )
-                replaced.append(urn)
+                replaced.append(follower)
 
 
 def _stands_on(resource: Resource, cause: str) -> bool:

@@ -1,12 +1,14 @@
-"""Changes that lose data or a cluster, and what exactly is lost."""
+"""Changes that lose data or a cluster, and what exactly is lost. What one cause takes along is told with the cause."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from review.compare import ABSENT, Change, Comparison, Operation
+from review.consequences import by_cause
 from review.plan import Resource
 from review.replacement import azure_type
 
@@ -34,21 +36,38 @@ _POOL: Final = "containerservice:AgentPool"
 
 @dataclass(frozen=True)
 class Loss:
-    """What a change loses, and why it happens."""
+    """What a change loses, and why it happens.
+
+    lost: what the changed resource itself held, empty for nothing. along: what is replaced or deleted with it.
+    """
 
     change: Change
     lost: str
     reason: str
+    along: tuple[Change, ...] = ()
+
+    @property
+    def lost_along(self) -> Mapping[str, tuple[int, str]]:
+        """How many there are of each kind in `along` that holds something, and what each of them holds."""
+        held = [(each.resource.kind, lost) for each in self.along if (lost := _held(each.resource))]
+        return {kind: (count, lost) for (kind, lost), count in Counter(held).items()}
+
+    @property
+    def stops(self) -> int:
+        """How many resources in `along` are protected, so that the update fails."""
+        return sum(each.resource.protected for each in self.along)
 
 
 def losses(comparison: Comparison) -> Iterator[Loss]:
     """Yield the losses of a stack's changes: what holds data or a cluster, replaced or deleted, and smaller pools."""
+    taken = by_cause(comparison.changes)
     for change in comparison.changes:
-        held = _held(change.resource)
-        if held is None:
+        if change.cause is not None:
             continue
-        if change.operation in (Operation.DELETE, Operation.REPLACE):
-            yield Loss(change, held, _reason(change))
+        held, along = _held(change.resource), taken.get(change.resource.urn, ())
+        loses = change.operation in (Operation.DELETE, Operation.REPLACE) and held is not None
+        if loses or any(_held(each.resource) for each in along):
+            yield Loss(change, held if loses and held else "", _reason(change), along)
         elif change.operation is Operation.CHANGE and azure_type(change.resource.type) == _POOL:
             yield from _smaller(change)
 
@@ -68,6 +87,8 @@ def _reason(change: Change) -> str:
 def _why(change: Change) -> str:
     if change.operation is Operation.DELETE:
         return "the new revision does not declare it"
+    if change.operation is Operation.CREATE:
+        return "what it makes was made by another provider"
     forced = [each.path for each in change.properties if each.forces]
     return f"{', '.join(forced)} cannot be changed in place" if forced else change.because
 

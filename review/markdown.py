@@ -5,28 +5,33 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
 from review import costs, quotas
 from review.compare import ABSENT, Change, Comparison, Operation, PropertyChange, compare
-from review.losses import losses
+from review.consequences import Share, by_cause, layers, shares
+from review.losses import Loss, losses
 from review.plan import SECRET, Plan
 from review.prices import CURRENCY, Cost, Price
+from review.secrets import Fates
 
 MARKER: Final = "<!-- mlbatch-review -->"
 """First line of the comment, by which the workflow finds it again."""
 
-LIMIT: Final = 65_000
-"""Most characters of the whole; GitHub takes 65536 in a comment."""
+LIMIT: Final = 59_000
+"""Most characters of the whole; GitHub takes 65536 in a comment, and what its client sends along needs room."""
 
 _VALUE: Final = 160
 """Most characters of one value."""
 
 _ROWS_UNFOLDED: Final = 12
 """Tables with more rows are folded."""
+
+_NAMED: Final = 5
+"""Most resources or teams that are listed by name where many have the same lot."""
 
 _DONE: Final = {
     Operation.CREATE: "created",
@@ -44,7 +49,7 @@ class StackReview:
 
     before, after: its plans; None where the revision does not have the stack, or could not preview it.
     before_error, after_error: what the engine or the program said when a preview failed, else None.
-    notes: what the reader has to know about how this was found.
+    secrets: what becomes of the secrets in its file. notes: what the reader has to know about how this was found.
     """
 
     stack: str
@@ -52,12 +57,18 @@ class StackReview:
     after: Plan | None = None
     before_error: str | None = None
     after_error: str | None = None
+    secrets: Fates = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
         """Whether a revision could not be previewed."""
         return self.before_error is not None or self.after_error is not None
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to tell of it."""
+        return self.failed or bool(self.comparison.changes or self.secrets)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -80,7 +91,7 @@ def render(review: Review, limit: int = LIMIT) -> str:
     stacks = sorted(review.stacks, key=lambda each: each.stack)
     head = _joined([MARKER, "## What this changes", _summary(review, stacks), *_warnings(stacks), *_notes(review)])
     head = _cut(head, limit // 3)
-    busy = [each for each in stacks if each.failed or each.comparison.changes]
+    busy = [each for each in stacks if each.changes]
     texts = [head]
     left = limit - len(head)
     for at, stack in enumerate(busy):
@@ -94,12 +105,13 @@ def _summary(review: Review, stacks: Sequence[StackReview]) -> str:
     lines = [f"{_code(review.head)} against {_code(review.base)}, each previewed as if nothing existed yet.", ""]
     rows = []
     for each in stacks:
-        counts = ["cannot be previewed", "", "", "", ""] if each.failed else [*_counts(each.comparison), _money(each)]
-        rows.append([_code(each.stack) + _existence(each), *counts])
+        counts = ["cannot be previewed", "", "", ""] if each.failed else _counts(each)
+        money = "" if each.failed else _money(each)
+        rows.append([_code(each.stack) + _existence(each), *counts, str(len(each.secrets) or ""), money])
     if not rows:
         return "\n".join([*lines, "Neither revision has a stack."])
-    lines += _table(["stack", "created", "changed", "replaced", "deleted", f"{CURRENCY} per hour"], rows)
-    if not any(each.failed or each.comparison.changes for each in stacks):
+    lines += _table(["stack", "created", "changed", "replaced", "deleted", "secrets", f"{CURRENCY} per hour"], rows)
+    if not any(each.changes for each in stacks):
         lines += ["", "**No stack changes.**"]
     return "\n".join(lines)
 
@@ -110,8 +122,9 @@ def _existence(stack: StackReview) -> str:
     return " (new)" if stack.before is None else " (removed)" if stack.after is None else ""
 
 
-def _counts(comparison: Comparison) -> list[str]:
-    if not comparison.changes:
+def _counts(stack: StackReview) -> list[str]:
+    comparison = stack.comparison
+    if not stack.changes:
         return ["no change", "", "", ""]
     order = (Operation.CREATE, Operation.CHANGE, Operation.REPLACE, Operation.DELETE)
     return [
@@ -121,17 +134,42 @@ def _counts(comparison: Comparison) -> list[str]:
 
 
 def _warnings(stacks: Iterable[StackReview]) -> list[str]:
-    found = [(each.stack, loss) for each in stacks for loss in losses(each.comparison)]
-    if not found:
+    alike: dict[tuple[str, ...], list[Loss]] = {}
+    for stack in stacks:
+        for loss in losses(stack.comparison):
+            # What takes others along is told by itself; of the rest, those with the same lot go together.
+            lot = (loss.change.resource.urn,) if loss.along else (loss.change.resource.kind, loss.lost, loss.reason)
+            alike.setdefault((stack.stack, loss.change.operation, *lot), []).append(loss)
+    if not alike:
         return []
     lines = ["> [!CAUTION]", "> **This replaces, deletes or shrinks what holds data or a cluster:**", ">"]
-    for stack, loss in found:
-        change = loss.change
-        lines.append(
-            f"> - {_code(stack)}: **{change.operation} {_code(change.resource.title)}**, "
-            f"which loses {loss.lost}. Why: {_text(loss.reason)}."
-        )
+    lines += [f"> - {_code(stack)}: {_warning(found)}" for (stack, *_), found in alike.items()]
     return ["\n".join(lines)]
+
+
+def _warning(alike: Sequence[Loss]) -> str:
+    """Return the sentence on losses of one kind, for one reason."""
+    loss = alike[0]
+    titles = [each.change.resource.title for each in alike]
+    what = _code(titles[0]) if len(alike) == 1 else f"{len(alike)} {_code(loss.change.resource.kind)}"
+    named = "" if len(alike) == 1 else f" ({_named(titles)})"
+    lost = f", {'which' if len(alike) == 1 else 'each of which'} loses {loss.lost}" if loss.lost else ""
+    why = f"**{loss.change.operation} {what}**{named}{lost}. Why: {_text(loss.reason)}."
+    return f"{why} {_along(loss)}" if loss.along else why
+
+
+def _along(loss: Loss) -> str:
+    """Return the sentences on what a loss takes along."""
+    operation = _DONE[loss.along[0].operation].strip("*")
+    counted = ", ".join(f"{layer} {count}" for layer, count in layers(loss.along).items())
+    said = f"**With it {_pieces(len(loss.along), 'resource')} are {operation}**: {counted}."
+    if held := loss.lost_along:
+        said += (
+            " Among them: " + "; ".join(f"{count} {_code(kind)} ({lost})" for kind, (count, lost) in held.items()) + "."
+        )
+    if loss.stops:
+        said += f" {loss.stops} of them {'is' if loss.stops == 1 else 'are'} protected, so that the update fails."
+    return said
 
 
 def _notes(review: Review) -> list[str]:
@@ -148,11 +186,11 @@ def _stack(stack: StackReview, limit: int) -> str:
             parts.append(f"**The {side} revision cannot be previewed:**\n\n{said}")
     text = _joined(parts)
     changes = stack.comparison.changes
-    blocks: list[tuple[str, list[str], list[str]]] = []
+    blocks = _secrets_block(stack.secrets)
     if not stack.failed:
         blocks += _quota_block(stack)
         blocks += _cost_block(stack)
-        blocks.append(_change_block(changes))
+        blocks += _change_block(changes)
         blocks += _property_blocks(changes)
     for opening, rows, closing in blocks:
         fitted = _fit(opening, rows, closing, limit - len(text) - 2)
@@ -194,22 +232,51 @@ def _priced(price: Price) -> str:
     return f"- {_code(price.item)}{where}: {price.per_hour} ({price.as_of.isoformat()}, {_code(price.source)})"
 
 
-def _change_block(changes: Sequence[Change]) -> tuple[str, list[str], list[str]]:
+def _secrets_block(fates: Fates) -> list[tuple[str, list[str], list[str]]]:
+    rows = [f"- {_code(path)}: {fate}" for path, fate in fates.items()]
+    closing = ["", "No value was read: where the plan needs a secret, a made-up value stands in for it."]
+    return [("#### Secrets\n", rows, closing)] if rows else []
+
+
+def _change_block(changes: Sequence[Change]) -> list[tuple[str, list[str], list[str]]]:
+    if not changes:
+        return []
     header = _table(["layer", "team", "", "resource"], [])
+    many = {urn: taken for urn, taken in by_cause(changes).items() if len(taken) > _ROWS_UNFOLDED}
     rows = []
     for change in changes:
-        why = f" ({_code(change.because)})" if change.because else ""
-        team = _code(change.team) if change.team else ""
-        rows.append(_row([change.layer, team, _DONE[change.operation], f"{_code(change.resource.title)}{why}"]))
-    return _folded(f"{_pieces(len(changes), 'resource')} by layer and team", header, rows, [])
+        if change.cause is None or change.cause.urn not in many:
+            why = f" ({_code(change.because)})" if change.because else ""
+            team = _code(change.team) if change.team else ""
+            rows.append(_row([change.layer, team, _DONE[change.operation], f"{_code(change.resource.title)}{why}"]))
+    for taken in many.values():
+        rows += [_share(each, taken[0]) for each in shares(taken)]
+    return [_folded(f"{_pieces(len(changes), 'resource')} by layer and team", header, rows, [])]
+
+
+def _share(share: Share, example: Change) -> str:
+    """Return the row on resources that one cause takes along; example: one of them."""
+    cause = example.cause.title if example.cause else ""
+    each = f", {share.each} of each team" if len(share.teams) > 1 else ""
+    what = f"{_pieces(share.count, 'resource')}{each} (with {_code(cause)})"
+    return _row([share.layer, _named(share.teams), _DONE[example.operation], what])
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    listed = ", ".join(map(_code, names[:_NAMED]))
+    return f"{listed} and {len(names) - _NAMED} more" if len(names) > _NAMED else listed
 
 
 def _property_blocks(changes: Sequence[Change]) -> list[tuple[str, list[str], list[str]]]:
-    rows = []
+    alike: dict[tuple[Operation, tuple[str, ...]], list[str]] = {}
     for change in changes:
         if change.properties:
-            rows.append(f"- {_code(change.resource.title)} {_DONE[change.operation]}")
-            rows += [_property(each) for each in change.properties]
+            lines = tuple(map(_property, change.properties))
+            alike.setdefault((change.operation, lines), []).append(change.resource.title)
+    rows: list[str] = []
+    for (operation, lines), titles in alike.items():
+        rows += [f"- {_named(titles)} {_DONE[operation]}", *lines]
     if not rows:
         return []
     opening = f"<details><summary>{_pieces(len(rows), 'line')} of changed properties</summary>\n"

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from runner import placeholders
+
 SECRET: Final = "[secret]"
 """What stands in place of a secret; the engine's own word."""
 
@@ -57,6 +59,7 @@ class Resource:
     property_dependencies: by top-level input, the URNs whose outputs it takes.
     replace_on_changes, ignore_changes: property paths, as the program gave them to the engine.
     aliases: URNs that it had before. protected: the engine refuses to delete it.
+    replace_with: URNs of what it is replaced with. deleted_with: URN of what its deletion is left to, empty for none.
     """
 
     urn: str
@@ -70,6 +73,8 @@ class Resource:
     ignore_changes: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     protected: bool = False
+    replace_with: tuple[str, ...] = ()
+    deleted_with: str = ""
 
     @property
     def name(self) -> str:
@@ -148,7 +153,8 @@ def read(text: str) -> Plan:
 def hidden(value: Any, name: str = "") -> Any:
     """Return a value with secrets and unknowns replaced by words.
 
-    Hidden are the engine's own marks, the content of Kubernetes Secrets, and text under names that secrets go by.
+    Hidden are the engine's own marks, the content of Kubernetes Secrets, text under names that secrets go by, and text
+    that a placeholder of a secret has got into.
     """
     if isinstance(value, Mapping):
         if _SIGNATURE in value:
@@ -159,6 +165,8 @@ def hidden(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
         if value in _UNKNOWN_MARKS:
             return UNKNOWN
+        if placeholders.MARK in value:
+            return SECRET
         return SECRET if value and _SECRET_NAMES.search(name) else value
     return value
 
@@ -192,4 +200,6 @@ def _resource(state: Mapping[str, Any]) -> Resource:
         ignore_changes=tuple(state.get("ignoreChanges") or ()),
         aliases=tuple(alias for alias in state.get("aliases") or () if isinstance(alias, str)),
         protected=bool(state.get("protect")),
+        replace_with=tuple(state.get("replaceWith") or ()),
+        deleted_with=str(state.get("deletedWith") or ""),
     )

@@ -15,12 +15,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 from review import plan as plans
+from review import secrets
 from review.environment import local_environment
 from review.markdown import Review, StackReview
 from review.plan import Plan, PlanError
@@ -136,6 +137,9 @@ def review(base: Revision, head: Revision, only: Sequence[str] = ()) -> Review:
                     after=_plan(after),
                     before_error=_error(before),
                     after_error=_error(after),
+                    secrets=secrets.compare(
+                        *(_text(side.checkout.root / f"Pulumi.{name}.yaml") for side in (base, head))
+                    ),
                 )
             )
     return Review(base=base.name, head=head.name, stacks=tuple(reviews), notes=_notes(base, head))
@@ -165,7 +169,9 @@ def _preview(
         return mirror
     checkout = revision.checkout
     folders = {environment.kubeconfig.parent: "<local>", checkout.state: "<state>", checkout.root: "<checkout>"}
-    engine = Engine(checkout.root, checkout.state, stack, environment.with_mirror(mirror))
+    # Nobody here has the key of a stack's secrets, and a review of them does not need it.
+    local = replace(environment.with_mirror(mirror), reads_secrets=False)
+    engine = Engine(checkout.root, checkout.state, stack, local)
     try:
         engine.prepare()
         done = engine.capture("preview", ["--json", "--refresh=false", "--non-interactive"])

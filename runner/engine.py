@@ -25,7 +25,8 @@ import yaml
 from runner import settings
 from runner.environment import Environment, inherited, past_proxies
 from runner.files import UMASK, private_folder, write_private
-from runner.stack_file import StackFile
+from runner.placeholders import placeholder
+from runner.stack_file import ConfigPath, StackFile, spelled
 
 UPDATES: Final = ("up", "destroy", "refresh")
 """Commands that write the stack's state."""
@@ -243,28 +244,50 @@ class Engine:
 
     def _configure(self) -> tuple[str, ...]:
         """Copy the stack's settings, for the local environment, with the salt that would else go into the checkout."""
-        file = StackFile((self._root / f"Pulumi.{self.stack}.yaml").read_text())
+        file = self._stack_file()
         before = StackFile(self.configuration.read_text() if self.configuration.exists() else "")
         salt = before.values.get("encryptionsalt")
-        foreign: tuple[str, ...] = ()
+        foreign: set[ConfigPath] = set()
         if self.environment.mirror is not None:
-            foreign = tuple(settings.foreign_secrets(file, salt))
+            foreign = set(settings.foreign_secrets(file, salt) if self.environment.reads_secrets else file.secrets)
             settings.localise(file, self._project(), self.environment.mirror)
             if self.environment.disposable:
                 settings.unprotect(file, self._project())
-        known = before.config
-        for key in foreign:
-            file.drop_config(key)
-            if key in known:
-                file.put_config(key, known[key])
+        absent = [path for path in file.secrets if path in foreign]
         if salt is not None and "encryptionsalt" not in file.values:
             file.put("encryptionsalt", salt)
+        for path, ciphertext in self._stand_ins(absent, before.secrets, salt).items():
+            file.put_secret(path, ciphertext)
         write_private(self.configuration, file.text())
-        made_up = [f"--secret={key}={secrets.token_urlsafe(24)}" for key in foreign if key not in known]
-        if made_up:
-            of_stack = ("--stack", self.stack, "--config-file", str(self.configuration))
-            self._pulumi(["config", "set-all", *of_stack, *made_up])
-        return foreign
+        return tuple(map(spelled, absent))
+
+    def _stack_file(self) -> StackFile:
+        """Return the checkout's settings of the stack."""
+        file = self._root / f"Pulumi.{self.stack}.yaml"
+        try:
+            return StackFile(file.read_text())
+        except ValueError as error:
+            raise EngineError(f"{file}: {error}") from None
+
+    def _stand_ins(
+        self, paths: Sequence[ConfigPath], known: Mapping[ConfigPath, str], salt: str | None
+    ) -> Mapping[ConfigPath, str]:
+        """Return a ciphertext of the local passphrase for each path: the known one, else one of a placeholder."""
+        new = [path for path in paths if path not in known]
+        found = dict(zip(new, self._encrypted(list(map(placeholder, new)), salt), strict=True))
+        return {path: known.get(path) or found[path] for path in paths}
+
+    def _encrypted(self, texts: Sequence[str], salt: str | None) -> list[str]:
+        """Return texts as the stack's settings hold secrets. The engine encrypts what it is to write into a file."""
+        if not texts:
+            return []
+        with tempfile.TemporaryDirectory(dir=self._state) as folder:
+            file = Path(folder) / self.configuration.name
+            write_private(file, yaml.safe_dump({"encryptionsalt": salt}))
+            pairs = [f"--secret=text:{index}={text}" for index, text in enumerate(texts)]
+            self._pulumi(["config", "set-all", "--stack", self.stack, "--config-file", str(file), *pairs])
+            written = StackFile(file.read_text()).secrets
+        return [written[f"text:{index}",] for index in range(len(texts))]
 
     def _passphrase_file(self) -> Path:
         file = self._state / "passphrase"

@@ -44,6 +44,8 @@ class Environment:
     as they are written. providers: loopback ports of the emulated providers, by plugin. programs: folders that are
     searched for programs before those of the user. plugins: folders of official plugins that may be used.
     disposable: what stands in it may be lost, so that stacks protect nothing from being deleted.
+    reads_secrets: a stack's file may hold secrets that the local passphrase has encrypted; otherwise a made-up value
+    stands in for every one.
     """
 
     kubeconfig: Path
@@ -52,6 +54,7 @@ class Environment:
     programs: tuple[Path, ...] = ()
     plugins: tuple[Path, ...] = ()
     disposable: bool = False
+    reads_secrets: bool = True
 
     def with_mirror(self, folder: Path) -> Environment:
         """Return the same with other files of upstream."""
@@ -73,6 +76,7 @@ class Environment:
                 programs=tuple(map(Path, found["programs"])),
                 plugins=tuple(map(Path, found["plugins"])),
                 disposable=bool(found["disposable"]),
+                reads_secrets=bool(found["reads_secrets"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no environment of an engine: {error!r}") from None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from runner.stack_file import StackFile
+from runner.stack_file import ConfigPath, StackFile
 
 ARTIFACTS: Final = "artifacts"
 """The key of `mlbatch:mirror` that names a folder of upstream's files."""
@@ -41,7 +41,7 @@ def localise(file: StackFile, project: Mapping[str, Any], mirror: Path) -> None:
         kept = {} if "secure" in cluster else {key: cluster[key] for key in cluster if key not in _OF_A_CLUSTER}
         file.put_config(f"{_NAMESPACE}:kubernetes", kept)
     files = _section(file, project, "mirror")
-    if files is None or isinstance(files, Mapping):
+    if files is None or (isinstance(files, Mapping) and "secure" not in files):
         file.put_config(f"{_NAMESPACE}:mirror", {**(files or {}), ARTIFACTS: str(mirror), "verify": False})
 
 
@@ -55,18 +55,17 @@ def unprotect(file: StackFile, project: Mapping[str, Any]) -> None:
         file.put_config(f"{_NAMESPACE}:azure", {**azure, "protect": False})
 
 
-def foreign_secrets(file: StackFile, salt: str | None) -> Iterator[str]:
-    """Yield the keys whose secrets the local environment cannot read: another backend has encrypted them.
+def foreign_secrets(file: StackFile, salt: str | None) -> Iterator[ConfigPath]:
+    """Yield where secrets stand that the local environment cannot read: another backend has encrypted them.
 
     salt: of the local stack's own passphrase.
     """
     document = file.values
     provider = document.get("secretsprovider") or "passphrase"
     own = provider in ("passphrase", "default") and document.get("encryptionsalt") in (None, salt)
-    for key, value in file.config.items():
-        encrypted = value.get("secure") if isinstance(value, Mapping) else None
-        if encrypted is not None and not (own and str(encrypted).startswith(_BY_PASSPHRASE)):
-            yield key
+    for path, ciphertext in file.secrets.items():
+        if not (own and ciphertext.startswith(_BY_PASSPHRASE)):
+            yield path
 
 
 def _section(file: StackFile, project: Mapping[str, Any], name: str) -> Any:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import yaml
 
+ConfigPath = tuple[str | int, ...]
+"""Keys and indices that lead to a value below `config`."""
+
+_SECURE: Final = "secure"
+_TEXT: Final = "tag:yaml.org,2002:str"
+
 
 class StackFile:
-    """A stack's file as a tree of YAML nodes.
+    """A stack's file as a tree of YAML nodes; raises ValueError where the text is no YAML.
 
     What is not changed keeps its spelling: the engine reads some plain words and numbers as something else than PyYAML
     does (`no`, `1:30`), so that they must not pass through Python's values.
     """
 
     def __init__(self, text: str) -> None:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        try:
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.YAMLError as error:
+            # The whole message quotes the line, in which a secret may stand.
+            mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+            where = f"line {mark.line + 1}" if mark is not None else "this"
+            raise ValueError(f"{where} is no YAML: {problem or 'it has characters that none may have'}") from None
         self._root = root if isinstance(root, yaml.MappingNode) else _node({})
 
     @property
@@ -27,7 +41,13 @@ class StackFile:
     @property
     def config(self) -> Mapping[str, Any]:
         """What stands under `config`."""
-        return dict(self.values.get("config") or {})
+        found = self.values.get("config")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def secrets(self) -> Mapping[ConfigPath, str]:
+        """What is encrypted of `config`, as it is written, by the path that leads to it."""
+        return {path: node.value[0][1].value for path, node in _secrets(self._config())}
 
     def text(self) -> str:
         """Return the file's text."""
@@ -52,6 +72,10 @@ class StackFile:
         _drop(config, key)
         config.value.append((_node(key), _node(value)))
 
+    def put_secret(self, path: ConfigPath, ciphertext: str) -> None:
+        """Put another ciphertext in the place of one of `secrets`; raises KeyError where there is none."""
+        dict(_secrets(self._config()))[path].value = _node({_SECURE: ciphertext}).value
+
     def _config(self) -> yaml.MappingNode:
         for key, value in self._root.value:
             if key.value == "config" and isinstance(value, yaml.MappingNode):
@@ -66,3 +90,27 @@ def _node(value: Any) -> Any:
 
 def _drop(mapping: yaml.MappingNode, key: str) -> None:
     mapping.value = [(name, value) for name, value in mapping.value if name.value != key]
+
+
+def _secrets(node: yaml.Node, path: ConfigPath = ()) -> Iterator[tuple[ConfigPath, yaml.MappingNode]]:
+    """Yield what the engine takes for a secret (Pulumi SDK, `go/common/resource/config/object.go`, isSecureValue)."""
+    if isinstance(node, yaml.MappingNode):
+        if [(name.value, value.tag) for name, value in node.value] == [(_SECURE, _TEXT)]:
+            yield path, node
+            return
+        for name, value in node.value:
+            yield from _secrets(value, (*path, name.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _secrets(item, (*path, index))
+
+
+def spelled(path: ConfigPath) -> str:
+    """Return a path as the engine writes it: `mlbatch:teams[0].name`, `mlbatch:labels["a.b/c"]`."""
+    text = str(path[0])
+    for part in path[1:]:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if re.fullmatch(r"[^.\"\[\]]+", part) else f"[{json.dumps(part, ensure_ascii=False)}]"
+    return text

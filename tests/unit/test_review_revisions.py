@@ -51,6 +51,7 @@ class FakeEngine:
 
     def __init__(self, root: Path, state: Path, stack: str, environment: Environment) -> None:
         assert environment.mirror is not None
+        assert not environment.reads_secrets
         self._mirror = environment.mirror
         self._file = state / "config" / f"Pulumi.{stack}.yaml"
         self._root = root
@@ -168,6 +169,15 @@ def test_settings_that_one_revision_cannot_preview_are_shown_and_told_by_the_exi
     text = (tmp_path / "review.md").read_text()
     assert "**The head revision cannot be previewed:**\n\n```text\n<checkout>/x is wrong\n```" in text
     assert "`old`" not in text
+
+
+@pytest.mark.usefixtures("fakes")
+def test_secrets_of_both_files_are_compared_and_not_shown(paths: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
+    (paths.root / "Pulumi.dev.yaml").write_text(f"{STACK}  mlbatch:token: {{secure: v1:s3cr3t}}\n")
+    assert command.main(["--base", "main", "--stack", "dev"]) == 0
+    text = capsys.readouterr().out
+    assert "- `mlbatch:token`: added" in text
+    assert "s3cr3t" not in text
 
 
 @pytest.mark.usefixtures("fakes")

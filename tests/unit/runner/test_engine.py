@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -17,6 +18,8 @@ import yaml
 
 from runner.engine import Engine, EngineError
 from runner.environment import Environment
+from runner.placeholders import MARK
+from stacks.secrets import looks_like_sas
 
 SALT = "v1:local"
 PULUMI = f"""#!/bin/sh
@@ -27,6 +30,14 @@ case "$1 $2" in
   "stack ls") if [ -e "$RECORDS/created" ]; then echo '[{{"name": "dev"}}]'; else echo '[]'; fi ;;
   "stack init") touch "$RECORDS/created"; echo 'encryptionsalt: {SALT}' > Pulumi.dev.yaml ;;
   "stack export") echo '{{"deployment": {{"resources": []}}}}' ;;
+  "config set-all")
+    while [ "$1" != --config-file ]; do shift; done
+    file=$2; shift 2
+    echo "config:" >> "$file"
+    for pair in "$@"; do
+      pair=${{pair#--secret=}}
+      echo "  ${{pair%%=*}}: {{secure: 'encrypted ${{pair#*=}}'}}" >> "$file"
+    done ;;
   "up --stack") if [ -e "$RECORDS/die" ]; then kill -9 $$; fi ;;
 esac
 """
@@ -148,18 +159,64 @@ def test_settings_can_be_run_as_they_are_written(engine: Engine, tmp_path: Path)
     assert copy == {"config": {"mlbatch:kubernetes": {"kubeconfig": "absent.yaml"}}, "encryptionsalt": SALT}
 
 
-def test_a_made_up_value_stands_in_for_a_secret_of_another_backend(
+SECRET = {"secure": "AAABAMhtJ9Y="}
+CLOUD = {"secretsprovider": "azurekeyvault://v", "encryptedkey": "k"}
+
+
+def test_a_made_up_value_stands_in_for_a_secret_of_another_backend_wherever_it_stands(
     engine: Engine, tmp_path: Path, records: Path
 ) -> None:
-    secret = {"secure": "AAABAMhtJ9Y="}
-    write(tmp_path / "checkout", {"mlbatch:token": secret}, secretsprovider="azurekeyvault://v", encryptedkey="k")
-    assert engine.prepare() == ("mlbatch:token",)
+    config = {
+        "mlbatch:token": SECRET,
+        "mlbatch:lab": {"size": 3, "a.b": {"token": dict(SECRET)}},
+        "mlbatch:teams": ["x", dict(SECRET)],
+    }
+    write(tmp_path / "checkout", config, **CLOUD)
+    assert sorted(engine.prepare()) == ['mlbatch:lab["a.b"].token', "mlbatch:teams[1]", "mlbatch:token"]
     copy = yaml.safe_load(engine.configuration.read_text())
-    assert "secretsprovider" not in copy
-    assert "mlbatch:token" not in copy["config"]
-    (call,) = [line for line in calls(records) if line.startswith("config set-all")]
-    assert f"--config-file {engine.configuration} --secret=mlbatch:token=" in call
-    assert "AAABAMhtJ9Y=" not in call
+    found = copy["config"]
+    values = [found["mlbatch:token"], found["mlbatch:lab"]["a.b"]["token"], found["mlbatch:teams"][1]]
+    assert all(re.fullmatch(f"encrypted {MARK}-[\\w-]{{32}}", value["secure"]) for value in values), values
+    assert len({value["secure"] for value in values}) == 3
+    assert (found["mlbatch:lab"]["size"], found["mlbatch:teams"][0]) == (3, "x")
+    assert not {"secretsprovider", "encryptedkey"} & copy.keys()
+    assert "AAABAMhtJ9Y=" not in (records / "calls").read_text() + engine.configuration.read_text()
+
+
+def test_a_made_up_value_is_made_up_once(engine: Engine, tmp_path: Path, records: Path) -> None:
+    write(tmp_path / "checkout", {"mlbatch:token": SECRET}, **CLOUD)
+    engine.prepare()
+    before = engine.configuration.read_text()
+    assert engine.prepare() == ("mlbatch:token",)
+    assert engine.configuration.read_text() == before
+    assert len([call for call in calls(records) if call.startswith("config")]) == 1
+
+
+def test_a_made_up_signature_has_the_form_of_one(engine: Engine, tmp_path: Path) -> None:
+    write(tmp_path / "checkout", {"mlbatch:blobSasToken": SECRET}, **CLOUD)
+    engine.prepare()
+    value = yaml.safe_load(engine.configuration.read_text())["config"]["mlbatch:blobSasToken"]["secure"]
+    assert looks_like_sas(value.removeprefix("encrypted "))
+    assert MARK in value
+
+
+def test_a_cluster_that_is_taken_out_leaves_no_secret_behind(engine: Engine, tmp_path: Path) -> None:
+    write(tmp_path / "checkout", {"mlbatch:kubernetes": {"kubeconfig": SECRET}}, **CLOUD)
+    assert engine.prepare() == ()
+    assert yaml.safe_load(engine.configuration.read_text())["config"]["mlbatch:kubernetes"] == {}
+
+
+def test_an_environment_that_reads_no_secrets_needs_no_passphrase(engine: Engine, tmp_path: Path) -> None:
+    write(tmp_path / "checkout", {"mlbatch:token": {"secure": "v1:a:b"}})
+    blind = Engine(tmp_path / "checkout", tmp_path / "state", "dev", replace(engine.environment, reads_secrets=False))
+    assert blind.prepare() == ("mlbatch:token",)
+    assert MARK in yaml.safe_load(blind.configuration.read_text())["config"]["mlbatch:token"]["secure"]
+
+
+def test_settings_that_are_no_yaml_are_named(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "checkout" / "Pulumi.dev.yaml").write_text("config: {")
+    with pytest.raises(EngineError, match=r"Pulumi\.dev\.yaml: line 1 is no YAML"):
+        engine.prepare()
 
 
 def test_a_local_secret_stays(engine: Engine, tmp_path: Path, records: Path) -> None:

@@ -46,6 +46,7 @@ def test_an_environment_is_what_it_was_after_its_way_to_another_process() -> Non
         programs=(Path("/l/bin"),),
         plugins=(Path("/p"),),
         disposable=True,
+        reads_secrets=False,
     )
     assert Environment.load(whole.dump()) == whole
     assert Environment.load(Environment(kubeconfig=Path("/k")).dump()) == Environment(kubeconfig=Path("/k"))

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from runner.settings import ARTIFACTS, foreign_secrets, localise, unprotect
-from runner.stack_file import StackFile
+from runner.stack_file import StackFile, spelled
 
 MIRROR = Path("/local/mirror")
 
@@ -85,14 +85,49 @@ SECURE = {"config": {"mlbatch:token": {"secure": "v1:abc:def"}, "mlbatch:target"
     [
         ({}, []),
         ({"encryptionsalt": "v1:mine"}, []),
-        ({"encryptionsalt": "v1:theirs"}, ["mlbatch:token"]),
+        ({"encryptionsalt": "v1:theirs"}, [("mlbatch:token",)]),
         ({"secretsprovider": "passphrase", "encryptionsalt": "v1:mine"}, []),
-        ({"secretsprovider": "awskms://alias/k", "encryptedkey": "x"}, ["mlbatch:token"]),
-        ({"config": {"mlbatch:token": {"secure": "AAABAMhtJ9Y="}}}, ["mlbatch:token"]),
+        ({"secretsprovider": "awskms://alias/k", "encryptedkey": "x"}, [("mlbatch:token",)]),
+        ({"config": {"mlbatch:token": {"secure": "AAABAMhtJ9Y="}}}, [("mlbatch:token",)]),
+        ({"config": {"mlbatch:a": {"b.c": [1, {"secure": "AAAB"}]}}}, [("mlbatch:a", "b.c", 1)]),
     ],
 )
-def test_secrets_of_another_backend_are_told_from_the_local_ones(more: dict[str, Any], foreign: list[str]) -> None:
+def test_secrets_of_another_backend_are_told_from_the_local_ones(more: dict[str, Any], foreign: list[Any]) -> None:
     assert list(foreign_secrets(StackFile(yaml.safe_dump({**SECURE, **more})), "v1:mine")) == foreign
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "secure",
+        {"secure": 1},
+        {"secure": "x", "more": "y"},
+        {"secure": {"a": "b"}},
+        '{"secure": "x"}',
+        {"secure": None},
+    ],
+)
+def test_only_what_the_engine_takes_for_a_secret_is_one(value: Any) -> None:
+    assert StackFile(yaml.safe_dump({"config": {"mlbatch:a": value}})).secrets == {}
+
+
+def test_a_secret_gets_another_ciphertext_where_it_stands() -> None:
+    text = "config:\n  a: no\n  mlbatch:a:\n    b.c:\n    - x: 1:30\n      y:\n        secure: old\n"
+    file = StackFile(text)
+    (path,) = file.secrets
+    assert spelled(path) == 'mlbatch:a["b.c"][0].y'
+    file.put_secret(path, "new")
+    assert file.text() == text.replace("old", "new")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("config:\n  a: 's3cr3t' {\n", "line 2 is no YAML: "), ("config: s3cr3t\x00", "this is no YAML: ")],
+)
+def test_what_is_no_yaml_is_an_error_that_quotes_nothing(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}") as raised:
+        StackFile(text)
+    assert "s3cr3t" not in str(raised.value)
 
 
 def test_what_is_not_changed_keeps_its_spelling() -> None:
