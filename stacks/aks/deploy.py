@@ -22,7 +22,12 @@ def deploy(inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str,
     resolved = inputs.resolved
     azure = infrastructure.create(inputs.settings)
     cluster = Cluster(
-        provider=kubernetes_provider("cluster", kubeconfig=azure.kubeconfig, identifier=azure.identifier),
+        provider=kubernetes_provider(
+            "cluster",
+            kubeconfig=azure.kubeconfig,
+            identifier=azure.identifier,
+            limits=inputs.settings.kubernetes.client.limits,
+        ),
         pool=resolved.pool,
         placement=aks.placement(taint=inputs.settings.azure.gpu_pool.taint),
         fabric=resolved.fabric,

@@ -31,6 +31,7 @@ class Aks(TargetSpec[AksSettings]):
     summary = "Azure Kubernetes Service with NDv5 nodes, which the stack makes"
     settings = AksSettings
     sections = (
+        "kubernetes",
         "azure",
         "gpu",
         "storage",

@@ -34,7 +34,10 @@ def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping
     classes = settings.storage_classes
     cluster = Cluster(
         provider=kubernetes_provider(
-            "cluster", kubeconfig=named.kubeconfig.contents, identifier=named.facts.identifier
+            "cluster",
+            kubeconfig=named.kubeconfig.contents,
+            identifier=named.facts.identifier,
+            limits=inputs.settings.kubernetes.client.limits,
         ),
         pool=resolved.pool,
         placement=Placement(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings
+from stacks.settings.kubernetes import ApiSettings
 from stacks.settings.mirror import MirrorSettings
 from stacks.settings.model import SettingsModel
 from stacks.settings.monitoring import MonitoringSettings
@@ -25,6 +26,7 @@ class PlatformSettings(SettingsModel):
 
     target: str
     """Where the platform lands."""
+    kubernetes: ApiSettings = ApiSettings()
     gpu: GpuSettings = GpuSettings()
     scheduling: SchedulingSettings = SchedulingSettings()
     queueing: QueueingSettings = QueueingSettings()

@@ -21,7 +21,12 @@ from stacks.simulated.settings import SimulatedSettings
 def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the nodes and the platform; return the stack's outputs."""
     named, pool = inputs.require_cluster(), inputs.resolved.pool
-    provider = kubernetes_provider("cluster", kubeconfig=named.kubeconfig.contents, identifier=named.facts.identifier)
+    provider = kubernetes_provider(
+        "cluster",
+        kubeconfig=named.kubeconfig.contents,
+        identifier=named.facts.identifier,
+        limits=inputs.settings.kubernetes.client.limits,
+    )
     nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), pulumi.ResourceOptions(providers=[provider]))
     cluster = Cluster(
         provider=provider,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -359,12 +360,22 @@ def test_outputs_tell_where_things_are(mirror: Mirror) -> None:
     assert isinstance(outputs["kubeconfig"], pulumi.Output)
 
 
+def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror) -> None:
+    record = deployed(mirror, settings(kubernetes={"client": {"qps": 50}}))
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert json.loads(provider.inputs["kubeClientSettings"]) == {"qps": 50, "burst": 2000}
+
+
+def test_a_cluster_that_the_stack_makes_is_named_by_no_kubeconfig(mirror: Mirror) -> None:
+    with pytest.raises(SettingsError, match=r"mlbatch:kubernetes\.context = .*\n.*\n    allowed: client\n"):
+        loaded(mirror, settings(kubernetes={"context": "x"}))
+
+
 def test_sections_of_another_target_are_refused(mirror: Mirror) -> None:
     with pytest.raises(SettingsError) as error:
-        loaded(mirror, settings(nodes={"count": 3}, kubernetes={"context": "x"}))
+        loaded(mirror, settings(nodes={"count": 3}))
     said = str(error.value)
     assert "mlbatch:nodes" in said
-    assert "mlbatch:kubernetes" in said
     assert "this section is for target simulated only" in said
 
 

@@ -93,6 +93,13 @@ def test_the_pool_is_what_its_nodes_have_and_quotas_follow_the_smallest(mirror: 
     }
 
 
+def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**shipped(), "kubernetes": {"client": {"qps": 50, "burst": 100}}}
+    record = registered(loaded(raw, mirror, kubeconfig))
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert json.loads(provider.inputs["kubeClientSettings"]) == {"qps": 50, "burst": 100}
+
+
 def test_quotas_leave_each_node_what_its_daemon_sets_need(mirror: Mirror, kubeconfig: Path) -> None:
     def per_node(raw: Mapping[str, Any]) -> tuple[str, str]:
         slack = loaded(raw, mirror, kubeconfig).resolved.slack

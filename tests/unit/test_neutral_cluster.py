@@ -26,7 +26,7 @@ from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import Network, NetworkBoundary, NetworkBoundaryArgs
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup, Placement
-from components.kubernetes.provider import kubernetes_provider
+from components.kubernetes.provider import ClientLimits, kubernetes_provider
 from components.kubernetes.quantity import Quantity
 from components.layer import Layer
 from components.nodes.feature_discovery import FeatureDiscovery, FeatureDiscoveryArgs
@@ -106,7 +106,7 @@ class Lab:
     """All layers, installed on an invented cluster."""
 
     def __init__(self, kueue: Release, appwrapper: Release, scheduling: Sequence[Release]) -> None:
-        provider = kubernetes_provider("cluster", kubeconfig="{}", identifier="lab")
+        provider = kubernetes_provider("cluster", kubeconfig="{}", identifier="lab", limits=ClientLimits())
         # Of no provider: what stands for the cluster in the state could be anything.
         machines = pulumi.CustomResource("lab:index:Machines", "machines", {})
         self.cluster = Cluster(

@@ -122,6 +122,11 @@ def test_the_provider_keeps_its_objects_and_takes_back_what_is_declared(record: 
         assert provider.inputs[flag] in (True, "true")
 
 
+def test_the_engine_asks_as_fast_as_the_settings_allow(record: Record) -> None:
+    (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert json.loads(provider.inputs["kubeClientSettings"]) == {"qps": 1000, "burst": 2000}
+
+
 def test_the_kubeconfig_is_secret_and_nowhere_else(record: Record) -> None:
     (provider,) = [item for item in record.resources if item.type == "pulumi:providers:kubernetes"]
     assert SECRET in provider.inputs["kubeconfig"]
