@@ -35,7 +35,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -147,12 +147,15 @@ class Node:
     def after(self, before: Node | None, now: float) -> Node:
         """Return this state as the one that follows another."""
         if before is None:
-            return Node(self.usable, self.reason, now, self.usable)
-        changed = now if self.usable != before.usable else before.changed
-        counted = {name: min(value, before.counted[name]) for name, value in self.usable.items()}
-        if before.has_dropped or counted != before.counted:
-            return Node(self.usable, self.reason, changed, counted, has_dropped=True)
-        return Node(self.usable, self.reason, changed, self.usable)
+            return replace(self, changed=now, counted=self.usable)
+        least = {name: min(value, before.counted[name]) for name, value in self.usable.items()}
+        has_dropped = before.has_dropped or least != before.counted
+        return replace(
+            self,
+            changed=before.changed if self.usable == before.usable else now,
+            counted=least if has_dropped else self.usable,
+            has_dropped=has_dropped,
+        )
 
     def settle(self, now: float, seconds: float) -> float | None:
         """Count on all that is usable once it has been for these seconds; return how many of them are left, if any."""
