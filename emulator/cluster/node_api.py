@@ -11,7 +11,7 @@ import ssl
 from collections import deque
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import parse_qs, urlsplit
 
 PORT = 10250
@@ -41,9 +41,10 @@ class NodeApi:
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    def __init__(self, folder: Path, *arguments: object) -> None:
+    def __init__(self, folder: Path, request: Any, client: Any, server: Any) -> None:
+        """Answer a request. server: None, for the socket is all it needs."""
         self._folder = folder
-        super().__init__(*arguments)  # type: ignore[arg-type]  # no server: the socket is all it needs
+        super().__init__(request, client, server)
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)

@@ -34,10 +34,13 @@ _LARGEST_MESSAGE = 400 * 1024 * 1024  # what the engine accepts and sends
 _THREADS = 256
 _GRACE_SECONDS = 5.0
 
-Call = TypeVar("Call", bound=Callable[..., Any])
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
 
 
-def _answering(method: Call) -> Call:
+def _answering(
+    method: Callable[[Servicer, Request, Context], Answer],
+) -> Callable[[Servicer, Request, Context], Answer]:
     """Turn errors into gRPC statuses.
 
     A status other than UNKNOWN tells the engine that nothing happened to the resource (Pulumi SDK,
@@ -45,7 +48,7 @@ def _answering(method: Call) -> Call:
     """
 
     @functools.wraps(method)
-    def call(self: Servicer, request: Any, context: Context) -> Any:
+    def call(self: Servicer, request: Request, context: Context) -> Any:
         try:
             return method(self, request, context)
         except PartialError as error:
@@ -64,7 +67,7 @@ def _answering(method: Call) -> Call:
                 )
             raise
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 def _abort_partially(context: Context, error: PartialError) -> NoReturn:

@@ -86,6 +86,12 @@ class Cluster:
         except NotFoundError:
             return None
 
+    def existing(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
+        """Return an object that has to be there."""
+        found = self.get(api_version, kind, name, namespace)
+        assert found is not None, f"there is no {kind} {name}"
+        return found
+
     def list(self, api_version: str, kind: str, namespace: str | None = None, **options: Any) -> list[dict[str, Any]]:
         found = self.client.get(self.kind(api_version, kind), namespace=namespace, **options)
         return list(found.to_dict()["items"])

@@ -655,7 +655,7 @@ class TestOperators:
     def test_the_slack_controller_changes_what_queues_lend_alone(self, paths: Paths, cluster: Cluster) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:slack-controller")
         kind, name = (KUEUE, "ClusterQueue"), "red-cluster-queue"
-        groups = cluster.get(*kind, name)["spec"]["resourceGroups"]  # type: ignore[index]
+        groups = cluster.existing(*kind, name)["spec"]["resourceGroups"]
         lending, taken = copy.deepcopy(groups), copy.deepcopy(groups)
         lending[0]["flavors"][0]["resources"][2]["lendingLimit"] = "4"
         taken[0]["flavors"][0]["resources"][2]["nominalQuota"] = "0"
@@ -663,7 +663,7 @@ class TestOperators:
             said = refused(account.patch, *kind, name, {"spec": change})
             assert "mlbatch-team-lending-scope" in said
         account.patch(*kind, name, {"spec": {"resourceGroups": lending}})
-        eventually("its own limit is back", lambda: cluster.get(*kind, name)["spec"]["resourceGroups"] == groups)  # type: ignore[index]
+        eventually("its own limit is back", lambda: cluster.existing(*kind, name)["spec"]["resourceGroups"] == groups)
 
 
 def test_no_members_priority_takes_nodes_from_another_team(alice: Cluster, bob: Cluster, cluster: Cluster) -> None:

@@ -20,7 +20,7 @@ from components.azure.fabric import SRIOV
 from components.azure.node_check import NCCL_PROGRAM, NODE_CHECK, NodeCheck, NodeCheckArgs
 from components.health import node_report
 from components.health.check_job import CheckArgs, GateArgs
-from components.health.nccl_gate import NcclGate, NcclGateArgs, job_documents, size_bytes, test_command
+from components.health.nccl_gate import NcclGate, NcclGateArgs, job_documents, size_bytes
 from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.node_pool import GPU_TOLERATION
@@ -29,8 +29,6 @@ from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.workloads import nccl
 from components.workloads.pods import NodePods
 from tests.unit.harness import Record, build
-
-test_command.__test__ = False  # type: ignore[attr-defined]
 
 NDV5 = "Standard_ND96isr_H100_v5"
 BASELINE = BASELINES[NDV5]

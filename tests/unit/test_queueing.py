@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def kueue_documents(kueue_release: Release) -> dict[str, Document]:
 @pytest.fixture(scope="module")
 def appwrapper_documents(appwrapper_release: Release) -> dict[str, Document]:
     args = AppWrappersArgs(release=appwrapper_release)
-    edit = lambda document: appwrapper.edit(document, args)  # noqa: E731
+    edit = partial(appwrapper.edit, args=args)
     return {identity(item): item for item in edited(appwrapper_release.manifest, edit)}
 
 

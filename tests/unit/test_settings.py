@@ -40,15 +40,15 @@ def valid() -> dict[str, Any]:
 
 def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
     """Return the valid configuration with one value set; None removes it."""
-    raw: Any = deepcopy(valid())
-    place = raw
+    raw: dict[str, Any] = deepcopy(valid())
+    place: Any = raw
     for part in path[:-1]:
         place = place.setdefault(part, {}) if isinstance(part, str) else place[part]
     if value is None:
         del place[path[-1]]
     else:
         place[path[-1]] = value
-    return raw  # type: ignore[no-any-return]
+    return raw
 
 
 def test_groups_stand_beside_users_or_in_their_place() -> None:

@@ -47,12 +47,12 @@ def job(**values: Any) -> dict[str, Any]:
 
 
 def changed(path: tuple[str, ...], value: object) -> dict[str, Any]:
-    raw: Any = deepcopy(valid())
-    place = raw
+    raw: dict[str, Any] = deepcopy(valid())
+    place: Any = raw
     for part in path[:-1]:
         place = place.setdefault(part, {})
     place[path[-1]] = value
-    return raw  # type: ignore[no-any-return]
+    return raw
 
 
 def problems(raw: dict[str, Any]) -> list[ConfigError]:

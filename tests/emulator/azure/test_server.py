@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import grpc
 import pytest
@@ -33,7 +34,7 @@ def configure(stub: provider_pb2_grpc.ResourceProviderStub, **inputs: str) -> No
     stub.Configure(provider_pb2.ConfigureRequest(args=wire.encode(dict(inputs))))
 
 
-def create(stub: provider_pb2_grpc.ResourceProviderStub, token: str, preview: bool = False, **inputs: object) -> object:
+def create(stub: provider_pb2_grpc.ResourceProviderStub, token: str, preview: bool = False, **inputs: object) -> Any:
     checked = stub.Check(provider_pb2.CheckRequest(urn=urn(token), news=wire.encode(inputs)))
     assert list(checked.failures) == []
     request = provider_pb2.CreateRequest(urn=urn(token), properties=checked.inputs, preview=preview)
@@ -70,7 +71,7 @@ def test_a_failed_operation_hands_the_resource_to_the_engine(
 
 def test_a_preview_creates_nothing(azure: Subscription, stub: provider_pb2_grpc.ResourceProviderStub) -> None:
     answer = create(stub, GROUP, preview=True, resourceGroupName="rg", location="eastus")
-    assert wire.decode(answer.properties).plain["location"] == "eastus"  # type: ignore[attr-defined]
+    assert wire.decode(answer.properties).plain["location"] == "eastus"
     assert azure.arm.state().resources == {}
 
 
@@ -80,8 +81,8 @@ def test_every_subscription_that_a_program_names_is_the_emulated_one(
     mine = "12345678-1234-4123-8123-123456789abc"
     configure(stub, subscriptionId=mine, location="westeurope")
     answer = create(stub, GROUP, resourceGroupName="rg")
-    assert answer.id == f"/subscriptions/{mine}/resourceGroups/rg"  # type: ignore[attr-defined]
-    assert wire.decode(answer.properties).plain["location"] == "westeurope"  # type: ignore[attr-defined]
+    assert answer.id == f"/subscriptions/{mine}/resourceGroups/rg"
+    assert wire.decode(answer.properties).plain["location"] == "westeurope"
     with pytest.raises(grpc.RpcError, match="no id of a subscription"):
         configure(stub, subscriptionId="mine")
 
@@ -89,10 +90,10 @@ def test_every_subscription_that_a_program_names_is_the_emulated_one(
 def test_a_password_is_unknown_in_a_preview_and_stays_once_made(stub: provider_pb2_grpc.ResourceProviderStub) -> None:
     token = random_password.TOKEN
     preview = create(stub, token, preview=True, length=12)
-    assert wire.decode(preview.properties).plain["result"] is wire.UNKNOWN  # type: ignore[attr-defined]
+    assert wire.decode(preview.properties).plain["result"] is wire.UNKNOWN
     made = create(stub, token, length=12)
-    request = provider_pb2.ReadRequest(id="none", urn=urn(token), properties=made.properties)  # type: ignore[attr-defined]
-    assert stub.Read(request).properties == made.properties  # type: ignore[attr-defined]
+    request = provider_pb2.ReadRequest(id="none", urn=urn(token), properties=made.properties)
+    assert stub.Read(request).properties == made.properties
     old, new = wire.encode({"length": 12}), wire.encode({"length": 14})
     diff = stub.Diff(provider_pb2.DiffRequest(urn=urn(token), old_inputs=old, news=new))
     assert list(diff.replaces) == ["length"]
