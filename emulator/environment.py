@@ -42,12 +42,12 @@ def environment(paths: Paths) -> Environment:
     )
 
 
-def official_plugin() -> Path | None:
-    """Return the folder of the installed Kubernetes plugin that goes with the SDK, else None.
+def official_plugin(name: str = KUBERNETES) -> Path | None:
+    """Return the folder of the installed plugin of a provider that goes with its SDK, else None.
 
     The engine takes no other version than the SDK's (Pulumi SDK, `go/common/workspace/plugins.go`,
     SelectCompatiblePlugin).
     """
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    plugin = home / "plugins" / f"resource-{KUBERNETES}-v{version('pulumi-kubernetes')}"
+    plugin = home / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}"
     return plugin if plugin.is_dir() else None

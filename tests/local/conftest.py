@@ -8,13 +8,30 @@ import pytest
 import yaml
 
 from emulator.paths import Paths
-from tests.local.environment import ROOT, Cluster, Project, eventually, is_ready, local_environment
+from tests.local import official
+from tests.local.environment import ROOT, Cluster, Project, environment_of_tests, eventually, is_ready, machines
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs the emulated environment, where the tests run on another one."""
+    if official.named_cluster() is None:
+        return
+    for item in items:
+        for marker in item.iter_markers("emulated"):
+            item.add_marker(pytest.mark.skip(reason=f"emulated only: {marker.args[0]}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which providers the tests ran with."""
+    terminalreporter.section("providers")
+    for line in official.providers():
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
 def paths() -> Iterator[Paths]:
-    """A running local cluster beside whatever the checkout itself runs; stopped and removed at the end."""
-    with local_environment() as paths:
+    """A running cluster beside whatever the checkout itself runs; one of the tests' own is removed at the end."""
+    with environment_of_tests() as paths:
         yield paths
 
 
@@ -31,11 +48,12 @@ def site_nodes(cluster: Cluster) -> Iterator[list[str]]:
     names = [seed["metadata"]["name"] for seed in created]
     for seed in created:
         cluster.create(seed)
-    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": "system"}}})
+    (machine,) = machines(cluster)
+    cluster.patch("v1", "Node", machine, {"metadata": {"labels": {"pool": "system"}}})
     for name in names:
         eventually(f"{name} is ready", lambda name=name: is_ready(cluster, name))
     yield names
-    cluster.patch("v1", "Node", "local-controllers", {"metadata": {"labels": {"pool": None}}})
+    cluster.patch("v1", "Node", machine, {"metadata": {"labels": {"pool": None}}})
     for name in names:
         cluster.delete("v1", "Node", name)
 

@@ -20,15 +20,17 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from emulator import azure, mirror
 from emulator import cluster as local_cluster
 from emulator.environment import KUBERNETES
-from emulator.environment import environment as engine_environment
+from emulator.environment import environment as emulated_environment
 from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.recovery import recover
 from emulator.toolchain import Toolchain
 from runner.engine import Engine
 from runner.environment import Environment
+from runner.files import write_private
 from runner.report import connect
 from runner.settings import ARTIFACTS
+from tests.local import official
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
@@ -69,6 +71,27 @@ def local_environment(
             yield paths
         finally:
             local_cluster.stop(paths)
+
+
+@contextlib.contextmanager
+def environment_of_tests() -> Iterator[Paths]:
+    """The cluster that the environment's variables name, where they name one, else a local one of its own."""
+    named = official.named_cluster()
+    if named is None:
+        with local_environment() as paths:
+            yield paths
+        return
+    with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
+        paths = Paths.of(root=ROOT, state=Path(folder))
+        write_private(paths.kubeconfig, named.read_text())
+        yield paths
+
+
+def engine_environment(paths: Paths) -> Environment:
+    """Return what an engine finds around it on the tests' cluster."""
+    if official.named_cluster() is None:
+        return replace(emulated_environment(paths), disposable=True)
+    return Environment(kubeconfig=paths.kubeconfig, plugins=official.plugins(), disposable=True)
 
 
 class Cluster:
@@ -150,9 +173,9 @@ class Project:
         self.stack = stack
         for name in PROGRAM:
             (folder / name).symlink_to(ROOT / name)
-        self.mirror = paths.mirror
         self._paths = paths
-        environment = replace(engine_environment(paths), disposable=True)
+        environment = engine_environment(paths)
+        self.mirror = environment.mirror
         self.engine = self.attached_to(replace(environment, mirror=None) if as_written else environment)
 
     def attached_to(self, environment: Environment) -> Engine:
@@ -240,15 +263,25 @@ def stack_settings(stack: str) -> dict[str, Any]:
     return {key.removeprefix("mlbatch:"): value for key, value in config.items() if key.startswith("mlbatch:")}
 
 
-def dev_settings(mirror: Path) -> dict[str, Any]:
+def mirrored(mirror: Path | None) -> dict[str, Any]:
+    """Return the section that has upstream's files come from a mirror; nothing where they come from upstream."""
+    return {"mirror": {ARTIFACTS: str(mirror), "verify": False}} if mirror is not None else {}
+
+
+def dev_settings(mirror: Path | None) -> dict[str, Any]:
     """Return the settings of Pulumi.dev.yaml, with the mirror that the tests' environment filled.
 
     A simulated node misses its heartbeat where the machine is busy; minutes of lending less would be another test's.
     """
     settings = stack_settings("dev")
     settings["recovery"] = {"healthSeconds": 2}
-    settings["mirror"] = {ARTIFACTS: str(mirror), "verify": False}
-    return json.loads(json.dumps(settings))
+    return json.loads(json.dumps({**settings, **mirrored(mirror)}))
+
+
+def machines(cluster: Cluster) -> list[str]:
+    """Return the names of the nodes that nobody simulates, on which the platform's controllers run."""
+    nodes = [node["metadata"] for node in cluster.list("v1", "Node")]
+    return [node["name"] for node in nodes if "kwok.x-k8s.io/node" not in (node.get("annotations") or {})]
 
 
 def is_ready(cluster: Cluster, name: str) -> bool:

@@ -25,6 +25,8 @@ from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
 
+pytestmark = pytest.mark.emulated("Azure is emulated")
+
 KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 GPU, INFINIBAND = "nvidia.com/gpu", "nvidia.com/mlnxnics"

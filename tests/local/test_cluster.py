@@ -24,6 +24,8 @@ from emulator.cluster.layout import NODE_NAME, Layout
 from emulator.paths import Paths
 from tests.local.environment import ROOT, Cluster, eventually
 
+pytestmark = pytest.mark.emulated("it is about the local cluster itself")
+
 
 @pytest.fixture
 def second(paths: Paths, tmp_path: Path) -> Iterator[Paths]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.local.environment import Cluster, Project, eventually, is_ready, stack_settings
+from tests.local.environment import Cluster, Project, eventually, is_ready, machines, mirrored, stack_settings
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -18,7 +18,7 @@ GPU = "nvidia.com/gpu"
 def project(make_project: Callable[..., Project], site_nodes: list[str]) -> Iterator[Project]:
     project = make_project("existing")
     settings: dict[str, Any] = stack_settings("existing")
-    project.configure({**settings, "mirror": {"artifacts": str(project.mirror), "verify": False}})
+    project.configure({**settings, **mirrored(project.mirror)})
     project.up()
     yield project
     project.destroy()
@@ -51,7 +51,7 @@ def test_the_gang_runs_on_the_sites_own_nodes(project: Project, cluster: Cluster
 
 def test_controllers_run_where_the_site_wants_them(project: Project, cluster: Cluster) -> None:
     pods = cluster.list("v1", "Pod", "mlbatch-system")
-    assert {pod["spec"]["nodeName"] for pod in pods} == {"local-controllers"}
+    assert {pod["spec"]["nodeName"] for pod in pods} == set(machines(cluster))
     assert all(pod["spec"]["nodeSelector"] == {"pool": "system"} for pod in pods)
 
 

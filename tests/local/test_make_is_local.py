@@ -20,6 +20,8 @@ import yaml
 from runner.settings import ARTIFACTS
 from tests.local.environment import ROOT
 
+pytestmark = pytest.mark.emulated("make starts the local cluster")
+
 TARGETS = (
     ("up",),
     ("status",),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, eventually, stack_settings
+from tests.local.environment import Cluster, Project, eventually, mirrored, stack_settings
 from tests.local.member import as_member, dry_run, refused
 from tests.local.submission import submitted
 
@@ -29,7 +29,7 @@ def project(make_project: Callable[..., Project], site_nodes: list[str], cluster
     settings: dict[str, Any] = stack_settings("existing")
     settings["gpu"]["nvmeScratch"] = {"enabled": True, "diskModel": "Lab NVMe"}
     settings["samples"] = {}
-    project.configure({**settings, "mirror": {"artifacts": str(project.mirror), "verify": False}})
+    project.configure({**settings, **mirrored(project.mirror)})
     project.up()
     cluster.patch("v1", "Node", NODE, {"metadata": {"labels": {READY: "ready"}}})
     yield project

@@ -14,7 +14,7 @@ import pytest
 from components.kubernetes.network import METADATA_ADDRESSES
 from emulator.paths import Paths
 from runner.report import platform_report
-from tests.local.environment import Cluster, Project, eventually, gang, stack_settings
+from tests.local.environment import Cluster, Project, eventually, gang, mirrored, stack_settings
 from tests.local.member import as_member, refused
 from tests.reachability import End, Reachability
 
@@ -71,7 +71,7 @@ def settings(site_nodes: list[str]) -> dict[str, Any]:
 @pytest.fixture(scope="module", autouse=True)
 def project(make_project: Callable[..., Project], settings: dict[str, Any]) -> Iterator[Project]:
     project = make_project("existing")
-    project.configure({**settings, "mirror": {"artifacts": str(project.mirror), "verify": False}})
+    project.configure({**settings, **mirrored(project.mirror)})
     project.up()
     yield project
     project.destroy()

@@ -15,7 +15,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, provider_alone
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines, provider_alone
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
@@ -34,8 +34,14 @@ def settings(project: Project) -> dict[str, Any]:
     return {**dev_settings(project.mirror), "recovery": RECOVERY}
 
 
+@pytest.fixture(scope="module")
+def bare(cluster: Cluster) -> set[str]:
+    """The namespaces that are there before the platform."""
+    return {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")}
+
+
 @pytest.fixture(scope="module", autouse=True)
-def platform(project: Project, settings: dict[str, Any], cluster: Cluster) -> Iterator[None]:
+def platform(project: Project, settings: dict[str, Any], bare: set[str]) -> Iterator[None]:
     """The platform with its sample gang, stood up once for the module."""
     project.configure(settings)
     project.up()
@@ -54,6 +60,7 @@ def test_the_sample_gang_runs_on_two_nodes(cluster: Cluster) -> None:
     assert len({pod["spec"]["nodeName"] for pod in pods_of(cluster, namespace, name)}) == 2
 
 
+@pytest.mark.emulated("its kubeconfig has a token")
 def test_no_secret_stands_in_plain_state(project: Project, paths: Any) -> None:
     token = paths.kubeconfig.read_text().split("token:")[1].split()[0]
     state = project.state_file.read_text()
@@ -258,6 +265,7 @@ def test_a_killed_engine_leaves_neither_orphans_nor_duplicates(project: Project,
     running(cluster, "blue", "sample-gang", pods=2)
 
 
+@pytest.mark.emulated("it stops the API server")
 def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, paths: Paths) -> None:
     before = {resource["urn"] for resource in project.resources()}
     server = str(local_cluster.status(paths).server)
@@ -273,13 +281,13 @@ def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, 
     project.unchanged()
 
 
-def test_destroy_leaves_nothing(project: Project, cluster: Cluster) -> None:
+def test_destroy_leaves_nothing(project: Project, cluster: Cluster, bare: set[str]) -> None:
     project.destroy()
     assert project.resources() == [] or [r["type"] for r in project.resources()] == ["pulumi:pulumi:Stack"]
     namespaces = {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")}
-    assert namespaces == {"default", "kube-node-lease", "kube-public", "kube-system"}
+    assert namespaces == bare
     nodes = [item["metadata"]["name"] for item in cluster.list("v1", "Node")]
-    assert nodes == ["local-controllers"]
+    assert nodes == machines(cluster)
     for api_version, kind in (
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),

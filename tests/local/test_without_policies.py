@@ -13,6 +13,8 @@ from tests.local.environment import Cluster, Project, dev_settings, eventually, 
 from tests.local.member import as_member
 from tests.local.submission import submitted
 
+pytestmark = pytest.mark.emulated("its API server lacks an API")
+
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 
 

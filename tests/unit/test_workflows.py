@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from emulator.cluster import controlplane
+from emulator.cluster.layout import Layout
+from emulator.cluster.ports import Ports
+from emulator.paths import Paths
 from review.markdown import MARKER
+from tests.local import official
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -18,6 +23,7 @@ PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+){1,2}$")
 READING = {"contents": "read"}
 RIGHTS = {
     ("ci", None): READING,
+    ("official", None): READING,
     ("review", "preview"): READING,
     ("review", "comment"): {**READING, "pull-requests": "write"},
     ("drift", "check"): {**READING, "id-token": "write"},
@@ -44,8 +50,8 @@ def steps() -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield file.stem, job, step
 
 
-def test_there_are_three() -> None:
-    assert [file.stem for file in FILES] == ["ci", "drift", "review"]
+def test_there_are_four() -> None:
+    assert [file.stem for file in FILES] == ["ci", "drift", "official", "review"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -85,7 +91,7 @@ def test_a_job_that_can_write_runs_no_code_of_the_checkout() -> None:
 
 def test_checkouts_leave_no_token_behind() -> None:
     checkouts = [step for _, _, step in steps() if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 3
+    assert len(checkouts) == 4
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
@@ -117,6 +123,48 @@ def test_the_go_that_is_installed_is_new_enough_for_every_tool() -> None:
     newest = max((ROOT / "emulator" / "tools").glob("*/go.mod"), key=directive)
     wanted = {step["with"]["go-version-file"] for _, _, step in steps() if "setup-go" in step.get("uses", "")}
     assert wanted == {str(newest.relative_to(ROOT))}
+
+
+def official_steps() -> str:
+    return "\n".join(step["run"] for step in jobs("official")["test"]["steps"] if "run" in step)
+
+
+def test_the_official_providers_are_tested_every_night_and_where_a_version_changes() -> None:
+    events = load("official")["on"]
+    assert events["schedule"] == [{"cron": "47 3 * * *"}]
+    catalogues = {str(file.relative_to(ROOT)) for file in (ROOT / "components").rglob("catalogue.py")}
+    for event in ("push", "pull_request"):
+        assert catalogues | {"uv.lock"} <= set(events[event]["paths"])
+        assert all((ROOT / path).is_file() for path in events[event]["paths"])
+
+
+def test_the_official_providers_run_the_same_tests_on_a_cluster_that_a_variable_names() -> None:
+    job = jobs("official")["test"]
+    assert job["env"][official.CLUSTER] == "${{ github.workspace }}/kind.kubeconfig"
+    assert [step["run"] for step in job["steps"] if step.get("name") == "Run the tests"] == [
+        ".venv/bin/python -m pytest tests/local"
+    ]
+    assert f"for name in {' '.join(official.PLUGINS)}; do" in official_steps()
+    assert "MLBATCH_MIRROR" not in job["env"]
+    assert re.fullmatch(r"kindest/node:v[\d.]+@sha256:[0-9a-f]{64}", job["env"]["NODE"])
+
+
+def test_the_cluster_of_the_official_providers_has_the_local_clusters_minor_version() -> None:
+    local = re.search(r"k8s\.io/kubernetes v(\d+\.\d+)\.", (ROOT / "emulator/tools/cluster/go.mod").read_text())
+    assert local
+    assert jobs("official")["test"]["env"]["NODE"].startswith(f"kindest/node:v{local[1]}.")
+
+
+def test_nodes_are_simulated_there_as_here(tmp_path: Path) -> None:
+    layout, ports = Layout(Paths.of(state=tmp_path)), Ports(1, 2, 3, 4, 5, 6)
+    layout.make_folders()
+    controlplane.prepare(layout, ports)
+    found = controlplane.processes(layout, ports, controlplane.Parts())
+    command = next(spec.command for spec in found if spec.name == "kwok")
+    same = [option for option in command[1:] if not option.startswith(("--kubeconfig", "--config", "--server"))]
+    assert len(same) == 3
+    assert all(option in official_steps() for option in same)
+    assert f"--config {controlplane.STAGES.relative_to(ROOT)}" in official_steps()
 
 
 def test_the_review_is_compared_with_the_base_and_posted_once() -> None:
