@@ -86,7 +86,7 @@ local-platform: $(ENVIRONMENT) build
 local-recovery: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest tests/local/test_recovery.py tests/local/test_packing.py
 
-bench: $(ENVIRONMENT) build ## print what the platform costs, as ratios: the start of the AKS stack, teams against kubectl, admission
+bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
 
 soak: $(ENVIRONMENT) build ## run JOBS jobs (default 100, an hour) on a cluster that keeps failing as SEED decides

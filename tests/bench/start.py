@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yaml
@@ -20,10 +20,13 @@ from emulator.paths import Paths
 from emulator.progress import Progress
 from runner.engine import Engine
 from runner.environment import Environment
+from tests.bench.budget import Budget
 from tests.local.environment import ROOT, Project, stack_settings
 
 STACK_TYPE = "pulumi:pulumi:Stack"
 _POLL_SECONDS = 0.005
+_SECONDS = 150
+"""How long it takes, more or less."""
 
 IMPORTS = """
 import time
@@ -44,37 +47,35 @@ print(core - began, azure - core, time.perf_counter() - azure)
 """
 
 
-def run(paths: Paths, folder: Path, repeats: int) -> str:
-    """Measure and return the figures in words."""
+def lines(paths: Paths, folder: Path, repeats: int, budget: Budget) -> Iterator[str]:
+    """Measure, and yield each figure in words as it is there."""
     progress = Progress(5)
+    with progress.step("imports"):
+        core, azure, rest = (
+            statistics.median(column) for column in zip(*(imports() for _ in range(repeats)), strict=True)
+        )
+    yield f"imports: pulumi and pulumi-kubernetes {core:.2f} s, azure-native {azure:.2f} s, the stack {rest:.2f} s"
+    if not budget.allows("start of the aks stack", _SECONDS):
+        return
     empty = empty_program(folder / "empty", paths)
     aks = folder / "start"
     aks.mkdir()
     project = Project(aks, paths, "start")
     project.configure(stack_settings("aks"))
-    with progress.step("imports"):
-        core, azure, rest = (
-            statistics.median(column) for column in zip(*(imports() for _ in range(repeats)), strict=True)
-        )
     with progress.step("previews of the empty program"):
-        nothing = [first_resource(empty, folder, lambda kind: True) for _ in range(repeats)]
+        base = statistics.median(first_resource(empty, folder, lambda kind: True) for _ in range(repeats))
     with progress.step("previews of the AKS stack, nothing created"):
-        first = [first_resource(project.engine, folder, lambda kind: kind != STACK_TYPE) for _ in range(repeats)]
+        ours = statistics.median(
+            first_resource(project.engine, folder, lambda kind: kind != STACK_TYPE) for _ in range(repeats)
+        )
+    yield f"first resource: aks {ours:.2f} s, empty program {base:.2f} s, ratio {ours / base:.1f}"
     with progress.step("pulumi up of the AKS stack"):
         project.up()
     with progress.step("previews without a change"):
-        unchanged = [preview(project) for _ in range(repeats)]
-        nothing_in_all = [preview_of(empty) for _ in range(repeats)]
+        full = statistics.median(preview(project) for _ in range(repeats))
+        least = statistics.median(preview_of(empty) for _ in range(repeats))
+    yield f"preview without a change: aks {full:.1f} s, empty program {least:.1f} s, ratio {full / least:.1f}"
     project.destroy()
-    base, ours = statistics.median(nothing), statistics.median(first)
-    full, least = statistics.median(unchanged), statistics.median(nothing_in_all)
-    return "\n".join(
-        [
-            f"first resource: aks {ours:.2f} s, empty program {base:.2f} s, ratio {ours / base:.1f}",
-            f"imports: pulumi and pulumi-kubernetes {core:.2f} s, azure-native {azure:.2f} s, the stack {rest:.2f} s",
-            f"preview without a change: aks {full:.1f} s, empty program {least:.1f} s, ratio {full / least:.1f}",
-        ]
-    )
 
 
 def imports() -> tuple[float, float, float]:

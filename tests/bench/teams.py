@@ -15,7 +15,7 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,15 @@ from typing import Any
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from emulator.progress import Progress, duration
+from tests.bench.budget import Budget
 from tests.local.environment import Project, dev_settings
 
 GPUS_PER_NODE = 8
+HEADER = "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB engine  provider  kubectl"
+_SECONDS = 90.0
+"""How long the first row takes, more or less."""
+_GROWTH = 0.7
+"""With which power of the number of teams the others take longer."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +48,33 @@ class Sample:
     provider_memory: float
     kubectl_memory: float
 
+    def row(self) -> str:
+        """Return it as a row of the table."""
+        return (
+            f"{self.teams:5}  {self.objects:7} | {self.up:5.1f}  {self.apply:7.1f}  {self.up / self.apply:5.1f}  "
+            f"{1000 * self.up / self.teams:7.0f} | {self.preview:9.1f}  {self.diff:6.1f}  "
+            f"{self.preview / self.diff:5.1f} | {self.memory:10.0f}  {self.provider_memory:8.0f}  "
+            f"{self.kubectl_memory:7.0f}"
+        )
 
-def run(paths: Paths, folder: Path, counts: Sequence[int], repeats: int) -> str:
-    """Measure each number of teams; return the figures as a table."""
+
+def lines(paths: Paths, folder: Path, counts: Sequence[int], repeats: int, budget: Budget) -> Iterator[str]:
+    """Measure each number of teams; yield a table, row by row, and how the cost grows from one row to the next."""
     progress = Progress(len(counts))
-    samples = []
+    expected = _SECONDS
+    last: Sample | None = None
+    yield HEADER
     for teams in counts:
+        if not budget.allows(f"{teams} teams", expected * (teams / last.teams if last else 1) ** _GROWTH):
+            continue
+        began = time.monotonic()
         with progress.step(f"{teams} teams"):
-            samples.append(measure(paths, folder, teams, repeats, progress))
-    return table(samples)
+            sample = measure(paths, folder, teams, repeats, progress)
+        expected = time.monotonic() - began
+        yield sample.row()
+        if last is not None:
+            yield from growth(last, sample)
+        last = sample
 
 
 def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Progress) -> Sample:
@@ -102,9 +126,9 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
     )
 
 
-def bench_settings(folder: Path, teams: int) -> dict[str, Any]:
+def bench_settings(mirror: Path | None, teams: int) -> dict[str, Any]:
     """The dev settings with this many teams of one GPU and one user each, and the nodes that they need."""
-    settings = dev_settings(folder)
+    settings = dev_settings(mirror)
     quota = {"cpu": 8, "memory": "64Gi", "nvidia.com/gpu": 1, "pods": 10}
     settings["nodes"] = {**settings["nodes"], "count": math.ceil(teams / GPUS_PER_NODE) + 1}
     settings["teams"] = [{"name": f"team-{i:03}", "users": [f"user-{i:03}"], "quota": quota} for i in range(teams)]
@@ -150,21 +174,8 @@ def manifest(file: Path, resources: Sequence[Mapping[str, Any]]) -> str:
     return str(file)
 
 
-def table(samples: Sequence[Sample]) -> str:
-    """Return the figures as a table, with how the cost of a team grows from the first row to the last."""
-    lines = [
-        "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB engine  provider  kubectl",
-    ]
-    lines += [
-        f"{s.teams:5}  {s.objects:7} "
-        f"| {s.up:5.1f}  {s.apply:7.1f}  {s.up / s.apply:5.1f}  {1000 * s.up / s.teams:7.0f} "
-        f"| {s.preview:9.1f}  {s.diff:6.1f}  {s.preview / s.diff:5.1f} "
-        f"| {s.memory:10.0f}  {s.provider_memory:8.0f}  {s.kubectl_memory:7.0f}"
-        for s in samples
-    ]
-    if len(samples) > 1:
-        first, last = samples[-2], samples[-1]
-        for name in ("up", "preview"):
-            growth = math.log(getattr(last, name) / getattr(first, name)) / math.log(last.teams / first.teams)
-            lines.append(f"{name} grows with teams^{growth:.2f} from {first.teams} to {last.teams} teams (1 is linear)")
-    return "\n".join(lines)
+def growth(first: Sample, last: Sample) -> Iterator[str]:
+    """Yield how the cost of a team grows from one row to another."""
+    for name in ("up", "preview"):
+        power = math.log(getattr(last, name) / getattr(first, name)) / math.log(last.teams / first.teams)
+        yield f"{name} grows with teams^{power:.2f} from {first.teams} to {last.teams} teams (1 is linear)"
