@@ -43,7 +43,10 @@ RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
 """What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted,
 unless Kueue is told to pass over it."""
 
-KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
+KUEUE_GROUP: Final = "kueue.x-k8s.io"
+KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta1"
+"""The version in which the pinned releases store objects, so that reading one asks nobody. In any other, the API server
+has Kueue itself convert each object: while Kueue is away, not even a preview of its repair would get through."""
 APPWRAPPER_GROUP: Final = "workload.codeflare.dev"
 APPWRAPPER_API: Final = f"{APPWRAPPER_GROUP}/v1beta2"
 

@@ -13,7 +13,7 @@ from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
 GPU: Final = "nvidia.com/gpu"
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
-KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+KUEUE: Final = "kueue.x-k8s.io/v1beta1"
 APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
 _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 _MEMBERS: Final = {"User": "", "Group": "group "}

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pulumi
 import yaml
 
+from components import names
 from components.layer import Layer
 
 Document: TypeAlias = dict[str, Any]
@@ -26,6 +27,9 @@ SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 """Annotation that keeps the provider from waiting. A Service is otherwise waited for until a pod answers for it, while
 the Deployment whose pod that is waits for the Service."""
 
+_VERSIONS = {names.KUEUE_GROUP: ("v1beta1", "v1beta2")}
+"""API groups whose objects stay the same ones, whichever of these versions the program declares them in."""
+
 _FIRST = frozenset({"Namespace", "CustomResourceDefinition"})
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 _LAST = frozenset({"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
@@ -36,14 +40,18 @@ class Manifest(pulumi.CustomResource):
 
     Works for every kind, custom or built in, and passes keys on untouched. The provider has to be given, by the parent
     component or in the options; `metadata.name` has to be set.
+
+    An object of a group in which the program has moved, or is to move, to another version was the same in the others.
     """
 
     metadata: pulumi.Output[Mapping[str, Any]]
 
     def __init__(self, name: str, body: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
-        version = body["apiVersion"]
-        group = version if "/" in version else f"core/{version}"
-        super().__init__(f"kubernetes:{group}:{body['kind']}", name, dict(body), opts)
+        group, _, version = body["apiVersion"].rpartition("/")
+        others = [each for each in _VERSIONS.get(group, ()) if each != version]
+        same = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=_token(group, each, body)) for each in others])
+        options = pulumi.ResourceOptions.merge(opts, same) if others else opts
+        super().__init__(_token(group, version, body), name, dict(body), options)
 
     @property
     def object_name(self) -> pulumi.Output[str]:
@@ -108,6 +116,10 @@ def identity(document: Document) -> str:
     metadata = document["metadata"]
     parts = (document["kind"], metadata.get("namespace"), metadata["name"])
     return "/".join(part for part in parts if part)
+
+
+def _token(group: str, version: str, body: Mapping[str, Any]) -> str:
+    return f"kubernetes:{group or 'core'}/{version}:{body['kind']}"
 
 
 def _rank(document: Document) -> int:

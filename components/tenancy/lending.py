@@ -208,7 +208,7 @@ class Queue:
         return cls(
             name=metadata["name"],
             version=metadata["resourceVersion"],
-            cohort=spec.get("cohortName") or "",
+            cohort=spec.get("cohort") or "",
             groups=groups,
             nominal=nominal,
             declared={name: min(value, amount(spelled.get(name, quantity(value)))) for name, value in nominal.items()},

@@ -16,8 +16,10 @@ from components.tenancy.promises import Promise
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
 _QUEUE_FIELDS: Final = (
+    "admissionChecks",
     "admissionChecksStrategy",
     "admissionScope",
+    "cohort",
     "cohortName",
     "fairSharing",
     "flavorFungibility",
@@ -26,7 +28,8 @@ _QUEUE_FIELDS: Final = (
     "queueingStrategy",
     "stopPolicy",
 )
-"""What a ClusterQueue's spec has beside its resources (Kueue v0.15, apis/kueue/v1beta2/clusterqueue_types.go)."""
+"""What a ClusterQueue's spec has beside its resources, in either version of its API, for a request may be made in both
+(Kueue v0.15, clusterqueue_types.go of apis/kueue/v1beta1 and v1beta2)."""
 
 
 def policies() -> list[AdmissionPolicy]:

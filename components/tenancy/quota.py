@@ -32,7 +32,7 @@ def cluster_queue(
     An owner takes back at once what others borrowed (reclaimWithinCohort Any); within the queue, higher priority or
     older submission wins; a borrower never preempts another team's lower priority. The empty namespace selector admits
     every namespace and has to stand there: absent, it admits none. Sources: MLBatch TEAM-SETUP.md; Kueue
-    `apis/kueue/v1beta2/clusterqueue_types.go`.
+    `apis/kueue/v1beta1/clusterqueue_types.go`.
 
     A lending limit stands in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
@@ -52,7 +52,7 @@ def cluster_queue(
         "kind": "ClusterQueue",
         "metadata": {"name": name, **annotations},
         "spec": {
-            "cohortName": cohort,
+            "cohort": cohort,
             "namespaceSelector": {},
             "preemption": {
                 "withinClusterQueue": "LowerOrNewerEqualPriority",

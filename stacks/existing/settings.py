@@ -21,7 +21,7 @@ from stacks.settings.names import is_label, is_subdomain, label_errors
 
 _MOST_LABELS: Final = 8
 _MOST_TOLERATIONS: Final = 8
-"""Of a ResourceFlavor (kubernetes-sigs/kueue, apis/kueue/v1beta2/resourceflavor_types.go)."""
+"""Of a ResourceFlavor (kubernetes-sigs/kueue, apis/kueue/v1beta1/resourceflavor_types.go)."""
 _REGISTRY: Final = re.compile(r"[a-z0-9][-a-z0-9.]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 

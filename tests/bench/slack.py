@@ -31,7 +31,7 @@ SECONDS = 40
 """How long it takes, more or less."""
 GPU = "nvidia.com/gpu"
 SLACK = "slack-cluster-queue"
-NODE_PATH, QUEUE_PATH = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+NODE_PATH, QUEUE_PATH = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta1/clusterqueues"
 RUN = """
 import sys
 from pathlib import Path
@@ -74,7 +74,7 @@ def queue(name: str, version: int, gpus: int, held: int) -> dict[str, Any]:
     usage = [{"name": resource, "total": str(held), "borrowed": "0"} for resource in quota]
     return {
         "metadata": {"name": name, "resourceVersion": str(version)},
-        "spec": {"cohortName": "c", "resourceGroups": [{"flavors": [{"name": "f", "resources": entries}]}]},
+        "spec": {"cohort": "c", "resourceGroups": [{"flavors": [{"name": "f", "resources": entries}]}]},
         "status": {"pendingWorkloads": 0, "flavorsReservation": [{"name": "f", "resources": usage}]},
     }
 

@@ -27,7 +27,7 @@ from tests.local.environment import Cluster, Project, eventually, local_environm
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
 
-KUEUE = "kueue.x-k8s.io/v1beta2"
+KUEUE = "kueue.x-k8s.io/v1beta1"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 GPU, INFINIBAND = "nvidia.com/gpu", "nvidia.com/mlnxnics"
 BUILT_IN = {"default", "kube-node-lease", "kube-public", "kube-system"}

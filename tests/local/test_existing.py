@@ -10,7 +10,7 @@ import pytest
 from tests.local.environment import Cluster, Project, eventually, is_ready, machines, mirrored, stack_settings
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
-KUEUE = "kueue.x-k8s.io/v1beta2"
+KUEUE = "kueue.x-k8s.io/v1beta1"
 GPU = "nvidia.com/gpu"
 
 

@@ -60,7 +60,7 @@ def platform(make_project: Callable[[str], Project], cluster: Cluster) -> Iterat
     made = [
         namespace(UNLABELLED, {"mlbatch-team-namespace": "true"}),
         {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "apiVersion": KUEUE,
             "kind": "LocalQueue",
             "metadata": {"name": "default-queue", "namespace": UNLABELLED},
             "spec": {"clusterQueue": "blue-cluster-queue"},
@@ -659,9 +659,11 @@ class TestOperators:
         lending, taken = copy.deepcopy(groups), copy.deepcopy(groups)
         lending[0]["flavors"][0]["resources"][2]["lendingLimit"] = "4"
         taken[0]["flavors"][0]["resources"][2]["nominalQuota"] = "0"
-        for change in ({"resourceGroups": taken}, {"stopPolicy": "HoldAndDrain"}, {"cohortName": "mine"}):
+        for change in ({"resourceGroups": taken}, {"stopPolicy": "HoldAndDrain"}, {"cohort": "mine"}):
             said = refused(account.patch, *kind, name, {"spec": change})
             assert "mlbatch-team-lending-scope" in said
+        said = refused(account.patch, "kueue.x-k8s.io/v1beta2", "ClusterQueue", name, {"spec": {"cohortName": "mine"}})
+        assert "mlbatch-team-lending-scope" in said, "the same request in the API's other version"
         account.patch(*kind, name, {"spec": {"resourceGroups": lending}})
         eventually("its own limit is back", lambda: cluster.existing(*kind, name)["spec"]["resourceGroups"] == groups)
 

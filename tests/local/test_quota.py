@@ -13,7 +13,7 @@ from tests.local.environment import Cluster, Project, dev_settings, eventually, 
 from tests.local.member import as_member
 from tests.local.submission import submitted
 
-KUEUE = "kueue.x-k8s.io/v1beta2"
+KUEUE = "kueue.x-k8s.io/v1beta1"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
 KUEUE_THAT_RUNS_HERE = "v0.15.2"

@@ -65,7 +65,7 @@ def queue(name: str, *, held: int = 0, waits: int = 0, lends: str | None = None,
                 **({"annotations": {DECLARED: json.dumps({GPU: lends})}} if lends else {}),
             },
             "spec": {
-                "cohortName": "default-cohort",
+                "cohort": "default-cohort",
                 "resourceGroups": [{"flavors": [{"name": FLAVOR, "resources": entries}]}],
             },
             "status": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.kubernetes.manifests import Document, Manifests, ManifestsArgs, edited, identity, ordered
+from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs, edited, identity, ordered
 from tests.unit.harness import Record, build
 
 FILE = """
@@ -64,6 +64,20 @@ def test_each_document_is_one_resource_named_by_what_it_is() -> None:
     assert config.type == "kubernetes:core/v1:ConfigMap"
     assert config.inputs["data"] == {"snake_case": "1", "camelCase": "2"}
     assert record.one("Deployment", "server").type == "kubernetes:apps/v1:Deployment"
+
+
+def test_an_object_of_kueues_is_the_same_one_in_either_version() -> None:
+    def program() -> None:
+        provider = kubernetes.Provider("cluster", kubeconfig="{}")
+        for version in ("kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1beta2", "v1"):
+            body = {"apiVersion": version, "kind": "Thing", "metadata": {"name": version}}
+            former = pulumi.ResourceOptions(provider=provider, aliases=[pulumi.Alias(type_="test:index:Older")])
+            Manifest(version, body, former)
+
+    first, second, other = build(program).objects()
+    assert first.former_types == ("test:index:Older", "kubernetes:kueue.x-k8s.io/v1beta2:Thing")
+    assert second.former_types == ("test:index:Older", "kubernetes:kueue.x-k8s.io/v1beta1:Thing")
+    assert other.former_types == ("test:index:Older",)
 
 
 def test_workloads_wait_for_all_below_and_webhooks_for_workloads() -> None:

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
-from components import names
-from components.artifacts import Release
+from components import catalogue, names
+from components.artifacts import Mirror, Release
 from components.kubernetes.manifests import Document, edited, identity
 from components.kubernetes.objects import checksum
 from components.queueing import appwrapper, kueue
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS
 from components.queueing.kueue import Kueue, KueueArgs
+from runner import report
 from tests.unit.harness import build, strings
 
 
@@ -204,6 +205,21 @@ class TestKueue:
             if "conversion" in ours["spec"]:
                 ours["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["namespace"] = "kueue-system"
             assert ours == theirs
+
+    @pytest.mark.parametrize("version", catalogue.versions(catalogue.KUEUE))
+    def test_what_the_program_declares_is_read_without_kueue(self, mirror: Mirror, version: str) -> None:
+        """The API server has Kueue convert what it does not store as it is declared, and Kueue may be away."""
+        documents = originals(mirror.release(catalogue.find(catalogue.KUEUE, version))).values()
+        definitions = [item["spec"] for item in documents if item["kind"] == "CustomResourceDefinition"]
+        stored = {
+            spec["names"]["kind"]: f"{spec['group']}/{each['name']}"
+            for spec in definitions
+            for each in spec["versions"]
+            if each["storage"]
+        }
+        declared = {"ClusterQueue", "LocalQueue", "ResourceFlavor", "Topology"}
+        assert {kind: stored[kind] for kind in declared} == dict.fromkeys(declared, names.KUEUE_API)
+        assert report.KUEUE == names.KUEUE_API
 
     def test_an_edit_leaves_its_input_alone(self, kueue_release: Release) -> None:
         before = originals(kueue_release)["Deployment/kueue-system/kueue-controller-manager"]
