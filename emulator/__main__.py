@@ -61,7 +61,7 @@ NEXT = """Next
 
 KILLED = (
     "note: the last `make up` was killed, and the stack's state lacks what that had created; the next `make up` or "
-    "`make destroy` takes it over first"
+    "`make destroy` finishes it first"
 )
 
 
@@ -128,7 +128,7 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
-        recover(engine, lambda: azure.orphans(paths))
+        _recover(engine, paths)
     with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
         code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
         if code != 0:
@@ -160,8 +160,12 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
 def _destroy(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
-    recover(engine, lambda: azure.orphans(paths))
+    _recover(engine, paths)
     return engine.run("destroy", ["--yes", "--skip-preview", *QUIET, *options.pulumi])
+
+
+def _recover(engine: Engine, paths: Paths) -> None:
+    recover(engine, lambda: azure.orphans(paths), paths.bin / "helm")
 
 
 def _status(paths: Paths, options: argparse.Namespace) -> int:

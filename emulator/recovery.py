@@ -1,17 +1,15 @@
-"""Takes into a stack's state what a killed engine had created but not yet written down.
+"""Finishes an update that was killed, so that the stack's state has all that it had created.
 
-The engine writes its state at the end of an update (see `Engine.start`), and a killed one does not get there. The
-objects that it created are then on the cluster, carry its field manager and stand in the program, but not in the state:
-the next update would fail, because they exist already. This module finds them by a preview and adds them to the state,
-so that the next update, which refreshes first, reads them and carries on. What was there before the killed update
-began is somebody else's, whoever manages it, and is left alone.
+The engine of the make targets writes its state at the end of an update (see `Engine.start`), and a killed one does not
+get there: what it created exists, the state does not have it, and to create it anew is refused. docs/operations.md has
+the same steps for a stack of your own, whose engine writes down each resource at once.
 
-Azure resources come first, because without them a preview cannot know what is in the cluster; the emulated Azure knows
-for which of the program's resources it has created each, with which inputs. Helm releases are taken in where they are
-complete; the emulated provider carries on with others.
+- Objects of Kubernetes are taken over by an update under the provider's own option `upsertExistingObjects`.
+- Resources in Azure, which has no such option, are added to the state first: the emulated Azure knows for which of the
+  program's resources it has created each, with which inputs.
+- A release that the killed update has installed is uninstalled. Helm installs over none.
 
-It belongs before an update, never before a command that only looks: it writes the state, and may delete a Secret.
-Nothing is created by it, so that a destroy after a killed update finds what that has left, and no more.
+It belongs before an update, never before a command that only looks.
 """
 
 from __future__ import annotations
@@ -20,25 +18,23 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol
 
-import kubernetes
-from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
+import yaml
 
+from emulator.charts import releases
+from emulator.charts.helm import Helm, HelmError
 from runner.engine import Engine, EngineError
 from runner.report import connect
 
-FIELD_MANAGER = "pulumi-kubernetes"
-"""Field manager under which the Kubernetes provider creates objects; its updates add a suffix."""
+TAKE_OVER = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"}
+"""Has the Kubernetes provider take over objects that exist already (pulumi-kubernetes, since 4.29)."""
 
 MASKED = "[secret]"
 """What a preview shows in place of a secret."""
 
-UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""What a preview shows in place of what it cannot know (pulumi, sdk/go/common/resource/plugin/rpc.go)."""
-
 RELEASE = "kubernetes:helm.sh/v3:Release"
-KUBERNETES_PROVIDER = "pulumi:providers:kubernetes"
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 
@@ -60,49 +56,33 @@ class Created(Protocol):
     def outputs(self) -> dict[str, Any]: ...
 
 
-class Objects:
-    """The cluster's objects, as far as recovery asks for them."""
+class Installed:
+    """The releases on a cluster."""
 
-    def __init__(self, client: kubernetes.dynamic.DynamicClient) -> None:
-        self._client = client
+    def __init__(self, kubeconfig: Path, helm: Path) -> None:
+        self._client = connect(kubeconfig)
+        self._helm = Helm(helm, yaml.safe_load(kubeconfig.read_text()))
 
-    def created_by_engine(self, inputs: Mapping[str, Any]) -> datetime | None:
-        """Return when the Kubernetes provider created the object that these inputs declare.
-
-        None when there is no such object, or somebody else created it.
-        """
-        metadata = inputs["metadata"]
-        try:
-            kind = self._kind(inputs)
-            found = self._client.get(kind, name=metadata["name"], namespace=metadata.get("namespace")).to_dict()
-        except (NotFoundError, ResourceNotFoundError):
-            return None
-        managers = [entry["manager"] for entry in found["metadata"].get("managedFields") or ()]
-        if not any(manager.startswith(FIELD_MANAGER) for manager in managers):
-            return None
-        return datetime.fromisoformat(found["metadata"]["creationTimestamp"])
-
-    def installed(self, inputs: Mapping[str, Any]) -> datetime | None:
-        """Return when the release that these inputs declare was installed, None when it is not, or not completely."""
-        selector = f"owner=helm,status=deployed,version=1,name={inputs['name']}"
+    def since(self, namespace: str, name: str) -> datetime | None:
+        """Return when a release was installed, None when it is not."""
         secrets = self._client.resources.get(api_version="v1", kind="Secret")
-        found = self._client.get(secrets, namespace=inputs["namespace"], label_selector=selector).to_dict()["items"]
-        return datetime.fromisoformat(found[0]["metadata"]["creationTimestamp"]) if found else None
+        selector = f"{releases.SELECTOR},name={name}"
+        found = self._client.get(secrets, namespace=namespace, label_selector=selector).to_dict()["items"]
+        return min((datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in found), default=None)
 
-    def delete(self, inputs: Mapping[str, Any]) -> None:
-        """Delete the object that these inputs declare."""
-        metadata = inputs["metadata"]
-        self._client.delete(self._kind(inputs), name=metadata["name"], namespace=metadata.get("namespace"))
+    def uninstall(self, namespace: str, name: str) -> None:
+        """Uninstall a release and wait until its objects are gone. Raises EngineError."""
+        try:
+            self._helm.run(["uninstall", name, f"--namespace={namespace}", "--wait", "--no-hooks"])
+        except HelmError as error:
+            raise EngineError(f"the release {namespace}/{name} of a killed update stays: {error}") from None
 
-    def _kind(self, inputs: Mapping[str, Any]) -> Any:
-        return self._client.resources.get(api_version=inputs["apiVersion"], kind=inputs["kind"])
 
+def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]], helm: Path) -> None:
+    """Finish the last update of the engine's stack where it was killed; nothing happens where it was not.
 
-def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]]) -> None:
-    """Take over what a killed update of the engine's stack has created; nothing happens where none was killed.
-
-    orphans_in_azure: returns what the emulated Azure has created for engines that do not know it, by URN. Raises
-    EngineError where the stack cannot be previewed, or a live engine holds its lock.
+    orphans_in_azure: returns what the emulated Azure has created for engines that do not know it, by URN. helm: Helm's
+    command. Raises EngineError where the stack cannot be previewed or updated, or a live engine holds its lock.
     """
     deployment = engine.read_state()
     pending = {operation["resource"]["urn"] for operation in deployment.get("pending_operations") or ()}
@@ -110,15 +90,21 @@ def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]
     if began is None and not pending:
         return
     engine.unlock()
-    kubeconfig = engine.environment.kubeconfig
     planned = _planned_creations(engine)
     in_azure = handed_back(planned, orphans_in_azure())
-    if in_azure:
-        engine.write_state(imported(deployment, planned, in_azure, kubeconfig.read_text()))
+    if in_azure or pending:
+        engine.write_state(imported(deployment, planned, in_azure))
         planned = _planned_creations(engine)
-    found = missing_from_state(planned, Objects(connect(kubeconfig)), since=began, pending=pending)
-    engine.write_state(imported(engine.read_state(), planned, found, kubeconfig.read_text()))
-    engine.settle()
+    installed = Installed(engine.environment.kubeconfig, helm)
+    for namespace, name in left_behind(planned, installed.since, began, pending):
+        installed.uninstall(namespace, name)
+    print("the last update was killed: finishing it, with what it had created", flush=True)
+    process = engine.start("up", ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress"], TAKE_OVER)
+    if engine.finish(process) != 0:
+        raise EngineError(
+            "an update that was killed could not be finished; what `pulumi up` said stands above. Put it right and run "
+            "the command again, or forget the whole environment with `make clean`"
+        )
 
 
 def _planned_creations(engine: Engine) -> list[State]:
@@ -156,45 +142,32 @@ def handed_back(planned: Sequence[State], orphans: Mapping[str, Created]) -> lis
     return found
 
 
-def missing_from_state(
-    planned: Sequence[State], objects: Objects, *, since: datetime | None, pending: Collection[str]
-) -> list[State]:
-    """Return those of the planned creations that a killed engine has already carried out.
+def left_behind(
+    planned: Sequence[State],
+    installed_since: Callable[[str, str], datetime | None],
+    began: datetime | None,
+    pending: Collection[str],
+) -> list[tuple[str, str]]:
+    """Return namespace and name of the planned releases that a killed update has installed.
 
-    since:   when the killed update began; None where only `pending` is known.
-    pending: URNs whose creation the engine had written down as begun.
-
-    A Secret among them is deleted, to be created anew: a preview does not show its content, and the state must. What a
-    preview cannot know is left to the emulated provider, which knows what it has created.
+    What was there before it began is somebody else's. began: when the update did; None where only what was `pending`
+    is known, the URNs of what the engine had begun.
     """
     found = []
     for state in planned:
-        inputs = state.get("inputs") or {}
-        created = _created(state, inputs, objects)
-        if created is None or not (state["urn"] in pending or (since is not None and created >= since - CLOCK_SKEW)):
-            continue
-        if not _contains(inputs, {MASKED, UNKNOWN}):
-            found.append(state)
-        elif state["type"] != RELEASE and _masked(inputs):
-            objects.delete(inputs)
+        if state["type"] == RELEASE:
+            release = str(state["inputs"]["namespace"]), str(state["inputs"]["name"])
+            since = installed_since(*release)
+            own = state["urn"] in pending or (began is not None and since is not None and since >= began - CLOCK_SKEW)
+            if since is not None and own:
+                found.append(release)
     return found
 
 
-def _created(state: State, inputs: Mapping[str, Any], objects: Objects) -> datetime | None:
-    if state["type"] == RELEASE:
-        return objects.installed(inputs)
-    if not state["type"].startswith("kubernetes:") or "name" not in (inputs.get("metadata") or {}):
-        return None
-    return objects.created_by_engine(inputs)
-
-
-def imported(
-    deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State], kubeconfig: str
-) -> dict[str, Any]:
+def imported(deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State]) -> dict[str, Any]:
     """Return the deployment with the found resources, what is above them and their providers added to its resources.
 
-    kubeconfig: the text that a provider of Kubernetes objects starts with; the next update gives it the program's own.
-    What was pending is settled by this and dropped.
+    What was pending is settled by this, and by the update that follows, and dropped.
     """
     resources: list[State] = list(deployment.get("resources") or ())
     known = {state["urn"] for state in resources}
@@ -207,7 +180,7 @@ def imported(
             continue
         recorded = carried_out.get(urn, state)
         if urn in used:
-            recorded = _provider(state, kubeconfig)
+            recorded = {**state, "id": str(uuid.uuid4()), "outputs": dict(state.get("inputs") or {})}
             ids[urn] = recorded["id"]
         resources.append(_recorded(recorded, known, ids))
         known.add(urn)
@@ -224,13 +197,6 @@ def secret(value: Any) -> dict[str, str]:
     return {_SIGNATURE: _SECRET, "plaintext": json.dumps(value)}
 
 
-def _provider(state: State, kubeconfig: str) -> State:
-    inputs = dict(state.get("inputs") or {})
-    if state["type"] == KUBERNETES_PROVIDER:
-        inputs["kubeconfig"] = secret(kubeconfig)
-    return {**state, "id": str(uuid.uuid4()), "inputs": inputs, "outputs": inputs}
-
-
 def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> State:
     kept = {key: value for key, value in state.items() if key not in ("stackTrace", "sourcePosition")}
     kept["dependencies"] = [urn for urn in state.get("dependencies") or () if urn in known]
@@ -241,23 +207,12 @@ def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> S
     if state["custom"] and state.get("provider"):
         provider, _, _ = state["provider"].rpartition("::")
         kept["provider"] = f"{provider}::{ids[provider]}"
-    if state["type"] == RELEASE:
-        kept["id"] = f"{state['inputs']['namespace']}/{state['inputs']['name']}"
-        kept["outputs"] = {**state["inputs"], "__inputs": state["inputs"]}
-    elif state["type"].startswith("kubernetes:"):
-        metadata = state["inputs"]["metadata"]
-        kept["id"] = "/".join(part for part in (metadata.get("namespace"), metadata["name"]) if part)
-        kept["outputs"] = dict(state["inputs"])
     return kept
 
 
 def _masked(value: Any) -> bool:
-    return _contains(value, {MASKED})
-
-
-def _contains(value: Any, wanted: Collection[str]) -> bool:
     if isinstance(value, Mapping):
-        return any(_contains(item, wanted) for item in value.values())
+        return any(_masked(item) for item in value.values())
     if isinstance(value, list):
-        return any(_contains(item, wanted) for item in value)
-    return isinstance(value, str) and value in wanted
+        return any(_masked(item) for item in value)
+    return bool(value == MASKED)

@@ -50,7 +50,7 @@ class Engine:
         self.environment = environment
         self._root = root
         self._state = state
-        self._updates: set[int] = set()
+        self._updates: dict[int, bool] = {}  # process id -> whether the last update had been killed
 
     @property
     def configuration(self) -> Path:
@@ -142,19 +142,20 @@ class Engine:
 
         The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
         the square of their number. Updates therefore leave the checkpoints out and write the state at the end; an `up`
-        that is killed before that is `killed`.
+        that is killed before that is `killed`, until another one has succeeded.
         """
         environment = {**self._environment(), **(variables or {})}
         if command in UPDATES:
             self.unlock()
             environment |= _WITHOUT_CHECKPOINTS
-        if command == "up":
+        unfinished = self.killed is not None
+        if command == "up" and not unfinished:
             private_folder(self._marker.parent)
             self._marker.touch()
         line = [self._executable(), command, "--stack", self.stack, "--config-file", str(self.configuration)]
         process = subprocess.Popen([*line, *arguments], cwd=self._root, env=environment, umask=UMASK, **options)
         if command == "up":
-            self._updates.add(process.pid)
+            self._updates[process.pid] = unfinished
         return process
 
     def finish(self, process: subprocess.Popen[Any]) -> int:
@@ -165,14 +166,10 @@ class Engine:
                 break
             except KeyboardInterrupt:
                 continue
-        if code >= 0 and process.pid in self._updates:
-            self.settle()
-        self._updates.discard(process.pid)
+        unfinished = self._updates.pop(process.pid, None)
+        if unfinished is not None and (code == 0 or (code > 0 and not unfinished)):
+            self._marker.unlink(missing_ok=True)
         return code
-
-    def settle(self) -> None:
-        """Forget that an update was killed."""
-        self._marker.unlink(missing_ok=True)
 
     def read_state(self) -> dict[str, Any]:
         """Return the stack's deployment (resources, pending operations) as the engine keeps it."""

@@ -25,8 +25,8 @@ Known differences, by design:
 - A refresh reports a resource in state Failed as not ready, so that the next update sends it anew. The official
   provider takes such a resource as it is.
 - Every subscription id that a program names is the one emulated subscription.
-- A resource whose engine was killed before it recorded the create goes to the same URN in the next run; the official
-  provider reports that it exists.
+- It keeps for which resource of a program, with which inputs, it has created each of its own until an engine shows that
+  it knows it (`orphans`), so that the local environment can take over what a killed engine has left.
 """
 
 from __future__ import annotations

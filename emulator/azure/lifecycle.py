@@ -74,20 +74,11 @@ class Lifecycle:
         return outputs
 
     def create(self, token: str, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
-        """Create a resource and wait for it. Raises PartialError when it exists but its operation failed.
-
-        One that was created for the same resource of the program, by an engine that did not live to record it, is
-        brought to the inputs.
-        """
+        """Create a resource and wait for it. Raises PartialError when it exists but its operation failed."""
         kind = kind_of(token)
         names, body = _split(kind, inputs)
         resource_id = kind.id(self.arm.facts, names)
-        existing = self.arm.record(resource_id)
-        if existing is not None and operation.urn and existing.creator == operation.urn:
-            operation.inform(f"{resource_id} was created by an interrupted run and is taken over from it")
-            with contextlib.suppress(OperationFailedError):
-                self.arm.wait(resource_id, operation.status, operation.sleep)
-        elif self.arm.look(kind, names) is not None:
+        if self.arm.look(kind, names) is not None:
             raise ProviderError(
                 f"cannot create already existing resource '{resource_id}'. {_way_out(kind, resource_id)}"
             )

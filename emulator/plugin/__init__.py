@@ -4,8 +4,7 @@ The engine attaches to a running server with `PULUMI_DEBUG_PROVIDERS=<package>:<
 values (`provider`): a `Plugin` for its packages, a `Provider` for each configured provider resource, and for each type
 `Resources` with check, diff, create, read, update and delete. The kit does the rest: the protocol and its errors
 (`server`), connections of any number of engines at once (`connections`), messages to the engine (`host`), progress and
-cancellation (`operation`), property values with secrets and unknowns (`wire`), property paths, differences, and what a
-killed engine left behind (`orphans`).
+cancellation (`operation`), property values with secrets and unknowns (`wire`), property paths, and differences.
 
 Why it is not the SDK's own servicer. `pulumi.provider.experimental` (pulumi 3.272.0) was tried first, served by
 grpc.aio, with a provider of ten lines:

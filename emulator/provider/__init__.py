@@ -30,10 +30,7 @@ Known differences, by design:
 - A release's chart hooks do not run, and webhooks and aggregated APIs of charts are left out; the engine is told which.
 - Values that a chart does not know are warnings; Helm ignores them. What its templates or its schema refuse is an error
   at preview already.
-- A preview goes on where a kind's webhook does not answer, as after an update that ended between the two.
 - The state has no `metadata.managedFields`; nothing reads them there.
-- An object whose engine was killed before it recorded the create goes to the same URN in the next run, as long as this
-  process lives; the official provider reports that the name is taken.
 """
 
 from __future__ import annotations

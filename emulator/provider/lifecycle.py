@@ -7,7 +7,6 @@ from typing import NoReturn
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import PartialError, ProviderError
 from emulator.plugin.operation import Operation
-from emulator.plugin.orphans import Orphans
 from emulator.plugin.provider import Checked, Found, Naming
 from emulator.plugin.wire import Properties, Values
 from emulator.provider import awaiting, definitions, diffing, ownership
@@ -34,10 +33,9 @@ from emulator.provider.writing import Writer, create_failure, foreseen_as_inputs
 class Objects:
     """The operations on objects of every kind, and on Patch resources, of one configured provider resource."""
 
-    def __init__(self, cluster: Cluster, orphans: Orphans) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._orphans = orphans
-        self._writer = Writer(cluster, orphans)
+        self._writer = Writer(cluster)
         self._rules = diffing.Rules(cluster.settings.config_map_mutable, cluster.settings.secret_mutable)
 
     def check(self, olds: Properties, news: Properties, naming: Naming, operation: Operation) -> Checked:
@@ -55,7 +53,6 @@ class Objects:
         self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
     ) -> Difference:
         """Compare the state with the new inputs, without asking the API server."""
-        self._claim(state)
         kind = Type.of_token(operation.token)
         before = state.part(INPUTS)
         old = normalized(before.plain)
@@ -106,7 +103,6 @@ class Objects:
 
         Without recorded inputs (import) the inputs are taken from the live object.
         """
-        self._claim(state)
         if self._cluster.leaves_state(operation):
             return None
         self._cluster.require(deleting=True)
@@ -169,7 +165,6 @@ class Objects:
 
     def delete(self, identifier: str, state: Properties, operation: Operation) -> None:
         """Delete the object and wait until it is gone; one that is gone already, or whose kind is, is a success."""
-        self._claim(state)
         if self._cluster.leaves_state(operation):
             return
         self._cluster.require(deleting=True)
@@ -203,10 +198,6 @@ class Objects:
         if is_crd(live):
             self._cluster.discovery.declare(live)
         return live
-
-    def _claim(self, state: Properties) -> None:
-        """Note that the engine knows an object."""
-        self._orphans.claim(state.text("metadata", "uid"))
 
 
 def _identity(kind: Type, state: Properties) -> Manifest:

@@ -20,7 +20,6 @@ from emulator.paths import Paths
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import PartialError, ProviderError
 from emulator.plugin.operation import Operation
-from emulator.plugin.orphans import Orphans
 from emulator.plugin.paths import Path as PropertyPath
 from emulator.plugin.provider import Checked, Found, Naming
 from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
@@ -47,7 +46,7 @@ Inputs = dict[str, Any]
 class Releases:
     """The operations on releases of one configured provider resource. Safe for any number of threads."""
 
-    def __init__(self, cluster: Cluster, orphans: Orphans) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         """Take up the local cluster; raises ProviderError on another one, where stubs have no place."""
         state = os.environ.get(MARKER)
         if not state:
@@ -57,7 +56,6 @@ class Releases:
         self._mirror = paths.mirror
         self._cluster = cluster
         self._client = cluster.client
-        self._orphans = orphans
         self._left_out: dict[str, list[str]] = {}
 
     def check(self, olds: Properties, news: Properties, naming: Naming, operation: Operation) -> Checked:
@@ -92,7 +90,6 @@ class Releases:
         self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
     ) -> Difference:
         """Compare old and new inputs, and with them what a refresh found; another name or namespace replaces."""
-        self._orphans.claim(f"helm/{identifier}")
         old = state.part(INPUTS).plain
         return diffing.compare_maps(prune(state.plain, old), news.plain, _IDENTITY, operation.ignore)
 
@@ -104,21 +101,19 @@ class Releases:
         identifier = _identifier(inputs.plain)
         existing = self._find(identifier, operation)
         if existing is not None:
-            if not self._orphans.belongs(f"helm/{identifier}", operation.urn):
-                raise ProviderError(
-                    f"the release {identifier} exists already ({existing.chart} {existing.version}): uninstall it, "
-                    "choose another name, or run pulumi import"
-                )
-            operation.inform(f"release {identifier} was begun by an interrupted run and is taken over from it")
-        self._orphans.add(f"helm/{identifier}", operation.urn)
-        return identifier, self._install(inputs, operation)
+            raise ProviderError(
+                f"the release {identifier} exists already ({existing.status}, {existing.chart} {existing.version}): "
+                f"`helm uninstall {inputs.plain['name']} --namespace {inputs.plain['namespace']}`, choose another "
+                "name, or run pulumi import"
+            )
+        return identifier, self._install(inputs, operation, upgrade=False)
 
     def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Values:
         """Upgrade the release."""
         if operation.preview:
             return _state(news, None)
         self._cluster.require()
-        return self._install(news, operation)
+        return self._install(news, operation, upgrade=True)
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
         """Return the release as Helm knows it; the objects of the release are not looked at."""
@@ -129,7 +124,6 @@ class Releases:
         if live is None:
             return None
         identifier = f"{live.namespace}/{live.name}"
-        self._orphans.claim(f"helm/{identifier}")
         if not inputs:
             imported = {"name": live.name, "namespace": live.namespace, "chart": live.chart, "version": live.version}
             inputs = Properties.of({**imported, **({"values": dict(live.values)} if live.values else {})})
@@ -140,7 +134,6 @@ class Releases:
         if self._cluster.leaves_state(operation):
             return
         self._cluster.require(deleting=True)
-        self._orphans.claim(f"helm/{identifier}")
         inputs = state.plain
         namespace, name = parse_id(identifier)
         seconds = _seconds(inputs, operation)
@@ -153,13 +146,12 @@ class Releases:
             operation.check()
             raise ProviderError(f"the release {identifier} was not uninstalled: {error}") from None
 
-    def _install(self, given: Properties, operation: Operation) -> Values:
-        """Install the release, or upgrade it where there is one."""
+    def _install(self, given: Properties, operation: Operation, *, upgrade: bool) -> Values:
+        """Install the release, or upgrade it."""
         inputs = given.plain
         namespace, name, identifier = inputs["namespace"], inputs["name"], _identifier(inputs)
         file = self._locate(inputs)
         seconds = _seconds(inputs, operation)
-        upgrade = self._settled(identifier, operation)
         command = ["upgrade", "--reset-values"] if upgrade else ["install"]
         command += [name, str(file), f"--namespace={namespace}", f"--timeout={seconds}s", "--no-hooks", "--hide-notes"]
         command += ["--burst-limit=400", "--qps=200", *left_out.POST_RENDERER]
@@ -172,7 +164,6 @@ class Releases:
             try:
                 self._helm(operation).run(command, inputs.get("values"), seconds)
             except HelmError as error:
-                operation.check()
                 self._fail("; ".join([str(error), *progress.missing]), given, upgrade, operation)
         operation.clear_status()
         live = self._find(identifier, operation)
@@ -190,24 +181,12 @@ class Releases:
     def _fail(self, error: str, given: Properties, upgrade: bool, operation: Operation) -> None:
         """Raise what the engine should make of a failed install: a release that is left behind stays in the state."""
         identifier = _identifier(given.plain)
-        live = self._find(identifier, operation)
+        # A cancelled operation asks nothing more, and the release is there all the same.
+        live = self._find(identifier, Operation(operation.urn, operation.reporter))
         if live is None or (upgrade and given.plain.get("atomic")):
             raise ProviderError(f"the release {identifier} was not installed: {error}") from None
         message = f"the release {identifier} is {live.status}: {error}"
         raise PartialError(message, identifier, _state(given, live), None, [message]) from None
-
-    def _settled(self, identifier: str, operation: Operation) -> bool:
-        """Tell whether there is a release to upgrade, once a revision that a killed Helm left unfinished is gone.
-
-        Helm refuses to go on from such a revision; what it had made by then belongs to the release and is kept.
-        """
-        live = self._find(identifier, operation)
-        if live is not None and live.status.startswith("pending"):
-            operation.inform(f"revision {live.revision} of the release {identifier} was interrupted: it is made anew")
-            secret = f"sh.helm.release.v1.{live.name}.v{live.revision}"
-            self._client.request("DELETE", f"/api/v1/namespaces/{live.namespace}/secrets/{secret}", operation)
-            live = self._find(identifier, operation)
-        return live is not None
 
     def _locate(self, inputs: Inputs) -> Path:
         """Return the archive of the chart that the inputs name. Raises ProviderError where there is none."""

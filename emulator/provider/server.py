@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.operation import Operation
-from emulator.plugin.orphans import Orphans
 from emulator.plugin.provider import Failure, Plugin, Resources
 from emulator.provider import VERSION, config
 from emulator.provider.cluster import Cluster
@@ -30,7 +29,6 @@ class Kubernetes(Plugin):
 
     def __init__(self, api_server: str | None = None) -> None:
         self._api_server = api_server
-        self._orphans = Orphans()
 
     def check_config(self, inputs: dict[str, Any]) -> Sequence[Failure]:
         """Return what is wrong with the inputs of a provider resource."""
@@ -43,7 +41,7 @@ class Kubernetes(Plugin):
     def configure(self, inputs: dict[str, Any], operation: Operation) -> KubernetesProvider:
         """Connect to the cluster of a provider resource."""
         cluster = Cluster(Settings.of(inputs, self._api_server), operation)
-        return KubernetesProvider(cluster, self._orphans)
+        return KubernetesProvider(cluster)
 
     def refusal(self, what: str) -> ProviderError:
         """Return the error for what only the official plugin can do."""
@@ -53,10 +51,9 @@ class Kubernetes(Plugin):
 class KubernetesProvider:
     """A configured provider resource."""
 
-    def __init__(self, cluster: Cluster, orphans: Orphans) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._orphans = orphans
-        self._objects = Objects(cluster, orphans)
+        self._objects = Objects(cluster)
         self._releases: Releases | None = None
 
     def resources(self, token: str) -> Resources:
@@ -64,7 +61,7 @@ class KubernetesProvider:
         if token != RELEASE:
             return self._objects
         if self._releases is None:
-            self._releases = Releases(self._cluster, self._orphans)
+            self._releases = Releases(self._cluster)
         return self._releases
 
     def invoke(self, token: str, arguments: dict[str, Any]) -> NoReturn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.operation import Operation
-from emulator.plugin.orphans import Orphans
 from emulator.provider import ownership
 from emulator.provider.client import APPLY, JSON_PATCH, Query
 from emulator.provider.cluster import Cluster
@@ -19,9 +18,8 @@ _FIRST_PAUSE_SECONDS = 1.0
 class Writer:
     """Writes to one API server. What it returns is the live object as the API server answered it."""
 
-    def __init__(self, cluster: Cluster, orphans: Orphans) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._orphans = orphans
 
     def create(self, kind: Type, inputs: Manifest, manager: str, operation: Operation) -> tuple[Target, Manifest]:
         """Send the create; tries again while the kind or what the object refers to does not exist yet."""
@@ -53,26 +51,9 @@ class Writer:
                 raise ownership.explained(error, manager) from None
         else:
             query["fieldManager"] = ownership.CREATE_MANAGER
-            try:
-                live = client.request("POST", target.resource.path(target.namespace), operation, query, body)
-            except ApiError as error:
-                if operation.preview or not error.already_exists:
-                    raise
-                live = self._recovered(kind, target, inputs, manager, error, operation)
-            if not operation.preview:
-                self._orphans.add(str(metadata(live)["uid"]), operation.urn)
+            live = client.request("POST", target.resource.path(target.namespace), operation, query, body)
         operation.clear_status()
         return target, live
-
-    def _recovered(
-        self, kind: Type, target: Target, inputs: Manifest, manager: str, error: ApiError, operation: Operation
-    ) -> Manifest:
-        """Return the object of an interrupted run of the same resource, brought to the inputs; else raise the error."""
-        live = target.read(operation)
-        if live is None or not self._orphans.belongs(str(metadata(live)["uid"]), operation.urn):
-            raise error
-        operation.inform(f"{inputs['kind']} {target.name} was created by an interrupted run and is taken over from it")
-        return self.apply(kind, target, inputs, manager, operation)
 
     def apply(self, kind: Type, target: Target, inputs: Manifest, manager: str, operation: Operation) -> Manifest:
         """Bring an object to the inputs. Raises ProviderError when there is none."""
@@ -125,16 +106,14 @@ def _scoped(inputs: Manifest, namespace: str) -> Manifest:
 def foreseen_as_inputs(error: ApiError) -> bool:
     """Tell whether a dry run of a create failed for what the update itself may put right, or may do.
 
-    That is a replacement of the same name, missing rights, a namespace to come, an admission plugin without dry runs,
-    and a controller of the kind that does not answer, which the update may be about to install.
+    That is a replacement of the same name, missing rights, a namespace to come, and an admission plugin without dry
+    runs (pulumi-kubernetes, `Create` in provider/pkg/provider/provider.go); a webhook that does not answer is not.
     """
-    message = str(error)
     return (
         error.forbidden
         or error.already_exists
         or error.namespace_missing
-        or (error.code == 400 and "does not support dry run" in message)
-        or (error.code == 500 and ("failed calling webhook" in message or message.startswith("conversion webhook")))
+        or (error.code == 400 and "does not support dry run" in str(error))
     )
 
 

@@ -195,7 +195,7 @@ def test_only_an_update_takes_over_what_a_killed_one_left(
     serving(monkeypatch, kubernetes=1, azure=2)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     recovered: list[object] = []
-    monkeypatch.setattr(command, "recover", lambda engine, orphans: recovered.append(engine))
+    monkeypatch.setattr(command, "recover", lambda engine, *what: recovered.append(engine))
     monkeypatch.setattr(command, "Engine", FakeEngine)
     assert command.main([name]) == 0
     assert bool(recovered) is takes_over

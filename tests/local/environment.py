@@ -200,14 +200,14 @@ class Project:
         return dict(written["config"][f"mlbatch:{key}"])
 
     def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `pulumi <command>`; before an update, take over what a killed one has created, as the make targets do."""
+        """Run `pulumi <command>`; before an update, finish one that was killed, as the make targets do."""
         self.engine.prepare()
         if command in ("up", "destroy"):
             self.recover()
         return self.engine.capture(command, ["--non-interactive", "--color", "never", *arguments])
 
     def recover(self) -> None:
-        recover(self.engine, lambda: azure.orphans(self._paths))
+        recover(self.engine, lambda: azure.orphans(self._paths), self._paths.bin / "helm")
 
     def up(self, *arguments: str) -> str:
         """Run `pulumi up` and require success; return what it printed."""

@@ -213,36 +213,26 @@ def test_an_install_that_leaves_nothing_behind_fails_as_a_whole(local: Local) ->
 
 def test_a_release_of_somebody_else_is_not_taken_over(local: Local) -> None:
     (local.state / "bin" / "installed").touch()
-    with refused("the release ns/r exists already (chart 1.2.3)"):
+    with refused("the release ns/r exists already (deployed, chart 1.2.3)", "helm uninstall r --namespace ns"):
         local.create()
     assert not local.calls("install")
 
 
-def test_a_release_whose_engine_was_killed_is_taken_over_until_an_engine_knows_it(local: Local) -> None:
-    state = local.create()
+def test_a_release_whose_engine_was_killed_is_not_handed_back(local: Local) -> None:
+    """Helm knows no program that it was installed for; the official provider passes its refusal on."""
     local.create()
-    assert len(local.calls("upgrade")) == 1
-    local.read(state)  # now an engine has it in its state
-    with refused("exists already"):
+    with refused("the release ns/r exists already"):
         local.create()
+    assert (len(local.calls("install")), local.calls("upgrade")) == (1, [])
 
 
-def test_a_revision_that_a_killed_helm_left_is_made_anew(local: Local) -> None:
-    secrets = [release_secret(status="pending-install")]
-
-    def answer(method: str, path: str) -> tuple[int, dict[str, Any]] | None:
-        if path == f"{SECRETS}/sh.helm.release.v1.r.v1" and method == "DELETE":
-            return 200, {"deleted": bool(secrets) and secrets.pop() is not None}
-        installed = (local.state / "bin" / "installed").exists()
-        return (200, {"items": secrets or ([release_secret()] if installed else [])}) if path == SECRETS else None
-
+def test_an_update_upgrades_whatever_a_killed_helm_has_left(local: Local) -> None:
+    """Helm itself refuses to go on from a revision that is pending."""
     state = local.create()
-    (local.state / "bin" / "installed").unlink()
-    local.cluster.interfere = answer
-    news = wire.encode(local.inputs(timeout=300))
-    local.engine.stub.Update(provider_pb2.UpdateRequest(urn=URN, id="ns/r", olds=state, news=news))
-    assert secrets == []
-    assert len(local.calls("install")) == 2
+    local.fail("upgrade", "UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress")
+    request = provider_pb2.UpdateRequest(urn=URN, id="ns/r", olds=state, news=wire.encode(local.inputs(timeout=300)))
+    with refused("another operation (install/upgrade/rollback) is in progress"):
+        local.engine.stub.Update(request)
 
 
 def test_unchanged_inputs_are_no_difference(local: Local) -> None:

@@ -115,14 +115,24 @@ SILENT = [
 
 
 @pytest.mark.parametrize("message", SILENT)
-def test_a_preview_goes_on_where_a_webhook_does_not_answer_and_an_update_says_so(
-    cluster: FakeCluster, engine: Engine, message: str
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_webhook_that_does_not_answer_fails_a_preview_as_it_fails_an_update(
+    cluster: FakeCluster, engine: Engine, message: str, preview: bool
 ) -> None:
     status = {"kind": "Status", "reason": "InternalError", "message": message}
     cluster.interfere = lambda method, path: (500, status) if method == "POST" else None
-    assert wire.decode(engine.create(preview=True)[1]).plain == INPUTS
     with pytest.raises(grpc.RpcError, match=re.escape(message)):
-        engine.create()
+        engine.create(preview=preview)
+
+
+def test_an_object_that_cannot_be_converted_fails_a_refresh(cluster: FakeCluster, engine: Engine) -> None:
+    _, state = engine.create()
+    status = {"kind": "Status", "reason": "InternalError", "message": SILENT[1]}
+    cluster.interfere = lambda method, path: (500, status) if path == PATH else None
+    with pytest.raises(grpc.RpcError, match=re.escape(SILENT[1])):
+        engine.stub.Read(
+            provider_pb2.ReadRequest(urn=URN, id="default/cm", properties=state, inputs=wire.encode(INPUTS))
+        )
 
 
 def test_a_preview_shows_what_a_webhook_denies(cluster: FakeCluster, engine: Engine) -> None:
@@ -203,13 +213,22 @@ def test_an_existing_object_is_not_taken_over(cluster: FakeCluster, engine: Engi
         engine.create(urn=URN + "-renamed")
 
 
-def test_an_object_of_an_interrupted_run_goes_to_the_same_resource_only(cluster: FakeCluster, engine: Engine) -> None:
-    _, state = engine.create()
-    assert engine.create({**INPUTS, "data": {"a": "2"}})[0] == "default/cm", "the engine never recorded the object"
-    assert cluster.objects[PATH]["data"] == {"a": "2"}
-    engine.stub.Diff(provider_pb2.DiffRequest(urn=URN, id="default/cm", olds=state, news=wire.encode(INPUTS)))
-    with refused("does not take over"):
+def test_an_object_of_a_killed_engine_is_not_handed_back(cluster: FakeCluster, engine: Engine) -> None:
+    """The API server does not know for which program it was made, and the official provider refuses it."""
+    engine.create()
+    with refused("already exists"):
         engine.create()
+
+
+def test_whatever_exists_is_taken_over_where_the_provider_is_told_to(port: int, cluster: FakeCluster) -> None:
+    cluster.objects[PATH] = {**INPUTS, "data": {"a": "theirs"}, "metadata": {**INPUTS["metadata"], "uid": "theirs"}}
+    with contextlib.closing(Engine(port, cluster.kubeconfig, upsertExistingObjects="true")) as engine:
+        identifier, state = engine.create()
+    assert identifier == "default/cm"
+    assert wire.decode(state).plain["metadata"]["uid"] == "theirs"
+    assert cluster.objects[PATH]["data"] == {"a": "1"}
+    method, _, query = cluster.requests[-1]
+    assert (method, query["force"]) == ("PATCH", "false")
 
 
 def test_creates_wait_for_what_does_not_exist_yet(

@@ -38,7 +38,7 @@ case "$1 $2" in
       pair=${{pair#--secret=}}
       echo "  ${{pair%%=*}}: {{secure: 'encrypted ${{pair#*=}}'}}" >> "$file"
     done ;;
-  "up --stack") if [ -e "$RECORDS/die" ]; then kill -9 $$; fi ;;
+  "up --stack") if [ -e "$RECORDS/die" ]; then kill -9 $$; fi; test ! -e "$RECORDS/fail"; exit ;;
 esac
 """
 
@@ -226,7 +226,7 @@ def test_a_local_secret_stays(engine: Engine, tmp_path: Path, records: Path) -> 
     assert not [line for line in calls(records) if line.startswith("config")]
 
 
-def test_a_killed_update_is_remembered_until_it_is_settled(engine: Engine, records: Path) -> None:
+def test_a_killed_update_is_remembered_until_another_succeeds(engine: Engine, records: Path) -> None:
     engine.prepare()
     assert engine.run("up") == 0
     assert engine.killed is None
@@ -237,8 +237,16 @@ def test_a_killed_update_is_remembered_until_it_is_settled(engine: Engine, recor
     for command in ("preview", "refresh", "destroy"):
         engine.run(command)
         assert engine.killed == began, command
-    engine.settle()
+    (records / "die").unlink()
+    (records / "fail").touch()
+    assert engine.run("up") == 1
+    assert engine.killed == began, "what it had created may still not be in the state"
+    (records / "fail").unlink()
+    assert engine.run("up") == 0
     assert engine.killed is None
+    (records / "fail").touch()
+    assert engine.run("up") == 1
+    assert engine.killed is None, "an update that fails writes its state"
 
 
 def lock(tmp_path: Path, pid: int, host: str) -> Path:
