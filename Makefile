@@ -5,6 +5,7 @@ BASE ?= main
 ARGS ?= --help
 SEED ?= 1
 JOBS ?= 100
+KILLS ?= 20
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
@@ -89,8 +90,9 @@ local-recovery: $(ENVIRONMENT) build
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
 
-soak: $(ENVIRONMENT) build ## run JOBS jobs (default 100, an hour) on a cluster that keeps failing as SEED decides
+soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20)
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
+	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue

@@ -5,7 +5,6 @@ The tests of this module run in order on one stack that is stood up once.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -246,21 +245,21 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
     return True
 
 
-def test_a_killed_engine_leaves_neither_orphans_nor_duplicates(project: Project, cluster: Cluster) -> None:
-    """The engine is killed while it creates; the next update takes over what it had created."""
-    project.destroy()
-    project.engine.prepare()
-    process = project.start("up", "--yes", "--skip-preview")
-    eventually(
-        "a part of the platform is created",
-        lambda: cluster.list("apps/v1", "Deployment", SYSTEM),
-        seconds=120,
-        every=0.1,
-    )
-    process.kill()
-    process.communicate()
-    assert project.engine.finish(process) == -signal.SIGKILL
-    project.up()
+def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, cluster: Cluster) -> None:
+    """Nobody is there who would convert a queue to another version; to read what the program declares takes nobody."""
+    name = "kueue-controller-manager"
+    cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": 0}}, SYSTEM)
+    kueue = {"label_selector": "app.kubernetes.io/name=kueue"}
+    eventually("Kueue is away", lambda: cluster.list("v1", "Pod", SYSTEM, **kueue), lambda pods: pods == [])
+    with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
+        cluster.list("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+    assert project.changes() == {f"kueue/Deployment/{SYSTEM}/{name}": "update"}
+    done = project.run("up", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
+    eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor), seconds=120)
+    cluster.delete(KUEUE, "ResourceFlavor", "probe")
+    assert cluster.list("kueue.x-k8s.io/v1beta2", "ClusterQueue")
     project.unchanged()
     running(cluster, "blue", "sample-gang", pods=2)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stacks.settings.recovery import RecoverySettings
 from tests.soak.judge import Judge, bound
+from tests.soak.kills import LONGEST_DELAY, moments
 from tests.soak.trace import MOST_LOST, NODES, QUOTAS, Job, trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,3 +62,12 @@ def test_the_bound_follows_the_settings() -> None:
 def test_the_bound_is_the_one_that_the_documentation_names() -> None:
     text = (ROOT / "docs" / "recovery.md").read_text()
     assert f"**{bound(RecoverySettings().recovery_timeout_seconds)} seconds** with the defaults" in text
+
+
+def test_a_seed_decides_when_updates_are_killed_and_no_part_of_one_is_left_out() -> None:
+    found = moments(1, kills=20, objects=120)
+    assert found == moments(1, kills=20, objects=120)
+    assert found != moments(2, kills=20, objects=120)
+    assert sorted((count - 1) // 6 for count, _ in found) == list(range(20))
+    assert all(0 <= delay <= LONGEST_DELAY for _, delay in found)
+    assert max(count for count, _ in moments(1, kills=20, objects=20)) < 20, "the update would be over"

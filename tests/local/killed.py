@@ -1,0 +1,130 @@
+"""Plain `pulumi up` as somebody runs it by hand, killed; and the commands of docs/operations.md that finish it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from runner.environment import inherited
+from tests.local.environment import ROOT, Cluster, Project
+
+OPERATIONS = ROOT / "docs" / "operations.md"
+STACK_OF_THE_PAGE = "mysite"
+MANAGER = "pulumi-kubernetes"
+_RECORDED = b'"type": "kubernetes:'
+
+Identity = tuple[str, str, str]
+"""Kind, namespace (empty for none) and name."""
+
+
+def documented_commands() -> str:
+    """Return the shell commands by which docs/operations.md finishes a killed update."""
+    found = re.search(
+        r"^## An update that was killed\n.*?^```sh\n(.*?)^```", OPERATIONS.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert found is not None
+    return found[1]
+
+
+class Killed:
+    """A stack whose updates are run by a plain `pulumi`, with its checkpoints."""
+
+    def __init__(self, project: Project, cluster: Cluster) -> None:
+        self.project, self.cluster = project, cluster
+        engine = project.engine
+        engine.prepare()
+        self._environment = {
+            **inherited(),
+            **engine.variables(),
+            "PULUMI_OPTION_CONFIG_FILE": str(engine.configuration),
+            "PULUMI_SKIP_CONFIRMATIONS": "true",
+        }
+
+    @property
+    def recorded(self) -> int:
+        """How many objects the state has, and is about to have."""
+        file = self.project.state_file
+        return file.read_bytes().count(_RECORDED) if file.exists() else 0
+
+    def kill_at(self, objects: int, delay: float = 0.0) -> None:
+        """Run `pulumi up`, and kill it once the state has this many objects, and seconds have passed."""
+        command = ["pulumi", "up", "--stack", self.project.stack, "--yes", "--skip-preview", "--non-interactive"]
+        options: dict[str, Any] = {"cwd": self.project.folder, "env": self._environment, "stdin": subprocess.DEVNULL}
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
+            while self.recorded < objects:
+                assert process.poll() is None, f"the update ended with {process.returncode} before it was killed"
+                time.sleep(0.1)
+            time.sleep(delay)
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+
+    def plain_up(self) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi cancel` and a `pulumi up` that takes nothing over."""
+        return self._shell(f"pulumi cancel --stack {self.project.stack}\npulumi up --stack {self.project.stack}")
+
+    def finish(self) -> None:
+        """Run the documented commands, each of which has to succeed."""
+        commands = documented_commands().replace(STACK_OF_THE_PAGE, self.project.stack)
+        assert commands.count(f"--stack {self.project.stack}") == len(commands.splitlines())
+        done = self._shell(commands)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+    def judge(self) -> None:
+        """Require that the state has what the program declares, all that was made, and each of it once."""
+        self.project.unchanged()
+        state = self.project.engine.read_state()
+        assert not state.get("pending_operations")
+        recorded = Counter(_recorded(state["resources"]))
+        assert [each for each, count in recorded.items() if count > 1] == [], "duplicates in the state"
+        made = made_by_pulumi(self.cluster)
+        assert made - recorded.keys() == set(), "orphans"
+        assert recorded.keys() - made == set(), "what is not there"
+
+    def destroy(self) -> None:
+        """Destroy the stack and require that nothing of what was made is left."""
+        self.project.destroy()
+        assert made_by_pulumi(self.cluster) == set()
+
+    def _shell(self, commands: str) -> subprocess.CompletedProcess[str]:
+        # Nobody kills these, so that they need not write the state at each step.
+        environment = {**self._environment, "PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
+        return subprocess.run(
+            ["bash", "-ec", commands],
+            cwd=self.project.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+
+
+def _recorded(resources: Sequence[dict[str, Any]]) -> Iterator[Identity]:
+    for each in resources:
+        if each["type"].startswith("kubernetes:"):
+            metadata = each["outputs"]["metadata"]
+            yield each["outputs"]["kind"], metadata.get("namespace") or "", metadata["name"]
+
+
+def made_by_pulumi(cluster: Cluster) -> set[Identity]:
+    """Return every object on the cluster that the Kubernetes provider has made."""
+    found: set[Identity] = set()
+    for resource in cluster.client.resources.search():
+        if "list" not in (getattr(resource, "verbs", None) or ()) or "/" in resource.name:
+            continue
+        try:
+            items = cluster.client.get(resource).to_dict().get("items") or ()
+        except (ApiException, DynamicApiError):
+            continue  # served by a controller that is not there
+        for item in items:
+            managers = [entry.get("manager", "") for entry in item["metadata"].get("managedFields") or ()]
+            if any(manager.startswith(MANAGER) for manager in managers):
+                found.add((resource.kind, item["metadata"].get("namespace") or "", item["metadata"]["name"]))
+    return found

@@ -1,0 +1,67 @@
+"""Kill plain `pulumi up` at moments that a seed decides, and finish each by the commands of docs/operations.md.
+
+Ends with an error where they do not finish it, where the state then lacks something that was made or has it twice, or
+where something is left once the stack is destroyed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.local.environment import Cluster, Project, dev_settings, local_environment
+from tests.local.killed import Killed
+
+LONGEST_DELAY = 1.0
+"""Seconds after a write of the state by which the engine is killed: between two of them, or within the next."""
+
+
+def moments(seed: int, kills: int, objects: int) -> list[tuple[int, float]]:
+    """Return when to kill: how many objects the state has by then, and how many seconds later.
+
+    objects: how many the stack has. Each part of the update has its share, in an order of its own.
+    """
+    chance = random.Random(seed)  # noqa: S311 - moments, no secret
+    parts = [(1 + objects * part // kills, 1 + objects * (part + 1) // kills) for part in range(kills)]
+    found = [
+        (chance.randrange(first, max(beyond, first + 1)), chance.uniform(0, LONGEST_DELAY)) for first, beyond in parts
+    ]
+    chance.shuffle(found)
+    return [(min(count, objects - 1), delay) for count, delay in found]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the kills; return 1 where one was not finished."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.kills", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=20)
+    options = parser.parse_args(arguments)
+    with local_environment() as paths, tempfile.TemporaryDirectory() as folder:
+        project = Project(Path(folder), paths, "dev")
+        project.configure(dev_settings(project.mirror))
+        stack = Killed(project, Cluster(paths.kubeconfig))
+        project.up()
+        objects = stack.recorded
+        stack.destroy()
+        for number, (count, delay) in enumerate(moments(options.seed, options.kills, objects), 1):
+            began = time.monotonic()
+            print(f"kill {number} of {options.kills}: {delay:.1f} s after {count} of {objects} objects", flush=True)
+            try:
+                stack.kill_at(count, delay)
+                stack.finish()
+                stack.judge()
+                stack.destroy()
+            except AssertionError as error:
+                print(f"error: {error}\nseed {options.seed}", file=sys.stderr)
+                return 1
+            print(f"  finished, nothing twice, nothing left: {time.monotonic() - began:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
