@@ -28,7 +28,7 @@ from emulator.charts.helm import Helm, HelmError
 from runner.engine import Engine, EngineError
 from runner.report import connect
 
-TAKE_OVER = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"}
+UPSERT = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"}
 """Has the Kubernetes provider take over objects that exist already (pulumi-kubernetes, since 4.29)."""
 
 MASKED = "[secret]"
@@ -84,27 +84,31 @@ def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]
     orphans_in_azure: returns what the emulated Azure has created for engines that do not know it, by URN. helm: Helm's
     command. Raises EngineError where the stack cannot be previewed or updated, or a live engine holds its lock.
     """
-    deployment = engine.read_state()
-    pending = {operation["resource"]["urn"] for operation in deployment.get("pending_operations") or ()}
+    pending = {operation["resource"]["urn"] for operation in engine.read_state().get("pending_operations") or ()}
     began = engine.killed
     if began is None and not pending:
         return
-    engine.unlock()
-    planned = _planned_creations(engine)
-    in_azure = handed_back(planned, orphans_in_azure())
-    if in_azure or pending:
-        engine.write_state(imported(deployment, planned, in_azure))
-        planned = _planned_creations(engine)
+    take_over(engine, orphans_in_azure())
     installed = Installed(engine.environment.kubeconfig, helm)
-    for namespace, name in left_behind(planned, installed.since, began, pending):
+    for namespace, name in left_behind(_planned_creations(engine), installed.since, began, pending):
         installed.uninstall(namespace, name)
     print("the last update was killed: finishing it, with what it had created", flush=True)
-    process = engine.start("up", ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress"], TAKE_OVER)
+    process = engine.start("up", ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress"], UPSERT)
     if engine.finish(process) != 0:
         raise EngineError(
             "an update that was killed could not be finished; what `pulumi up` said stands above. Put it right and run "
             "the command again, or forget the whole environment with `make clean`"
         )
+
+
+def take_over(engine: Engine, orphans: Mapping[str, Created]) -> None:
+    """Add to the stack's state what a killed update has created in Azure, and forget what was pending.
+
+    Without that no preview can know what is in the cluster.
+    """
+    engine.unlock()
+    planned = _planned_creations(engine)
+    engine.write_state(imported(engine.read_state(), planned, handed_back(planned, orphans)))
 
 
 def _planned_creations(engine: Engine) -> list[State]:

@@ -23,6 +23,7 @@ from emulator.azure.services.base import CLUSTER, POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
+from emulator.recovery import take_over
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
@@ -217,7 +218,7 @@ def test_an_engine_killed_while_it_creates_the_cluster_leaves_what_the_next_comm
     assert {"mlbatch", "mlbatchexample"} <= before
     project.preview()
     assert created(project) == [], "looking takes nothing over"
-    project.recover()
+    take_over(project.engine, azure.orphans(paths))
     planned = project.changes()
     assert set(in_azure(paths)) == before, "looking creates nothing"
     assert planned["ndv5"] == "create"
