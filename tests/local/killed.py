@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kubernetes.client.exceptions import ApiException
@@ -56,10 +56,14 @@ class Killed:
 
     def kill_at(self, objects: int, delay: float = 0.0) -> None:
         """Run `pulumi up`, and kill it once the state has this many objects, and seconds have passed."""
+        self.kill_when(lambda: self.recorded >= objects, delay)
+
+    def kill_when(self, is_time: Callable[[], Any], delay: float = 0.0) -> None:
+        """Run `pulumi up`, and kill it once it is time, and seconds have passed."""
         command = ["pulumi", "up", "--stack", self.project.stack, "--yes", "--skip-preview", "--non-interactive"]
         options: dict[str, Any] = {"cwd": self.project.folder, "env": self._environment, "stdin": subprocess.DEVNULL}
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
-            while self.recorded < objects:
+            while not is_time():
                 assert process.poll() is None, f"the update ended with {process.returncode} before it was killed"
                 time.sleep(0.1)
             time.sleep(delay)
@@ -68,13 +72,13 @@ class Killed:
 
     def plain_up(self) -> subprocess.CompletedProcess[str]:
         """Run `pulumi cancel` and a `pulumi up` that takes nothing over."""
-        return self._shell(f"pulumi cancel --stack {self.project.stack}\npulumi up --stack {self.project.stack}")
+        return self.shell(f"pulumi cancel --stack {self.project.stack}\npulumi up --stack {self.project.stack}")
 
     def finish(self) -> None:
         """Run the documented commands, each of which has to succeed."""
         commands = documented_commands().replace(STACK_OF_THE_PAGE, self.project.stack)
         assert commands.count(f"--stack {self.project.stack}") == len(commands.splitlines())
-        done = self._shell(commands)
+        done = self.shell(commands)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
     def judge(self) -> None:
@@ -93,8 +97,8 @@ class Killed:
         self.project.destroy()
         assert made_by_pulumi(self.cluster) == set()
 
-    def _shell(self, commands: str) -> subprocess.CompletedProcess[str]:
-        # Nobody kills these, so that they need not write the state at each step.
+    def shell(self, commands: str) -> subprocess.CompletedProcess[str]:
+        """Run commands in the stack's environment. Nobody kills these: they need not write the state at each step."""
         environment = {**self._environment, "PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
         return subprocess.run(
             ["bash", "-ec", commands],

@@ -23,8 +23,8 @@ from emulator.azure.services.base import CLUSTER, POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
-from emulator.recovery import take_over
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
+from tests.local.killed import Killed
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
 
@@ -208,22 +208,32 @@ def kill_when(project: Project, what: str, probe: Callable[[], Any]) -> None:
     assert project.engine.finish(process) == -signal.SIGKILL, printed
 
 
-def test_an_engine_killed_while_it_creates_the_cluster_leaves_what_the_next_command_finds(
-    project: Project, settings: dict[str, Any], paths: Paths
+def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
+    project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
+    """A plain `pulumi up` writes down what it has begun. Azure creates that all the same; the provider refuses it."""
     project.configure(settings)
-    kill_when(project, "Azure creates the managed cluster", lambda: in_azure(paths, CLUSTER))
-    assert created(project) == []
-    before = set(in_azure(paths))
-    assert {"mlbatch", "mlbatchexample"} <= before
-    project.preview()
-    assert created(project) == [], "looking takes nothing over"
-    take_over(project.engine, azure.orphans(paths))
+    stack = Killed(project, cluster)
+    stack.kill_when(lambda: in_azure(paths, CLUSTER))
+    pending = {each["resource"]["urn"]: each["resource"] for each in project.engine.read_state()["pending_operations"]}
+    assert any(each["type"].endswith(":ManagedCluster") for each in pending.values())
+    begun = set(in_azure(paths))
+    there = {urn: found.id for urn, found in azure.orphans(paths).items() if urn in pending}
+    stuck = stack.plain_up()
+    assert stuck.returncode != 0
+    for urn, identifier in there.items():
+        assert f"cannot create already existing resource '{identifier}'" in stuck.stdout
+        each = pending[urn]
+        imported = stack.shell(
+            f"pulumi import '{each['type']}' '{urn.rpartition('::')[2]}' '{identifier}' --parent '{each['parent']}' "
+            f"--provider '{each['provider'].rpartition('::')[0]}' --protect=false --generate-code=false --stack aks"
+        )
+        assert imported.returncode == 0, imported.stdout + imported.stderr
+    assert stack.shell("pulumi refresh --clear-pending-creates --stack aks").returncode == 0
     planned = project.changes()
-    assert set(in_azure(paths)) == before, "looking creates nothing"
     assert planned["ndv5"] == "create"
-    assert "mlbatchexample" not in planned
-    assert azure.orphans(paths) == {}
+    assert begun <= set(in_azure(paths))
+    assert not {urn.rpartition("::")[2] for urn in there} & planned.keys(), planned
 
 
 def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
