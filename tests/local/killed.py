@@ -12,6 +12,7 @@ from typing import Any
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
+from kubernetes.dynamic.resource import ResourceList
 
 from runner.environment import inherited
 from tests.local.environment import ROOT, Cluster, Project
@@ -87,15 +88,16 @@ class Killed:
         state = self.project.engine.read_state()
         assert not state.get("pending_operations")
         recorded = Counter(_recorded(state["resources"]))
-        assert [each for each, count in recorded.items() if count > 1] == [], "duplicates in the state"
-        made = made_by_pulumi(self.cluster)
-        assert made - recorded.keys() == set(), "orphans"
-        assert recorded.keys() - made == set(), "what is not there"
+        twice = [each for each, count in recorded.items() if count > 1]
+        assert not twice, f"twice in the state: {twice}"
+        orphans = made_by_pulumi(self.cluster) - recorded.keys()
+        assert not orphans, f"made, and not in the state: {orphans}"
 
     def destroy(self) -> None:
         """Destroy the stack and require that nothing of what was made is left."""
         self.project.destroy()
-        assert made_by_pulumi(self.cluster) == set()
+        left = made_by_pulumi(self.cluster)
+        assert not left, f"left behind: {left}"
 
     def shell(self, commands: str) -> subprocess.CompletedProcess[str]:
         """Run commands in the stack's environment. Nobody kills these: they need not write the state at each step."""
@@ -118,10 +120,10 @@ def _recorded(resources: Sequence[dict[str, Any]]) -> Iterator[Identity]:
 
 
 def made_by_pulumi(cluster: Cluster) -> set[Identity]:
-    """Return every object on the cluster that the Kubernetes provider has made."""
+    """Return every object on the cluster that the Kubernetes provider has made, of those with more than a name."""
     found: set[Identity] = set()
     for resource in cluster.client.resources.search():
-        if "list" not in (getattr(resource, "verbs", None) or ()) or "/" in resource.name:
+        if isinstance(resource, ResourceList) or "list" not in (resource.verbs or ()):
             continue
         try:
             items = cluster.client.get(resource).to_dict().get("items") or ()
