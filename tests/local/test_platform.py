@@ -5,6 +5,8 @@ The tests of this module run in order on one stack that is stood up once.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -243,6 +245,44 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
     except (ApiException, DynamicApiError):
         return False
     return True
+
+
+@contextlib.contextmanager
+def declared_as_v1beta2(project: Project) -> Iterator[None]:
+    """Have the program declare Kueue's objects in the API's other version, as it once did."""
+    link = project.folder / "components"
+    target = link.readlink()
+    link.unlink()
+    shutil.copytree(target, link)
+    for name, old, new in (
+        ("names.py", 'f"{KUEUE_GROUP}/v1beta1"', 'f"{KUEUE_GROUP}/v1beta2"'),
+        ("tenancy/quota.py", '"cohort": cohort', '"cohortName": cohort'),
+        ("tenancy/lending.py", 'spec.get("cohort")', 'spec.get("cohortName")'),
+    ):
+        text = (link / name).read_text()
+        assert old in text
+        (link / name).write_text(text.replace(old, new))
+    yield
+    shutil.rmtree(link)
+    link.symlink_to(target)
+
+
+def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, cluster: Cluster) -> None:
+    before = {queue["metadata"]["uid"] for queue in cluster.list(KUEUE, "ClusterQueue")}
+    moved = {f"{team}-cluster-queue" for team in ("blue", "red", "slack")} | {"blue-default-queue", "default-flavor"}
+    with declared_as_v1beta2(project):
+        changes = project.changes()
+        assert moved <= changes.keys()
+        assert set(changes.values()) == {"update"}
+        project.up()
+        project.unchanged()
+    changes = project.changes()
+    assert moved <= changes.keys()
+    assert set(changes.values()) == {"update"}
+    project.up()
+    project.unchanged()
+    assert {queue["metadata"]["uid"] for queue in cluster.list(KUEUE, "ClusterQueue")} == before
+    running(cluster, "blue", "sample-gang", pods=2)
 
 
 def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, cluster: Cluster) -> None:
