@@ -17,7 +17,7 @@ $(error make acts on the local environment alone: for a cluster of your own use 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench soak clean lock settings requirements review azure
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench soak clean lock settings requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -30,6 +30,9 @@ preview: $(ENVIRONMENT) ## show what `make up` would change
 
 refresh: $(ENVIRONMENT) ## compare the stack's state with the cluster
 	@$(EMULATOR) refresh $(OPTIONS)
+
+drift: $(ENVIRONMENT) ## name what was changed in the cluster, and by whom; FIX=1 puts it back
+	@$(EMULATOR) drift $(OPTIONS) -- $(if $(FIX),--fix)
 
 destroy: $(ENVIRONMENT) ## remove what the stack manages
 	@$(EMULATOR) destroy $(OPTIONS)

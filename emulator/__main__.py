@@ -2,6 +2,7 @@
 
 python -m emulator up --stack dev       start what is missing, run `pulumi up`, report
 python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
+python -m emulator drift --stack dev [-- arguments of python -m drift]
 python -m emulator status --stack dev   what runs, and what the platform holds
 python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
 python -m emulator down [--purge]       stop the local clusters; with --purge forget their data
@@ -16,6 +17,7 @@ import argparse
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -34,7 +36,7 @@ from emulator.recovery import recover
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
 from runner.engine import Engine, EngineError, require_stack
-from runner.environment import past_proxies
+from runner.environment import inherited, past_proxies
 from runner.files import UMASK, private_folder
 from runner.report import await_settled, connect
 
@@ -86,11 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     stacked = argparse.ArgumentParser(add_help=False)
     stacked.add_argument("--stack", default=DEFAULT_STACK)
-    stacked.add_argument("pulumi", nargs="*", help="further arguments for pulumi, after --")
+    stacked.add_argument("pulumi", nargs="*", help="further arguments for the command that is run, after --")
     for name, command, text in (
         ("up", _up, "start what is missing, run `pulumi up`, report"),
         ("preview", _preview, "run `pulumi preview`"),
         ("refresh", _refresh, "run `pulumi refresh`"),
+        ("drift", _drift, "run `python -m drift`, which names what was changed in the cluster, and by whom"),
         ("destroy", _destroy, "run `pulumi destroy`"),
         ("status", _status, "tell what runs and what the platform holds"),
         ("env", _env, "print shell exports"),
@@ -155,6 +158,13 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
     if engine.killed:
         print(KILLED, file=sys.stderr)
     return engine.run(command, [*arguments, *options.pulumi])
+
+
+def _drift(paths: Paths, options: argparse.Namespace) -> int:
+    engine = _engine(paths, options)
+    _prepare(engine)
+    command = [sys.executable, "-m", "drift", "--stack", options.stack, *options.pulumi]
+    return subprocess.run(command, cwd=paths.root, env={**inherited(), **engine.variables()}).returncode
 
 
 def _destroy(paths: Paths, options: argparse.Namespace) -> int:

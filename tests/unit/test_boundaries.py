@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUFF = Path(sys.executable).with_name("ruff")
 FILES = sorted([*ROOT.glob("*/ruff.toml"), *ROOT.glob("*/*/ruff.toml")])
-OUTSIDE = ("emulator", "reference", "review", "runner", "tests")
+OUTSIDE = ("drift", "emulator", "reference", "review", "runner", "tests")
 """What the program does not know."""
 AZURE = ("components.azure", "pulumi_azure_native")
 FORBIDDEN = {
@@ -23,16 +23,18 @@ FORBIDDEN = {
     "stacks": (*OUTSIDE, *AZURE),
     "stacks/settings": (*OUTSIDE, *AZURE),
     "stacks/aks": OUTSIDE,
-    "emulator": ("components", "stacks", "reference", "review", "tests"),
-    "emulator/azure": ("components", "stacks", "reference", "review", "tests"),
-    "reference": ("emulator", "review", "runner", "tests", *AZURE),
-    "review": ("components", "stacks", "emulator", "reference", "tests"),
-    "runner": ("components", "stacks", "emulator", "reference", "review", "tests"),
+    "drift": ("stacks", "emulator", "reference", "runner", "tests"),
+    "emulator": ("components", "stacks", "drift", "reference", "review", "tests"),
+    "emulator/azure": ("components", "stacks", "drift", "reference", "review", "tests"),
+    "reference": ("drift", "emulator", "review", "runner", "tests", *AZURE),
+    "review": ("components", "stacks", "drift", "emulator", "reference", "tests"),
+    "runner": ("components", "stacks", "drift", "emulator", "reference", "review", "tests"),
 }
 ALLOWED = {
     "components/azure": (*AZURE, "components.kubernetes"),
     "stacks": ("components.kubernetes", "stacks.aks"),
     "stacks/aks": (*AZURE, "stacks.platform"),
+    "drift": ("components.ownership", "review.paths"),
     "emulator": ("emulator.azure", "runner"),
     "reference": ("stacks.targets",),
     "review": ("runner",),

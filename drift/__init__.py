@@ -1,0 +1,1 @@
+"""What lives in a stack's cluster against what the stack declares: `python -m drift --stack mysite`."""

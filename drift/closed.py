@@ -1,0 +1,69 @@
+"""Where others may add to what the stack declares, and where nobody may.
+
+A list that the stack declares is closed: an item that somebody adds to it is drift. A field that the stack leaves out
+is open, and its value theirs who set it, but for those below, in which leaving out is a decision.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.ownership import RUNTIME_FIELDS
+from review.paths import Path, contains, parse
+
+_POD: Final = ("spec.template.spec",)
+_RULES: Final = ("rules", "aggregationRule")
+_SUBJECTS: Final = ("subjects", "roleRef")
+_WEBHOOKS: Final = ("webhooks",)
+_SPEC: Final = ("spec",)
+
+_CLOSED: Final = {
+    "AppWrapper": ("spec.components",),
+    "ClusterQueue": _SPEC,
+    "ClusterRole": _RULES,
+    "ClusterRoleBinding": _SUBJECTS,
+    "Cohort": _SPEC,
+    "ConfigMap": ("data", "binaryData"),
+    "CronJob": ("spec.jobTemplate.spec.template.spec",),
+    "CustomResourceDefinition": ("spec.conversion", "spec.versions"),
+    "DaemonSet": _POD,
+    "Deployment": _POD,
+    "Job": _POD,
+    "LimitRange": _SPEC,
+    "LocalQueue": _SPEC,
+    "MutatingWebhookConfiguration": _WEBHOOKS,
+    "NetworkPolicy": _SPEC,
+    "ResourceFlavor": _SPEC,
+    "ResourceQuota": _SPEC,
+    "Role": _RULES,
+    "RoleBinding": _SUBJECTS,
+    "Service": ("spec.externalIPs", "spec.externalName", "spec.loadBalancerSourceRanges", "spec.selector"),
+    "StatefulSet": _POD,
+    "ValidatingAdmissionPolicy": _SPEC,
+    "ValidatingAdmissionPolicyBinding": _SPEC,
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
+}
+"""By kind, where what the stack does not declare must not be: who has a right, what runs and with which rights, what
+may be reached, who is admitted with how much, what a controller reads as its settings."""
+
+_OPEN: Final = {
+    "Namespace": ("spec.finalizers",),
+    "Node": ("spec.taints",),
+    "ServiceAccount": ("secrets", "imagePullSecrets"),
+}
+"""Lists that a kind's controllers add to, declared or not. So are those of all metadata (finalizers, owners)."""
+
+
+def is_closed(kind: str, path: Path) -> bool:
+    """Tell whether a field that the stack leaves out is drift when somebody sets it. path: without items of lists."""
+    return any(contains(parse(outer), path) for outer in _CLOSED.get(kind, ()))
+
+
+def is_open(kind: str, path: Path) -> bool:
+    """Tell whether others may add items to a list that the stack declares. path: without items of lists."""
+    return contains(("metadata",), path) or any(contains(parse(outer), path) for outer in _OPEN.get(kind, ()))
+
+
+def of_controllers(kind: str) -> tuple[Path, ...]:
+    """Return the paths of a kind that controllers write while the platform runs."""
+    return tuple(parse(field.path) for field in RUNTIME_FIELDS if field.kind == kind)

@@ -1,0 +1,154 @@
+"""Who writes which field of an object: its `metadata.managedFields`.
+
+Each entry holds a tree (FieldsV1) whose keys are `f:<name>` for a field, `k:<keys as JSON>` and `v:<value as JSON>` for
+an item of a list, `i:<index>`, and `.` for the node itself; a list that is replaced as a whole has nothing below it
+(sigs.k8s.io/structured-merge-diff, `fieldpath/serialize-pe.go`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+Tree = Mapping[str, Any]
+
+ITSELF: Final = "."
+
+CHECK: Final = "mlbatch-drift"
+"""Field manager of this check's dry runs. A manager of its own: it gives up no field that the stack's one has."""
+
+ENGINE: Final = "pulumi-kubernetes"
+"""Field manager of the provider's creates. Its updates take those fields over for the object's own manager, which has
+this name and 8 hexadecimal digits (pulumi-kubernetes, `provider/pkg/provider/provider.go`)."""
+
+CONTROLLERS: Final = frozenset(
+    {
+        "clusterrole-aggregation-controller",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kubelet",
+        "cloud-controller-manager",
+        "cloud-node-manager",
+        "kueue",
+        "kwok",
+        "slack-controller",
+    }
+)
+"""Field managers of controllers that add to objects as their task is. What they add is no drift; what they change of
+what the stack declares is, unless `components/ownership.py` or `ignore_changes` leaves it to them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """Who wrote a field. manager: as it named itself to the API server. time: None where the server keeps none."""
+
+    manager: str
+    time: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One entry of the managed fields."""
+
+    writer: Writer
+    tree: Tree
+    subresource: str
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is neither the stack's, nor this check's, nor of a subresource such as `status`."""
+        name = self.writer.manager
+        ours = name in (ENGINE, CHECK) or name.startswith(f"{ENGINE}-")
+        return not ours and self.subresource != "status"
+
+    def below(self, key: str) -> Entry:
+        """Return what the entry has below a key of its tree."""
+        return replace(self, tree=self.tree[key])
+
+    @property
+    def of_a_person(self) -> bool:
+        """Whether it is foreign, and of no known controller."""
+        return self.foreign and self.writer.manager not in CONTROLLERS
+
+
+def entries(manifest: Mapping[str, Any]) -> list[Entry]:
+    """Return the managed fields of an object."""
+    return [
+        Entry(
+            writer=Writer(manager=str(item.get("manager", "")), time=_time(item.get("time"))),
+            tree=item.get("fieldsV1") or {},
+            subresource=str(item.get("subresource") or ""),
+        )
+        for item in (manifest.get("metadata") or {}).get("managedFields") or ()
+    ]
+
+
+def owner(manifest: Mapping[str, Any], path: Sequence[str | int]) -> Entry | None:
+    """Return the entry of who wrote the field at a path of an object, None where it is not recorded.
+
+    A field that is not there, or an item -1 of a list, has the one who owns all of what it was in.
+
+    A field that several own, as each has applied the same value, counts as a person's, else a controller's, before it
+    counts as the stack's; of several persons the last one.
+    """
+    found = []
+    for entry in entries(manifest):
+        depth = _depth(entry.tree, manifest, path)
+        if depth:
+            rank = (depth, entry.of_a_person, entry.foreign, _seconds(entry.writer))
+            found.append((rank, entry))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def last_person(manifest: Mapping[str, Any]) -> Writer | None:
+    """Return who wrote last to an object, of those that are neither the stack nor a known controller."""
+    found = [entry.writer for entry in entries(manifest) if entry.of_a_person]
+    return max(found, key=_seconds, default=None)
+
+
+def items(tree: Tree) -> Iterator[tuple[str, str, Tree]]:
+    """Yield for each node below: its key in the tree, the field's name (empty for an item of a list), what is below."""
+    for key, below in tree.items():
+        if key != ITSELF:
+            yield key, key[2:] if key.startswith("f:") else "", below
+
+
+def index_of(key: str, values: Sequence[Any]) -> int | None:
+    """Return where a list has the item that a key of a tree stands for, None where it has none."""
+    sort, _, text = key.partition(":")
+    wanted = json.loads(text)
+    if sort == "i":
+        return wanted if wanted < len(values) else None
+    for index, value in enumerate(values):
+        if sort == "v" and value == wanted:
+            return index
+        if sort == "k" and isinstance(value, dict) and all(value.get(name) == part for name, part in wanted.items()):
+            return index
+    return None
+
+
+def _depth(tree: Tree, value: Any, path: Sequence[str | int]) -> int:
+    """Return how much of a path an entry owns: its length, less where a list is owned as a whole, 0 for nothing."""
+    for at, part in enumerate(path):
+        if not tree:
+            return at
+        if isinstance(part, str):
+            key = f"f:{part}" if f"f:{part}" in tree else None
+        else:
+            key = next((key for key, name, _ in items(tree) if not name and index_of(key, value) == part), None)
+        if key is None or (isinstance(part, str) and part not in value):
+            return 0
+        tree, value = tree[key], value[part]
+    return len(path)
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _seconds(who: Writer) -> float:
+    return who.time.timestamp() if who.time else 0.0

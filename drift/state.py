@@ -1,0 +1,162 @@
+"""What a stack declares, as `pulumi stack export` gives it; its secrets stay encrypted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from review.paths import Path as PropertyPath
+from review.paths import parse
+
+Manifest = dict[str, Any]
+
+RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+
+_OBJECT: Final = "kubernetes:"
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+"""Marks values that are no plain data in a state (Pulumi SDK, `go/common/resource/sig/sig.go`)."""
+_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
+_DASHED: Final = {
+    f"x_kubernetes_{name}": f"x-kubernetes-{name.replace('_', '-')}"
+    for name in (
+        "embedded_resource",
+        "int_or_string",
+        "list_map_keys",
+        "list_type",
+        "map_type",
+        "preserve_unknown_fields",
+        "validations",
+    )
+}
+"""How the provider's state spells what Kubernetes has in the schemas of definitions."""
+
+
+class StateError(Exception):
+    """The stack's state cannot be had; the message says why."""
+
+
+class Secret:
+    """Stands in for a value that the state keeps encrypted."""
+
+
+SECRET: Final = Secret()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """One object of a cluster, as the stack's state declares it.
+
+    urn: the resource. manifest: what the program declares, with SECRET where a value is encrypted. uid: of the object
+    that the engine made or saw last, None where the state does not say. partial: only some fields of an object that
+    others made (the provider's Patch resources). ignored: paths that the program declares once and ignores from then on
+    (option `ignore_changes`).
+    """
+
+    urn: str
+    manifest: Manifest
+    uid: str | None
+    partial: bool = False
+    ignored: tuple[PropertyPath, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """As objects spell it: `v1`, `apps/v1`."""
+        return str(self.manifest["apiVersion"])
+
+    @property
+    def kind(self) -> str:
+        """The object's kind."""
+        return str(self.manifest["kind"])
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str | None:
+        """The object's namespace, None where it has none."""
+        namespace: str | None = self.manifest["metadata"].get("namespace")
+        return namespace
+
+    @property
+    def title(self) -> str:
+        """As people name it: kind, namespace and name."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A stack's objects, in the order in which they can be created, and the names of its Helm releases."""
+
+    objects: tuple[Declared, ...]
+    releases: tuple[str, ...]
+
+
+def export(stack: str, root: Path) -> State:
+    """Return what a stack declares.
+
+    root: the program's folder. Raises StateError where the Pulumi command is absent or refuses.
+    """
+    command = ["pulumi", "stack", "export", "--stack", stack]
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise StateError("there is no `pulumi` command on the PATH, which reads the stack's state") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()
+        raise StateError(f"`pulumi stack export --stack {stack}` failed, so nothing was compared:\n{said}")
+    return read(json.loads(done.stdout).get("deployment") or {})
+
+
+def read(deployment: Mapping[str, Any]) -> State:
+    """Return what a deployment declares; what the engine is about to delete is left out."""
+    resources = [
+        resource
+        for resource in deployment.get("resources") or ()
+        if resource["type"].startswith(_OBJECT)
+        and resource.get("custom")
+        and not resource.get("delete")
+        and not resource.get("external")
+    ]
+    return State(
+        objects=tuple(_objects(resources)),
+        releases=tuple(str(resource["id"]) for resource in resources if resource["type"] == RELEASE),
+    )
+
+
+def _objects(resources: list[Mapping[str, Any]]) -> Iterator[Declared]:
+    for resource in resources:
+        inputs = resource.get("inputs") or {}
+        if resource["type"] == RELEASE or not (inputs.get("kind") and inputs.get("apiVersion")):
+            continue
+        manifest = _plain(inputs)
+        namespace, _, name = str(resource["id"]).rpartition("/")
+        manifest["metadata"] = {**(manifest.get("metadata") or {}), "name": name}
+        if namespace:
+            manifest["metadata"]["namespace"] = namespace
+        manifest.pop("status", None)  # nobody declares it: it is written by its own subresource
+        if manifest["kind"] == "Secret" and "stringData" in manifest:
+            manifest["data"] = manifest.pop("stringData")  # it lives there; both are encrypted as a whole
+        metadata = (resource.get("outputs") or {}).get("metadata")
+        yield Declared(
+            urn=str(resource["urn"]),
+            manifest=manifest,
+            uid=metadata.get("uid") if isinstance(metadata, dict) else None,
+            partial=resource["type"].endswith("Patch") and not manifest["kind"].endswith("Patch"),
+            ignored=tuple(parse(path) for path in resource.get("ignoreChanges") or ()),
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.get(_SIGNATURE) == _SECRET:
+            return SECRET
+        return {_DASHED.get(key, key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
