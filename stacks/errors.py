@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
@@ -18,8 +18,19 @@ Path: TypeAlias = tuple[str | int, ...]
 MISSING: Final = object()
 """Stands for the value of a key that is not there."""
 
-_LONGEST_VALUE = 80
-_SIGNATURE = re.compile(r'(\bsig=)[^&\s"\\]+', re.IGNORECASE)
+_LONGEST_VALUE: Final = 80
+_LONGEST_PATH: Final = 255
+_SECRETS: Final = (
+    re.compile(r'(\bsig=)[^&\s"\\]+', re.IGNORECASE),  # a shared access signature
+    re.compile(r'(\b(?:account|shared ?access|access)?key=)[^;\s"\\]+', re.IGNORECASE),  # a connection string
+    re.compile(r"([A-Za-z0-9._~%+-]+:)[^\s/:@\"]+(?=@(?!sha256))"),  # a user's password in an address
+    re.compile(r"()\beyJ[\w-]+\.[\w-]+\.[\w-]*"),  # a JSON web token
+    re.compile(
+        r"()\b(?:gh[oprsu]|github_pat|glpat|hf|nvapi)[-_][\w-]{16,}"
+    ),  # tokens of GitHub, GitLab, Hugging Face, NVIDIA
+)
+"""What nobody may read in a message, behind what may stay."""
+_NOT_SHOWN: Final = "[secret]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +38,7 @@ class ConfigError:
     """One mistake.
 
     path: of the value. value: as the user wrote it, or MISSING. message: what is the matter, expected: what may stand
-    there, hint: what to do; each a sentence without its full stop.
+    there, hint: what to do; each a sentence without its full stop. is_default: nobody wrote the value.
     """
 
     path: Path
@@ -35,13 +46,13 @@ class ConfigError:
     message: str
     expected: str
     hint: str
+    is_default: bool = False
 
     def __str__(self) -> str:
         value = "" if self.value is MISSING else f" = {shown(self.value)}"
-        return (
-            f"{key(self.path)}{value}\n"
-            f"    wrong:   {self.message}\n    allowed: {self.expected}\n    fix:     {self.hint}"
-        )
+        value += " (the default)" if value and self.is_default else ""
+        text = f"    wrong:   {self.message}\n    allowed: {self.expected}\n    fix:     {self.hint}"
+        return f"{key(self.path)}{value}\n{without_secrets(text)}"
 
 
 class SettingsError(Exception):
@@ -68,8 +79,28 @@ def shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     if "PRIVATE KEY" in text:
         return '"[a private key]"'
-    text = _SIGNATURE.sub(r"\1[secret]", text)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+    return cut(without_secrets(text), _LONGEST_VALUE)
+
+
+def cut(text: str, longest: int = _LONGEST_PATH) -> str:
+    """Return a text, shortened where it is too long to be read."""
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without the passwords, keys and tokens that show as such by their form."""
+    for secret in _SECRETS:
+        text = secret.sub(rf"\1{_NOT_SHOWN}", text)
+    return text
+
+
+def without_texts(value: object) -> object:
+    """Return a value of a form that nobody expects, without the texts in it, any of which may be a password."""
+    if isinstance(value, Mapping):
+        return {name: without_texts(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_texts(item) for item in value]
+    return "..." if isinstance(value, str) else value
 
 
 def listed(values: Iterable[Any], separator: str = ", ") -> str:
@@ -85,12 +116,12 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def unknown_key(path: Path, value: object, known: Iterable[str]) -> ConfigError:
-    """Return the problem of a key that means nothing."""
+    """Return the problem of a key that means nothing. A text under it is not shown: it may be a password."""
     known = list(known)
     meant = nearest(path[-1], known)
     return ConfigError(
         path=path,
-        value=value,
+        value=value if isinstance(value, bool | int | float) else MISSING,
         message=f"there is no key {path[-1]!r} here",
         expected=listed(known),
         hint=f"did you mean {meant!r}?" if meant else "remove the key",

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import urlsplit
 
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
@@ -22,18 +25,21 @@ from components.artifacts import Mirror
 from stacks import cluster_facts, parsing, secrets, validation
 from stacks import kubeconfig as kubeconfigs
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import NAMESPACE, ConfigError, SettingsError
+from stacks.errors import NAMESPACE, ConfigError, SettingsError, cut
+from stacks.errors import Path as KeyPath
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.partial import PartialSettings
 from stacks.resolution import Resolved, resolve
 from stacks.settings import PlatformSettings
 from stacks.settings.kubernetes import KubernetesSettings
-from stacks.settings.mirror import MirrorSettings
+from stacks.settings.mirror import MirrorSettings, resolve_path
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.target import TargetSpec
 
 S = TypeVar("S", bound=PlatformSettings)
+_NEARLY: Final = 0.8
+"""How like the project's name a namespace is, of 1, that is most likely meant for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +94,26 @@ def load() -> StackInputs[Any]:
 def configuration() -> dict[str, object]:
     """Return every key of the project's namespace in the running stack's configuration, without the namespace.
 
-    The engine hands lists and mappings over as JSON. The values of secrets are hidden, because a message that shows a
-    value must not show theirs.
+    Keys whose namespace is nearly the project's are there as they are written, to be refused. The engine hands lists
+    and mappings over as JSON. The values of secrets are hidden, because a message that shows a value must not show
+    theirs.
     """
     config = pulumi.Config(NAMESPACE)
-    keys = sorted(name for name in {**get_config_env(), **CONFIG.get()} if name.startswith(f"{NAMESPACE}:"))
-    raw: dict[str, object] = {}
-    for name in (full.removeprefix(f"{NAMESPACE}:") for full in keys):
-        is_secret = pulumi.runtime.is_config_secret(f"{NAMESPACE}:{name}")
-        raw[name] = secrets.HIDDEN if is_secret else _value(config.get(name))
+    keys = sorted({**get_config_env(), **CONFIG.get()})
+    raw: dict[str, object] = {full: secrets.HIDDEN for full in keys if _is_misspelt(full)}
+    for name in (full.removeprefix(f"{NAMESPACE}:") for full in keys if full.startswith(f"{NAMESPACE}:")):
+        value = config.get(name)
+        if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{name}"):
+            raw[name] = secrets.HIDDEN if value and value.strip() else secrets.EMPTY
+        else:
+            raw[name] = _value(value)
     return raw
+
+
+def _is_misspelt(full: str) -> bool:
+    """Whether a key stands under a namespace that is not the project's, and nearly is."""
+    namespace = full.partition(":")[0]
+    return namespace != NAMESPACE and bool(get_close_matches(namespace.lower(), [NAMESPACE], cutoff=_NEARLY))
 
 
 def ask(kubeconfig: Kubeconfig, settings: KubernetesSettings, nodes: Mapping[str, str] | None) -> ClusterFacts:
@@ -114,11 +130,10 @@ def interpret(
     base: the folder that relative paths count from. environment: for $KUBECONFIG. Raises SettingsError with every
     problem that was found.
     """
-    errors = list(secrets.exposed(raw))
+    exposed = list(secrets.exposed(raw))
     keys = secrets.known()
     plain = {name: value for name, value in raw.items() if name not in keys}
-    partial, found = parsing.read(plain, frozenset(raw).intersection(keys))
-    errors += found
+    partial, errors = parsing.read(plain, frozenset(raw).intersection(keys))
     named_cluster = None
     kubernetes = partial.section(KubernetesSettings)
     if kubernetes is not None and (partial.target is None or partial.target.has_kubeconfig):
@@ -134,8 +149,9 @@ def interpret(
     if mirrors is not None:
         errors += _mirror(mirrors, partial, base)
     settings, resolved = parsing.whole(partial), resolve(partial)
-    if errors or partial.target is None or mirrors is None or settings is None or resolved is None:
-        raise SettingsError(errors)
+    if exposed or errors or partial.target is None or mirrors is None or settings is None or resolved is None:
+        said = {error.path for error in exposed}
+        raise SettingsError([*exposed, *(error for error in errors if error.path not in said)])
     return StackInputs(
         target=partial.target,
         settings=settings,
@@ -155,6 +171,35 @@ def _value(text: str | None) -> object:
         return text
 
 
+def _address(path: KeyPath, address: str) -> Iterator[ConfigError]:
+    """Yield what is wrong with the address of a mirror."""
+    try:
+        parts = urlsplit(address)
+        is_good = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", address)
+        has_password = parts.password is not None
+    except ValueError:
+        is_good, has_password = False, False
+    if not address.startswith("https://"):
+        wrong, hint = (
+            "what is fetched this way could be changed on its way",
+            "serve the mirror with https, or copy it to a folder",
+        )
+    elif not is_good:
+        wrong, hint = "this is no address", "write https://, a host, and the path on it"
+    elif has_password:
+        wrong = "a password stands in the address, where everybody who reads the configuration finds it"
+        hint = "remove it, replace it where it was issued, and copy the files to a folder"
+    else:
+        return
+    yield ConfigError(
+        path=path,
+        value=address,
+        message=wrong,
+        expected="a folder, or an address that starts with https://, without a password",
+        hint=hint,
+    )
+
+
 def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> Iterator[ConfigError]:
     if settings.images is not None and ("://" in settings.images or not settings.images.strip("/ ")):
         yield ConfigError(
@@ -165,27 +210,24 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
             hint="leave https:// out",
         )
     artifacts = settings.artifacts
-    if artifacts is None or artifacts.startswith("https://"):
+    if artifacts is None:
         return
     path = ("mirror", "artifacts")
     if "://" in artifacts:
-        yield ConfigError(
-            path=path,
-            value=artifacts,
-            message="what is fetched this way could be changed on its way",
-            expected="a folder, or an address that starts with https://",
-            hint="serve the mirror with https, or copy it to a folder",
-        )
+        yield from _address(path, artifacts)
         return
-    mirror = settings.mirror(base)
-    folder = Path(mirror.artifacts or "")
-    if not folder.is_dir():
+    try:
+        folder = resolve_path(artifacts, base)
+        wrong = "" if folder.is_dir() else f"there is no folder {cut(str(folder))}"
+    except (OSError, RuntimeError, ValueError) as error:
+        folder, wrong = base, f"this cannot be a folder: {getattr(error, 'strerror', None) or error}"
+    if wrong or not artifacts.strip():
         yield ConfigError(
             path=path,
             value=artifacts,
-            message=f"the folder {folder} does not exist",
+            message=wrong or "this names no folder",
             expected="a folder that holds the catalogue's files, or an https address, or nothing for upstream",
-            hint="create and fill it, or name another one",
+            hint="create and fill it, name another one, or remove the key",
         )
         return
     queueing, scheduling = partial.section(QueueingSettings), partial.section(SchedulingSettings)

@@ -17,7 +17,7 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
 
 import yaml
 
-from stacks.errors import MISSING, ConfigError
+from stacks.errors import MISSING, ConfigError, cut
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.mirror import resolve_path
 
@@ -156,7 +156,7 @@ def _unreadable(what: str, settings: KubernetesSettings, reason: str) -> Kubecon
         ConfigError(
             path=_PATH,
             value=settings.kubeconfig or MISSING,
-            message=f"{what} cannot be read: {reason}",
+            message=f"{cut(what)} cannot be read: {reason}",
             expected=_ALLOWED,
             hint="start the cluster that writes it (`make up` starts a local one), set "
             "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",

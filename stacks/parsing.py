@@ -12,25 +12,30 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from components.kubernetes.quantity import Quantity
 from stacks import targets
-from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest, unknown_key
+from stacks.errors import MISSING, NAMESPACE, ConfigError, Path, key, listed, nearest, unknown_key, without_texts
 from stacks.partial import PartialSettings
+from stacks.secrets import of_target as secrets_of
 from stacks.settings import PlatformSettings
 from stacks.settings.tenancy import TeamSettings
 from stacks.target import TargetSpec
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
+_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ][0-9:.]+)?(?:Z|[+-][0-9:]+)?")
 _WANTED = {
     "string_type": "a text",
+    "string_unicode": "a text",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number",
     "float_type": "a number",
+    "finite_number": "a number",
     "bool_type": "true or false",
     "tuple_type": "a list",
     "list_type": "a list",
@@ -53,13 +58,15 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
     the sections of every target are read.
     """
     target, errors = _target(raw.get("target"))
-    partial = PartialSettings(target=target, secrets=secrets)
+    partial = PartialSettings(raw=raw, target=target, secrets=secrets)
     owners = [target] if target is not None else list(targets.every())
     for name, value in raw.items():
         if name != "target" and not any(name in owner.sections for owner in owners):
             errors += _not_here(name, value, target)
+    if target is not None:
+        errors += _foreign_secrets(secrets, target)
     for name, info in _sections(owners).items():
-        value = raw.get(name)
+        value = _section(raw.get(name))
         if name == "teams":
             errors += _read_teams(partial, [] if value is None else value)
         elif info.is_required() and value in (None, {}):
@@ -85,6 +92,11 @@ def whole(partial: PartialSettings) -> PlatformSettings | None:
     return settings
 
 
+def _section(value: object) -> object:
+    """Return a section's value: the engine hands a key with nothing after it over as an empty text."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
 def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
     path, known = ("target",), targets.NAMES
     if value is None:
@@ -106,17 +118,20 @@ def _sections(owners: list[TargetSpec[Any]]) -> Mapping[str, FieldInfo]:
 
 def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[ConfigError]:
     """Return the mistake of a key that the target does not know: it is another's, or means nothing at all."""
+    if ":" in name:
+        return [_other_namespace(name)]
     owners = [owner.name for owner in targets.every() if name in owner.sections]
     if target is None or not owners:
-        known = dict.fromkeys(["target", *(each for owner in targets.every() for each in owner.sections)])
-        return [unknown_key((name,), value, known)]
+        every = [target] if target is not None else targets.every()
+        known = ["target", *(each for owner in every for each in (*owner.sections, *secrets_of(owner)))]
+        return [unknown_key((name,), value, dict.fromkeys(known))]
     if not value:
         return []  # the engine hands sections that are not set over as empty ones
     only = f"target {owners[0]}" if len(owners) == 1 else f"targets {listed(owners)}"
     return [
         ConfigError(
             path=(name,),
-            value=value,
+            value=without_texts(value),
             message=f"this section is for {only} only",
             expected=f"nothing on other targets than {listed(owners)}",
             hint=f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
@@ -124,8 +139,30 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
     ]
 
 
+def _other_namespace(name: str) -> ConfigError:
+    """Return the mistake of a key under a name that is nearly the project's; `name` is the key with it."""
+    return ConfigError(
+        path=(name.partition(":")[2],),
+        message=f"it stands in the configuration as {name}, which nobody reads: this project is {NAMESPACE}",
+        expected=f"keys that start with {NAMESPACE}:",
+        hint=f"rename {name} to {NAMESPACE}:{name.partition(':')[2]}",
+    )
+
+
+def _foreign_secrets(given: frozenset[str], target: TargetSpec[Any]) -> Iterator[ConfigError]:
+    for name in sorted(given.difference(secrets_of(target))):
+        yield ConfigError(
+            path=(name,),
+            message=f"target {target.name} has no use for this secret",
+            expected=listed(secrets_of(target)),
+            hint=f"run `pulumi config rm {key((name,))}`",
+        )
+
+
 def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
     if not isinstance(value, list):
+        partial.teams.append(None)
+        partial.team_names.append(None)
         return [_wrong_type(("teams",), value, "a list", "a list of teams, each with name, members and quota")]
     errors: list[ConfigError] = []
     for index, item in enumerate(value):
@@ -139,9 +176,22 @@ def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
 def _parse(annotation: Any, path: Path, value: object) -> tuple[Any, list[ConfigError]]:
     """Read a value by pydantic's rules for JSON, in which a list is a tuple and a string may be an enumeration's."""
     try:
-        return TypeAdapter(annotation).validate_json(json.dumps(value)), []
+        return TypeAdapter(annotation).validate_json(json.dumps(value, default=str)), []
     except ValidationError as error:
-        return None, [_error(annotation, path, detail) for detail in error.errors()]
+        details = error.errors()
+        return None, [
+            _error(annotation, path, detail) for detail in details if not _misspelt(annotation, detail, details)
+        ]
+
+
+def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """Whether a key is missing because it is misspelt, which is said already."""
+    if error["type"] != "missing":
+        return False
+    *place, name = error["loc"]
+    known = list(_keys(_type_at(root, tuple(place))))
+    strange = [other["loc"] for other in errors if other["type"] == "extra_forbidden"]
+    return any(list(found[:-1]) == place and nearest(found[-1], known) == name for found in strange)
 
 
 def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
@@ -166,7 +216,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
             value=MISSING if context["secret"] else value,
             message=context["message"],
             expected=context["expected"],
-            hint=context["hint"],
+            hint=_date_hint(value) or context["hint"],
         )
     if kind in ("choice", "enum", "literal_error"):
         known = list(context["known"]) if kind == "choice" else _members(_type_at(root, location))
@@ -176,22 +226,36 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
             path=where, value=value, message=context["reason"], expected=_QUANTITIES, hint=_quantity_hint(value)
         )
     if kind in ("greater_than_equal", "less_than_equal"):
-        low, high = _bounds(root, location)
-        sort = "a whole number" if isinstance(low, int) and isinstance(high, int) else "a number"
         return ConfigError(
             path=where,
             value=value,
             message="this number is out of range",
-            expected=f"{sort} from {low} to {high}",
+            expected=_range(*_bounds(root, location)),
             hint=f"set {key(where)} to a number in that range",
         )
-    wanted = _WANTED.get(kind)
-    if wanted is None:
-        said = error["msg"][:1].lower() + error["msg"][1:]
-        return ConfigError(
-            path=where, value=value, message=said, expected="another value", hint=f"correct {key(where)}"
-        )
-    return _wrong_type(where, value, wanted, wanted)
+    if kind in ("string_too_short", "string_too_long"):
+        return _wrong_length(where, value, *_lengths(root, location))
+    return _wrong_type(where, value, wanted := _WANTED.get(kind, "another value"), wanted)
+
+
+def _wrong_length(path: Path, value: object, low: int, high: int) -> ConfigError:
+    return ConfigError(
+        path=path,
+        value=value,
+        message=f"this text has {len(str(value))} characters",
+        expected=f"{low} to {high} characters",
+        hint=f"set {key(path)} to a text of such a length, or remove the key for its default",
+    )
+
+
+def _range(low: object, high: object) -> str:
+    return f"{'a whole number' if isinstance(low, int) and isinstance(high, int) else 'a number'} from {low} to {high}"
+
+
+def _date_hint(value: object) -> str:
+    """Return what to do about a text that YAML's reader has made of a date, nothing about any other."""
+    date = _DATE.fullmatch(str(value))
+    return f'YAML makes a date of it: write it in quotes, as "{date[1]}"' if date else ""
 
 
 def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:
@@ -207,6 +271,8 @@ def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]
 
 def _missing(path: Path, info: FieldInfo) -> ConfigError:
     annotation = _plain(info.annotation)
+    if annotation in (int, float):
+        return _required(path, _range(*_marks(info)), f"add {path[-1]}")
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return _required(path, f"a mapping with the keys {listed(_keys(annotation))}", f"add {path[-1]}")
     if path[-1] == "name":
@@ -222,10 +288,19 @@ def _required(path: Path, expected: str, hint: str) -> ConfigError:
 
 def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
     found = _KINDS.get(type(value), "something else")
+    if value is None:
+        return ConfigError(
+            path=path,
+            value=value,
+            message="nothing stands behind this key",
+            expected=allowed,
+            hint=f"write {wanted}, or remove the key for its default",
+        )
     hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
     hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
+    shown = value if isinstance(value, str) else without_texts(value)
     return ConfigError(
-        path=path, value=value, message=f"this is {found}", expected=allowed, hint=f"write {wanted}{hint}"
+        path=path, value=shown, message=f"this is {found}", expected=allowed, hint=f"write {wanted}{hint}"
     )
 
 
@@ -242,7 +317,9 @@ def _quantity_hint(value: object) -> str:
 
 
 def _keys(model: Any) -> Iterator[str]:
-    return (info.alias or name for name, info in model.model_fields.items())
+    """Return the keys of a section that may be set."""
+    fields = model.model_fields.items()
+    return (info.alias or name for name, info in fields if info.annotation is not type(None))
 
 
 def _type_at(root: Any, location: tuple[str | int, ...]) -> Any:
@@ -269,8 +346,24 @@ def _words(name: str | int) -> list[str]:
 
 def _bounds(root: Any, location: tuple[str | int, ...]) -> tuple[object, object]:
     """Return the smallest and the largest number that a field may have."""
-    model = _type_at(root, location[:-1])
-    info = next(info for info in model.model_fields.values() if info.alias == location[-1])
+    return _marks(_info_at(root, location))
+
+
+def _lengths(root: Any, location: tuple[str | int, ...]) -> tuple[int, int]:
+    """Return how few and how many characters a text may have."""
+    marks = _info_at(root, location).metadata
+    return (
+        next(mark.min_length for mark in marks if isinstance(mark, MinLen)),
+        next(mark.max_length for mark in marks if isinstance(mark, MaxLen)),
+    )
+
+
+def _info_at(root: Any, location: tuple[str | int, ...]) -> FieldInfo:
+    fields: Mapping[str, FieldInfo] = _type_at(root, location[:-1]).model_fields
+    return next(info for info in fields.values() if info.alias == location[-1])
+
+
+def _marks(info: FieldInfo) -> tuple[object, object]:
     marks = [*info.metadata]
     for argument in typing.get_args(info.annotation):
         marks += getattr(argument, "__metadata__", ())

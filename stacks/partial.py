@@ -12,6 +12,7 @@ from components.kubernetes.node_pool import NodePool
 from components.tenancy.quota import Quota
 from stacks.borrowing import borrowing_limits
 from stacks.cluster_facts import ClusterFacts, comes_with_admission_policies
+from stacks.errors import MISSING, Path
 from stacks.quotas import slack_quota, team_quotas
 from stacks.settings.model import SettingsModel
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
@@ -24,7 +25,8 @@ M = TypeVar("M", bound=SettingsModel)
 class PartialSettings:
     """The sections of a configuration that could be read. Checks work on it, and say nothing about what is missing.
 
-    target: None for one that is not known. sections: by key, without the teams.
+    raw: the configuration as it was written, by key. target: None for one that is not known. sections: by key, without
+        the teams.
     teams: None stands for one that could not be read; team_names: the name of each as it was written.
     secrets: the keys of the secrets that are set.
     facts: what the cluster says of itself, None where nobody asked or it did not answer.
@@ -32,6 +34,7 @@ class PartialSettings:
     Set everything before the first look at what is derived, which is kept.
     """
 
+    raw: Mapping[str, object] = field(default_factory=dict)
     target: TargetSpec[Any] | None = None
     sections: dict[str, SettingsModel] = field(default_factory=dict)
     teams: list[TeamSettings | None] = field(default_factory=list)
@@ -84,6 +87,16 @@ class PartialSettings:
         """The slack queue's quota."""
         queueing = self.section(QueueingSettings)
         return slack_quota(queueing, self.pool) if queueing is not None and self.pool is not None else None
+
+    def written(self, path: Path) -> object:
+        """Return what stands at a path of the configuration, MISSING where nothing does."""
+        value: Any = self.raw
+        for part in path:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return MISSING
+        return value
 
     @property
     def known_teams(self) -> list[TeamSettings]:

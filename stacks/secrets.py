@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stacks import targets
 from stacks.errors import ConfigError, Path, key
+
+if TYPE_CHECKING:
+    from stacks.target import TargetSpec
 
 JUPYTER_TOKEN: Final = "jupyterToken"
 GRAFANA_PASSWORD: Final = "grafanaPassword"
@@ -19,6 +22,8 @@ own, because a secret inside of a section would make a secret of the whole secti
 
 HIDDEN: Final = "[secret]"
 """Stands for the value of a secret in everything that may be shown."""
+EMPTY: Final = "[empty secret]"
+"""Stands for a secret without a value."""
 
 _SIGNATURE: Final = re.compile(r"(?:^|[?&\s\"'])sig=[^&\s]+")
 _SIGNED: Final = re.compile(r"(?:^|[?&\s\"'])(?:sv|se|sp|sr|ss|st|skoid)=[^&\s]+")
@@ -30,14 +35,26 @@ def known() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*COMMON, *(name for target in targets.every() for name in target.secrets)]))
 
 
-def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
-    """Yield secrets that stand in the configuration for everybody to read. Their values are not shown.
+def of_target(target: TargetSpec[Any]) -> tuple[str, ...]:
+    """Return the keys of a target's secrets."""
+    return (*COMMON, *target.secrets)
 
-    raw: by key without the project's name, with HIDDEN for the values of what is encrypted.
+
+def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
+    """Yield secrets that are none: for everybody to read, or empty. Their values are not shown.
+
+    raw: by key without the project's name, with HIDDEN for the values of what is encrypted, EMPTY where that is blank.
     """
     secrets = known()
     for name in secrets:
-        if raw.get(name, HIDDEN) != HIDDEN:
+        if raw.get(name) == EMPTY:
+            yield ConfigError(
+                path=(name,),
+                message="this secret is empty, so that whoever knows nothing would be let in, or nobody",
+                expected="a secret of the stack with something in it",
+                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, or remove the key",
+            )
+        elif raw.get(name, HIDDEN) != HIDDEN:
             yield ConfigError(
                 path=(name,),
                 message="this is a secret, and it stands in plain text in the stack's configuration",

@@ -5,11 +5,12 @@ A check works on the sections that could be read, and says nothing about those t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from pydantic import BaseModel
 
-from stacks.errors import ConfigError, Path
+from stacks.errors import MISSING, ConfigError, Path
 from stacks.partial import PartialSettings
 from stacks.settings.model import SettingsModel
 from stacks.validation import admission, bounds, capacity, health, isolation, jobs, names, network, scheduling, versions
@@ -22,7 +23,7 @@ def check(partial: PartialSettings) -> list[ConfigError]:
         errors += module.check(partial)
     if partial.target is not None:
         errors += partial.target.check(partial)
-    return errors
+    return [_as_written(partial, error) for error in errors]
 
 
 def warnings(partial: PartialSettings) -> list[str]:
@@ -34,6 +35,18 @@ def warnings(partial: PartialSettings) -> list[str]:
         *isolation.warnings(partial),
         *(partial.target.warnings(partial) if partial.target is not None else ()),
     ]
+
+
+def _as_written(partial: PartialSettings, error: ConfigError) -> ConfigError:
+    """Return a problem with the value that its reader finds in the configuration, or said to be a default."""
+    if error.value is MISSING:
+        return error
+    value = partial.written(error.path)
+    if value is MISSING:
+        return replace(error, is_default=True)
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    is_section = any(isinstance(item, Mapping | list) for item in items)
+    return replace(error, value=MISSING if is_section else value)
 
 
 def _sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:

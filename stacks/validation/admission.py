@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from components import names
@@ -13,7 +13,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
 from components.workloads import metaseq
 from components.workloads.submission import SubmissionMode
-from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.samples import SamplesSettings
@@ -29,6 +29,7 @@ class Job:
     """Like pods that run together, submitted to a team's queue.
 
     what: the job in words. path: of its section. size: the key of the number of pods in it.
+    asks: the paths of what says how much one pod asks for, by resource, where something does.
     team: as it was written, None where the key is missing. submitter: the path of that key, `team` in the section
     unless given. requests: what one pod asks for.
     """
@@ -39,6 +40,7 @@ class Job:
     team: str | None
     pods: int
     requests: Quota
+    asks: Mapping[str, Path] = field(default_factory=dict)
     submitter: Path | None = None
 
 
@@ -85,8 +87,19 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
     gang = samples.gang if samples is not None else None
     if gang is None or not gang.enabled:
         return
+    path: Path = ("samples", "gang")
     job = Job(
-        what="the gang", path=("samples", "gang"), size="pods", team=gang.team, pods=gang.pods, requests=gang.requests()
+        what="the gang",
+        path=path,
+        size="pods",
+        team=gang.team,
+        pods=gang.pods,
+        requests=gang.requests(),
+        asks={
+            names.CPU: (*path, "cpuPerPod"),
+            names.MEMORY: (*path, "memoryPerPod"),
+            names.GPU: (*path, "gpusPerPod"),
+        },
     )
     yield from _admitted(partial, job)
     teams = [team for team in partial.teams if team is not None]
@@ -109,11 +122,10 @@ def _may_be_member(user: str, team: TeamSettings) -> bool:
 
 
 def _admitted(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
-    """Yield why a job that a team submits could never run."""
+    """Yield why a job that a team submits could never run: the first reason, beside a team that is none."""
     yield from _team(partial, job)
-    yield from _on_nodes(partial, job)
-    if partial.pool is not None:
-        yield from _in_queue(partial, job)
+    reasons = (*_on_nodes(partial, job), *_in_queue(partial, job))
+    yield from reasons[:1]
 
 
 def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
@@ -126,27 +138,39 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     fitting = min(per_node.values()) * pool.count
     if fitting >= job.pods:
         return
+    if not pool.count:
+        yield ConfigError(
+            path=(*job.path, job.size),
+            value=job.pods,
+            message="there are no GPU nodes",
+            expected="no job while there are none",
+            hint=f"turn it off, or raise {count_key(partial)}",
+        )
+        return
     scarce = min(per_node, key=lambda resource: per_node[resource])
+    blamed = job.asks.get(scarce) if not per_node[scarce] else None
     yield ConfigError(
-        path=(*job.path, job.size),
-        value=job.pods,
+        path=blamed or (*job.path, job.size),
+        value=str(job.requests[scarce]) if blamed else job.pods,
         message=f"{pool.count} nodes hold {fitting} such pods at once: a node has {available[scarce]} {scarce}"
         + (f" and {reserved} for its DaemonSets" if (reserved := pool.reserved.get(scarce)) else "")
         + f", a pod asks for {job.requests[scarce]}",
         expected=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
-        hint=f"ask for fewer pods or less for each, or raise {count_key(partial)}",
+        hint="ask for less, or take larger nodes"
+        if blamed
+        else f"ask for fewer pods or less for each, or raise {count_key(partial)}",
     )
 
 
 def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     known = [name for name in partial.team_names if isinstance(name, str)]
-    if job.team is not None and job.team in known:
+    if job.team is not None and (job.team in known or len(known) < len(partial.team_names)):
         return
     meant = nearest(job.team, known) if job.team else None
     first = f"set it to {known[0]}" if known else "add a team to mlbatch:teams"
     yield ConfigError(
         path=job.submitter or (*job.path, "team"),
-        **({} if job.team is None else {"value": job.team}),
+        value=MISSING if job.team is None else job.team,
         message="a team has to submit the job" if job.team is None else "there is no such team",
         expected=listed(known),
         hint=f"did you mean {meant}?" if meant else first,
@@ -250,6 +274,10 @@ def _runs(
         team=team,
         pods=workload.pods,
         requests=requests,
+        asks={
+            names.CPU: (*path, "cpu") if workload.cpu is not None else ("workloads", "cpu"),
+            names.MEMORY: (*path, "memory") if workload.memory is not None else ("workloads", "memory"),
+        },
         submitter=(*path, "submission", "team"),
     )
     if pool is not None and queued:
@@ -348,7 +376,7 @@ def _data(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Con
         first = f"set it to {usable[0]}" if usable else f"add a volume of namespace {namespace}"
         yield ConfigError(
             path=path,
-            **({} if job.data is None else {"value": job.data}),
+            value=MISSING if job.data is None else job.data,
             message="OLMo reads its data from a volume, and "
             + ("no volume is named" if job.data is None else "there is no such volume"),
             expected=listed(usable),

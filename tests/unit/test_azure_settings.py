@@ -705,7 +705,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
     # keys that are missing or mean nothing
     ({"location": None}, "mlbatch:azure.location", "required", "a text", "add location"),
     ({"sshPublicKey": None}, "mlbatch:azure.sshPublicKey", "required", "a text", "add sshPublicKey"),
-    ({"gpuPool.size": "big"}, 'mlbatch:azure.gpuPool.size = "big"', "no key 'size'", "vmSize", ""),
+    ({"gpuPool.size": "big"}, "mlbatch:azure.gpuPool.size", "no key 'size'", "vmSize", ""),
 ]
 
 

@@ -259,7 +259,7 @@ MISTAKES = [
     (
         ("teams", 1, "quota", "nvidia.com/gpu"),
         16,
-        'mlbatch:teams = "nvidia.com/gpu: 32"',
+        "mlbatch:teams\n",
         "add up to 32, which is 8 more than the nodes have: slack 8, blue 8, red 16",
         "at most 24 together (3 nodes with 8 each)",
     ),
@@ -300,11 +300,11 @@ MISTAKES = [
     (
         ("samples", "gang", "gpusPerPod"),
         9,
-        "mlbatch:samples.gang.pods",
+        "mlbatch:samples.gang.gpusPerPod = 9",
         "a node has 8 nvidia.com/gpu",
         "ask for at most 8",
     ),
-    (("samples", "gang", "cpuPerPod"), 300, "mlbatch:samples.gang.pods", "a node has 224 cpu", "ask for at most 224"),
+    (("samples", "gang", "cpuPerPod"), 300, "gang.cpuPerPod = 300", "a node has 224 cpu", "ask for at most 224"),
     (
         ("teams", 0, "borrowingLimit"),
         {"nvidia.com/gpu": 4},
@@ -327,7 +327,7 @@ def test_a_mistake_is_named_with_its_place_its_reason_and_its_remedy(
 def test_a_sum_with_the_default_slack_quota_says_where_it_comes_from() -> None:
     raw = changed(("nodes", "count"), 2)
     del raw["queueing"]["slack"]
-    gpus = next(problem for problem in errors_of(raw) if problem.value == "nvidia.com/gpu: 24")
+    gpus = next(problem for problem in errors_of(raw) if "quotas of nvidia.com/gpu" in problem.message)
     assert "slack is one node's worth unless mlbatch:queueing.slack is set" in gpus.message
     assert "8 more than the nodes have" in gpus.message
 
@@ -465,7 +465,7 @@ class TestMirror:
     def test_a_folder_that_does_not_exist_is_named(self, kubeconfig: Path, tmp_path: Path) -> None:
         text = self.report({"artifacts": "nowhere"}, kubeconfig, tmp_path)
         assert 'mlbatch:mirror.artifacts = "nowhere"' in text
-        assert f"the folder {tmp_path / 'nowhere'} does not exist" in text
+        assert f"there is no folder {tmp_path / 'nowhere'}" in text
 
     def test_each_file_that_a_folder_lacks_is_named(self, kubeconfig: Path, tmp_path: Path) -> None:
         folder = tmp_path / "mirror"

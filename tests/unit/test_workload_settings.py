@@ -235,9 +235,9 @@ MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
     (
         ("workloads", "nccl"),
         job(memory="2Ti", submission={"gang": "none"}),
-        "mlbatch:workloads.nccl.nodes = 1",
+        'mlbatch:workloads.nccl.memory = "2Ti"',
         "hold 0 such pods at once",
-        "ask for fewer pods or less for each",
+        "ask for less, or take larger nodes",
     ),
     # gangs
     (

@@ -1,0 +1,185 @@
+"""What the forms of values show: nothing that might be secret, no words but ours, one problem for one mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime.config import set_all_config
+
+from stacks import inputs, targets
+from tests.unit.configurations import aks, errors_of
+from tests.unit.test_inputs import configure
+from tests.unit.test_settings import changed, interpret, valid
+
+PASSWORD = "hunter2-hunter2"
+
+
+@pytest.fixture(autouse=True)
+def no_configuration() -> Iterator[None]:
+    yield
+    set_all_config({}, [])
+
+
+def said(raw: dict[str, Any], *secrets: str) -> str:
+    return "\n".join(str(error) for error in errors_of(raw, *secrets))
+
+
+UNKNOWN_PLACES: list[dict[str, Any]] = [
+    {**valid(), "dbPassword": PASSWORD},
+    {**valid(), "db": {"password": PASSWORD}},
+    {**valid(), "nodes": {"token": PASSWORD}},
+    {**valid(), "teams": {"blue": {"key": PASSWORD}}},
+    {**valid(), "teams": [[PASSWORD]]},
+    {**valid(), "azure": {"clientSecret": PASSWORD}},
+    {**valid(), "nodes": [PASSWORD]},
+    {**valid(), "nodes": {"count": {"key": PASSWORD}}},
+    aks({"storage": {"account": "abc", "accountKey": PASSWORD}}),
+    aks({"storage": {"account": f"AccountName=x;AccountKey={PASSWORD};"}}),
+    aks(workloads={"jupyterlab": {"Token": PASSWORD}}),
+    aks(workloads={"nccl": {"image": f"robot:{PASSWORD}@registry.example.org/nccl:1"}}),
+    {**valid(), "mirror": {"images": {"password": PASSWORD}}},
+]
+
+
+@pytest.mark.parametrize("raw", UNKNOWN_PLACES, ids=lambda raw: str(sorted(raw)))
+def test_what_may_be_a_password_is_in_no_message(raw: dict[str, Any]) -> None:
+    text = said(raw)
+    assert text
+    assert PASSWORD not in text
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"http://robot:{PASSWORD}@mirror.example.org/x", "http://robot:[secret]@mirror.example.org/x"),
+        (f"https://robot:{PASSWORD}@mirror.example.org/x", "https://robot:[secret]@mirror.example.org/x"),
+    ],
+)
+def test_an_address_with_a_password_is_refused_and_shown_without_it(
+    address: str, shown: str, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(Exception, match="1 problem") as error:
+        interpret({**valid(), "mirror": {"artifacts": address}}, kubeconfig, tmp_path)
+    assert PASSWORD not in str(error.value)
+    assert f'mlbatch:mirror.artifacts = "{shown}"' in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "wrong"),
+    [
+        ("", "this names no folder"),
+        ("~nobody-of-this-name/x", "this cannot be a folder"),
+        ("/" + "a" * 5000, "this cannot be a folder: File name too long"),
+        ("a\0b", "there is no folder"),
+        ("https://", "this is no address"),
+        ("https://[::1", "this is no address"),
+        ("https://a b/c", "this is no address"),
+        ("https://mirror.example.org:99999/", "this is no address"),
+    ],
+)
+def test_a_mirror_that_cannot_be_one_is_one_problem(
+    artifacts: str, wrong: str, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(Exception, match="has 1 problem") as error:
+        interpret({**valid(), "mirror": {"artifacts": artifacts}}, kubeconfig, tmp_path)
+    assert wrong in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("raw", "keys"),
+    [
+        (aks({"storage": {"acount": "abc"}}), ["azure.storage.acount"]),  # which is why account is missing
+        ({**valid(), "teams": "blue"}, ["teams"]),  # nobody knows which teams there are
+        ({**valid(), "teams": [None, *valid()["teams"][1:]]}, ["teams[0]"]),
+        (changed(("samples", "gang", "gpusPerPod"), 9), ["samples.gang.gpusPerPod"]),
+    ],
+    ids=["misspelt", "no list", "no team", "too large"],
+)
+def test_one_mistake_is_one_problem(raw: dict[str, Any], keys: list[str]) -> None:
+    assert [str(error).split("\n")[0].split(" = ")[0] for error in errors_of(raw)] == [f"mlbatch:{key}" for key in keys]
+
+
+def test_a_section_with_nothing_behind_it_is_one_that_is_not_there() -> None:
+    """`mlbatch:kubernetes:` reaches the program as an empty text."""
+    for target in targets.every():
+        given = valid() if target.name == "simulated" else aks() if target.name == "aks" else {"target": target.name}
+        for section in set(target.sections) - {"azure", *given}:
+            assert said({**given, section: ""}) == said(given)
+
+
+def test_a_required_section_with_nothing_behind_it_is_missing() -> None:
+    (problem,) = errors_of({"target": "aks", "azure": ""})
+    assert str(problem).startswith("mlbatch:azure\n    wrong:   this key is required and is not there")
+
+
+def test_a_date_that_yaml_makes_of_a_tag_is_told_with_its_way_out() -> None:
+    nccl = {"enabled": True, "tag": "2024-01-02T00:00:00Z", "submission": {"gang": "none"}}
+    (problem,) = errors_of(aks(workloads={"nccl": nccl}))
+    assert problem.hint == 'YAML makes a date of it: write it in quotes, as "2024-01-02"'
+
+
+@pytest.mark.parametrize(("trigger", "length"), [("", 0), ("x" * 64, 64)])
+def test_the_length_of_a_text_is_told_in_our_words(trigger: str, length: int) -> None:
+    (problem,) = errors_of(aks(health={"nodeCheck": {"trigger": trigger}}))
+    assert problem.message == f"this text has {length} characters"
+    assert problem.expected == "1 to 63 characters"
+
+
+def test_a_null_is_nothing_and_no_text() -> None:
+    (problem,) = errors_of(changed(("teams", 0, "users"), [None]))
+    assert problem.message == "nothing stands behind this key"
+
+
+def test_a_number_that_is_missing_is_asked_for_with_its_bounds() -> None:
+    (problem,) = errors_of(aks({"gpuPool": {"autoscale": {"min": 1}}}))
+    assert problem.expected == "a whole number from 1 to 1000"
+
+
+def test_a_value_that_nobody_wrote_is_said_to_be_a_default() -> None:
+    raw = aks({"location": "northcentralus", "gpuPool": {"anyRegion": True}})
+    (problem,) = errors_of(raw)
+    assert str(problem).startswith('mlbatch:azure.systemPool.zones = ["1", "2", "3"] (the default)\n')
+
+
+def test_a_value_is_shown_as_it_was_written() -> None:
+    raw = changed(("teams", 0, "lendingLimit"), {"memory": "3000.0G"})
+    (problem,) = errors_of(raw)
+    assert str(problem).startswith('mlbatch:teams[0].lendingLimit.memory = "3000.0G"\n')
+
+
+@pytest.mark.parametrize("namespace", ["mlbach", "ml-batch", "MLBatch", "mlbatch "])
+def test_a_key_under_a_misspelt_project_is_refused(namespace: str, kubeconfig: Path) -> None:
+    set_all_config({"mlbatch:target": "simulated", f"{namespace}:teams": "[]"}, [])
+    raw = inputs.configuration()
+    with pytest.raises(Exception, match="1 problem") as error:
+        interpret(dict(raw), kubeconfig, kubeconfig.parent)
+    assert f"it stands in the configuration as {namespace}:teams, which nobody reads" in str(error.value)
+    assert f"rename {namespace}:teams to mlbatch:teams" in str(error.value)
+
+
+def test_other_projects_and_providers_keep_their_keys() -> None:
+    set_all_config({"mlbatch:target": "aks", "azure-native:location": "x", "mlbatchother:teams": "y"}, [])
+    assert inputs.configuration() == {"target": "aks"}
+
+
+def test_a_secret_without_a_value_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    configure({"target": "existing", "jupyterToken": " "}, secrets=["jupyterToken"])
+    with pytest.raises(pulumi.RunError) as error:
+        inputs.load()
+    assert "mlbatch:jupyterToken\n    wrong:   this secret is empty" in str(error.value)
+
+
+def test_a_secret_that_the_target_has_no_use_for_is_refused() -> None:
+    (problem,) = errors_of(valid(), "blobSasToken")
+    assert problem.message == "target simulated has no use for this secret"
+
+
+def test_a_misspelt_secret_is_told_the_right_one() -> None:
+    (problem,) = errors_of({**valid(), "jupyterTokn": PASSWORD})
+    assert problem.hint == "did you mean 'jupyterToken'?"
