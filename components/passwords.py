@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pulumi
 import pulumi_random as random
+
+GRAFANA: Final = "grafana"
+"""Name of Grafana's password among those that are made."""
 
 
 def password(name: str, given: pulumi.Input[str] | None = None) -> pulumi.Output[str]:

@@ -36,6 +36,25 @@ class Claim:
     size: Quantity
 
 
+PLATFORM: Final[Path] = ()
+"""Stands for the path of a name that no setting gives."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An object that the stack makes, or that is there for it. path: of the setting that names it, or PLATFORM."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: Path
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What no other object has."""
+        return self.kind, self.namespace, self.name
+
+
 class TargetSpec(ABC, Generic[S]):
     """A place where the platform lands.
 
@@ -45,6 +64,7 @@ class TargetSpec(ABC, Generic[S]):
     secrets: the keys of its secrets, beside those that every target has.
     count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images, where
         it has workloads.
+    namespaces: prefixes of those that the cluster has itself.
     version_key: what a message calls the cluster's Kubernetes version.
     reserved: of each GPU node for the pods of its DaemonSets, unless the settings say otherwise.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
@@ -57,6 +77,7 @@ class TargetSpec(ABC, Generic[S]):
     secrets: ClassVar[tuple[str, ...]] = ()
     count_key: ClassVar[Path]
     registry_key: ClassVar[Path] = ()
+    namespaces: ClassVar[tuple[str, ...]] = ()
     version_key: ClassVar[str] = "the cluster's Kubernetes version"
     reserved: ClassVar[Mapping[str, Quantity]] = RESERVED
     has_kubeconfig: ClassVar[bool] = False
@@ -96,6 +117,10 @@ class TargetSpec(ABC, Generic[S]):
 
     def claims(self, partial: PartialSettings) -> Iterable[Claim]:
         """Return the claims that it makes itself, as far as they are known."""
+        return ()
+
+    def planned(self, partial: PartialSettings) -> Iterable[Planned]:
+        """Return the objects of its own that its settings name."""
         return ()
 
     def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:

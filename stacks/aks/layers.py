@@ -67,9 +67,10 @@ class AksLayers(SiteLayers):
         )
         found: dict[str, pulumi.Input[str]] = {}
         for volume in settings.volumes:
+            namespace = volume.home(self._inputs.settings.workloads)
             args = BlobVolumeArgs(
                 claim=volume.name,
-                namespace=volume.namespace,
+                namespace=namespace,
                 account=volume.account or self._azure.account or "",
                 container=volume.container,
                 access=self._access(volume),
@@ -77,7 +78,7 @@ class AksLayers(SiteLayers):
                 capacity=volume.capacity,
                 cache=BlockCache(block_kib=volume.block_kib),
             )
-            needs = options(driver, *self._azure.storage, namespaces.find(volume.namespace))
+            needs = options(driver, *self._azure.storage, namespaces.find(namespace))
             found[volume.name] = BlobVolume(volume.name, args, needs).claim
         return found
 

@@ -17,7 +17,8 @@ from stacks.aks.settings.storage import StorageSettings
 from stacks.errors import ConfigError
 from stacks.partial import PartialSettings
 from stacks.secrets import BLOB_SAS_TOKEN
-from stacks.target import Claim, TargetSpec
+from stacks.settings.workloads import WorkloadsSettings
+from stacks.target import Claim, Planned, TargetSpec
 
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
@@ -50,6 +51,7 @@ class Aks(TargetSpec[AksSettings]):
     secrets = (BLOB_SAS_TOKEN,)
     count_key = ("azure", "gpuPool", "count")
     registry_key = ("azure", "registry")
+    namespaces = ("aks-", "app-routing-system", "calico-", "gatekeeper-system", "tigera-operator")
     version_key = "azure.kubernetesVersion"
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
@@ -90,15 +92,25 @@ class Aks(TargetSpec[AksSettings]):
 
     def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
         """Return the claims of blob containers by name, with their namespaces."""
-        storage = partial.section(StorageSettings)
-        return {volume.name: volume.namespace for volume in storage.volumes} if storage is not None else None
+        storage, workloads = partial.section(StorageSettings), partial.section(WorkloadsSettings)
+        return {volume.name: volume.home(workloads) for volume in storage.volumes} if storage is not None else None
 
     def claims(self, partial: PartialSettings) -> Iterator[Claim]:
         """Yield the claims of blob containers."""
-        storage = partial.section(StorageSettings)
+        storage, workloads = partial.section(StorageSettings), partial.section(WorkloadsSettings)
         for index, volume in enumerate(storage.volumes if storage is not None else ()):
             path = ("storage", "volumes", index, "capacity")
-            yield Claim(path=path, namespace=volume.namespace, size=volume.capacity)
+            yield Claim(path=path, namespace=volume.home(workloads), size=volume.capacity)
+
+    def planned(self, partial: PartialSettings) -> Iterator[Planned]:
+        """Yield what stands for blob containers; a volume's name goes on behind this with a digest of what it is."""
+        storage, workloads = partial.section(StorageSettings), partial.section(WorkloadsSettings)
+        for index, volume in enumerate(storage.volumes if storage is not None else ()):
+            path, namespace = ("storage", "volumes", index, "name"), volume.home(workloads)
+            yield Planned("PersistentVolume", "", f"{namespace}-{volume.name}", path)
+            yield Planned("PersistentVolumeClaim", namespace, volume.name, path)
+            if volume.uses_token:
+                yield Planned("Secret", namespace, f"{volume.name}-sas-token", path)
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what is wrong between its own sections and others."""

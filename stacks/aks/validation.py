@@ -104,7 +104,7 @@ def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[
         return
     known = [workloads.namespace, *(str(name) for name in partial.team_names)]
     for index, volume in enumerate(storage.volumes):
-        if volume.namespace not in known:
+        if volume.namespace is not None and volume.namespace not in known:
             meant = nearest(volume.namespace, known)
             yield ConfigError(
                 path=("storage", "volumes", index, "namespace"),

@@ -20,7 +20,7 @@ from stacks.settings.health import HealthSettings, Mode
 from stacks.settings.machines import MACHINES
 from stacks.settings.names import label_errors
 from stacks.settings.workloads import WorkloadsSettings
-from stacks.target import TargetSpec
+from stacks.target import Planned, TargetSpec
 
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
@@ -100,6 +100,13 @@ class Existing(TargetSpec[ExistingSettings]):
         """Return the claims that the settings name."""
         cluster = partial.section(ClusterSettings)
         return {claim.name: claim.namespace for claim in reversed(cluster.volumes)} if cluster is not None else None
+
+    def planned(self, partial: PartialSettings) -> Iterator[Planned]:
+        """Yield the claims that are there."""
+        cluster = partial.section(ClusterSettings)
+        for index, claim in enumerate(cluster.volumes if cluster is not None else ()):
+            path: Path = ("cluster", "volumes", index, "name")
+            yield Planned("PersistentVolumeClaim", claim.namespace, claim.name, path)
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the nodes that there are."""

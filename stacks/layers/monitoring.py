@@ -9,7 +9,7 @@ from components.kubernetes.cluster import Cluster
 from components.observability.alerts import Alerts, AlertsArgs
 from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
-from components.passwords import password
+from components.passwords import GRAFANA, password
 from stacks.inputs import StackInputs
 from stacks.secrets import GRAFANA_PASSWORD
 
@@ -21,7 +21,7 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
         return None
     args = MonitoringArgs(
         chart=inputs.mirror.chart(catalogue.find_chart("kube-prometheus-stack", settings.version)),
-        grafana_password=password("grafana", inputs.secrets.get(GRAFANA_PASSWORD)),
+        grafana_password=password(GRAFANA, inputs.secrets.get(GRAFANA_PASSWORD)),
         storage=settings.storage,
         storage_class=settings.storage_class or cluster.storage.block,
         retention_days=settings.retention_days,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 from components import catalogue
 from components.scheduling import volcano
 from components.scheduling.volcano import LauncherView
-from stacks.errors import ConfigError, Path
+from stacks.errors import ConfigError, Path, listed
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.names import is_label
 
 _VERSIONS = catalogue.chart_versions("volcano")
+_OWN_QUEUES: Final = ("default", "root")
+"""Those that the scheduler makes (volcano-sh/volcano, pkg/scheduler/cache/cache.go)."""
 
 
 class VolcanoSettings(SettingsModel):
@@ -31,7 +33,15 @@ class VolcanoSettings(SettingsModel):
     """What the launcher of an MPI job may read in that namespace: `pods`, or `all` but Secrets and roles."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the queue's name to Kubernetes' rules."""
+        """Hold the queue's name to Kubernetes' rules, and apart from those that Volcano makes itself."""
+        if self.queue in _OWN_QUEUES:
+            yield ConfigError(
+                path=(*path, "queue"),
+                value=self.queue,
+                message="Volcano makes a queue of this name itself when it starts",
+                expected=f"any name but {listed(_OWN_QUEUES)}",
+                hint=f"remove the key for {volcano.QUEUE}, or write another name",
+            )
         if not is_label(self.queue):
             yield ConfigError(
                 path=(*path, "queue"),

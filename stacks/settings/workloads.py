@@ -23,6 +23,7 @@ from stacks.errors import ConfigError, Path, key
 from stacks.settings.cidr import is_too_wide
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, matching, one_of, reject
+from stacks.settings.names import label_error
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _TAGS: Final = "at most 128 letters, digits, and . _ -, which do not begin with . or -"
@@ -421,6 +422,10 @@ class LogsSettings(SettingsModel):
     size: Quantity = Quantity.parse("100Gi")
     """Size of the volume in bytes."""
 
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules."""
+        yield from label_error((*path, "name"), self.name)
+
 
 class WorkloadsSettings(SettingsModel):
     """The workloads; none unless asked for."""
@@ -451,6 +456,10 @@ class WorkloadsSettings(SettingsModel):
         """Return everything that takes whole nodes, by key."""
         return {**self.jobs(), "jupyterlab": self.jupyterlab}
 
+    def home(self, workload: NodeWorkloadSettings) -> str | None:
+        """Return the namespace of a workload: its team's, None where a team has to be named and is not."""
+        return workload.submission.team if workload.queued else self.namespace
+
     def logs_needed(self) -> bool:
         """Whether the volume of the logs is used."""
         writes = self.metaseq.enabled and (self.metaseq.use_aim or self.metaseq.use_tensorboard)
@@ -467,21 +476,7 @@ class WorkloadsSettings(SettingsModel):
         }
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold names apart, and viewers to logs that somebody writes."""
-        first: dict[str, str] = {}
-        named: dict[str, NodeWorkloadSettings | ViewerSettings] = {**self.node_workloads(), **self.viewers()}
-        for section, item in named.items():
-            if not item.enabled:
-                continue
-            if item.name in first:
-                yield ConfigError(
-                    path=(*path, section, "name"),
-                    value=item.name,
-                    message=f"{key((*path, first[item.name], 'name'))} is {item.name!r} too",
-                    expected="a name that no other workload has",
-                    hint="give one of the two another name",
-                )
-            first.setdefault(item.name, section)
+        """Hold viewers to logs that somebody writes."""
         training = self.metaseq
         for name, viewer, writes, option in (
             ("aim", self.aim, training.use_aim, "useAim"),

@@ -13,13 +13,25 @@ from pydantic import BaseModel
 from stacks.errors import MISSING, ConfigError, Path
 from stacks.partial import PartialSettings
 from stacks.settings.model import SettingsModel
-from stacks.validation import admission, bounds, capacity, health, isolation, jobs, names, network, scheduling, versions
+from stacks.validation import (
+    admission,
+    bounds,
+    capacity,
+    health,
+    isolation,
+    jobs,
+    names,
+    network,
+    objects,
+    scheduling,
+    versions,
+)
 
 
 def check(partial: PartialSettings) -> list[ConfigError]:
     """Return what is wrong with the settings as a whole."""
     errors = [error for path, section in _sections(partial) for error in section.check(path)]
-    for module in (names, capacity, bounds, admission, isolation, jobs, versions, scheduling, network, health):
+    for module in (names, objects, capacity, bounds, admission, isolation, jobs, versions, scheduling, network, health):
         errors += module.check(partial)
     if partial.target is not None:
         errors += partial.target.check(partial)

@@ -32,9 +32,14 @@ _RESERVED_PREFIXES: Final = ("kube-", "openshift-")
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield names that somebody else has already."""
+    """Yield names of namespaces that somebody else has already."""
     yield from _teams(partial)
     yield from _workloads(partial)
+
+
+def reserved(partial: PartialSettings) -> tuple[str, ...]:
+    """Return the beginnings of names that the cluster's own namespaces have."""
+    return (*_RESERVED_PREFIXES, *(partial.target.namespaces if partial.target is not None else ()))
 
 
 def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -44,12 +49,12 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
             continue
         path: Path = ("teams", index, "name")
         yield from label_error(path, name)  # also of a team that could not be read otherwise
-        if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+        if name in _RESERVED or name.startswith(reserved(partial)):
             yield ConfigError(
                 path=path,
                 value=name,
                 message="a team's name is its namespace's, and this namespace belongs to the cluster or the platform",
-                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(_RESERVED_PREFIXES)}",
+                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(reserved(partial))}",
                 hint="give the team another name",
             )
         if name == names.SLACK_TEAM:
@@ -76,12 +81,12 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
     if settings is not None:
         name, path = settings.namespace, ("workloads", "namespace")
         yield from label_error(path, name)
-        if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+        if name in _RESERVED or name.startswith(reserved(partial)):
             yield ConfigError(
                 path=path,
                 value=name,
                 message="this namespace belongs to the cluster or to another layer of the platform",
-                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(_RESERVED_PREFIXES)}",
+                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(reserved(partial))}",
                 hint="name another namespace, or remove the key",
             )
     teams = [name for name in partial.team_names if isinstance(name, str)]

@@ -395,7 +395,7 @@ MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
         ("workloads",),
         {"nccl": job(name="job"), "metaseq": job(name="job")},
         'mlbatch:workloads.metaseq.name = "job"',
-        "mlbatch:workloads.nccl.name is 'job' too",
+        "kind Workload with the name job: this one and one that mlbatch:workloads.nccl.name",
         "give one of the two another name",
     ),
     (

@@ -9,7 +9,6 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from components import names
 from components.azure import catalogue
 from components.azure.blob_volume import CAPACITY
 from components.azure.compatibility import blobfuse_fault
@@ -18,6 +17,7 @@ from components.catalogue import chart_versions
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Rule, SettingsModel, choice, matching, reject
+from stacks.settings.workloads import NAMESPACE, WorkloadsSettings
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
 _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
@@ -80,8 +80,8 @@ class VolumeSettings(SettingsModel):
 
     name: Annotated[str, matching(_name, _NAME.pattern, _NAMES)]
     """Name of the claim."""
-    namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] = names.WORKLOADS_NAMESPACE
-    """Where the pods are that mount it, which must exist."""
+    namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] | None = None
+    """Where the pods are that mount it: a team's name; default that of mlbatch:workloads."""
     account: _AccountName | None = None
     """Storage account of the container; default the stack's own."""
     container: _ContainerName
@@ -96,6 +96,10 @@ class VolumeSettings(SettingsModel):
     """Size of a request in KiB; 4 for random access to large files, more for reading in order."""
     capacity: Quantity = CAPACITY
     """Size of the volume in bytes; nominal."""
+
+    def home(self, workloads: WorkloadsSettings | None) -> str:
+        """Return the namespace, which by default is that of the workloads."""
+        return self.namespace or (workloads.namespace if workloads is not None else NAMESPACE)
 
     @property
     def uses_token(self) -> bool:

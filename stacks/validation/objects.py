@@ -1,0 +1,172 @@
+"""Which objects the settings give their names to, and that no two of them are one.
+
+An object is its kind, namespace and name. What AppWrapper creates of what it holds is here too, and what Volcano's
+plugins make for a job. Tests compare this list with what the program registers, so that it cannot fall behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from components.kubernetes.network import NAME as BOUNDARY
+from components.passwords import GRAFANA
+from components.scheduling.packing import Packing
+from components.tenancy.team import Subject, binding_name
+from components.workloads.indexed_job import files_name, service_name
+from components.workloads.interface import Exposure
+from components.workloads.submission import SubmissionMode
+from components.workloads.volcano_job import LAUNCHER_ACCOUNT
+from stacks.errors import ConfigError, Path, key
+from stacks.partial import PartialSettings
+from stacks.secrets import GRAFANA_PASSWORD, JUPYTER_TOKEN
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.samples import SamplesSettings
+from stacks.settings.scheduling import SchedulingSettings
+from stacks.settings.tenancy import TenancySettings
+from stacks.settings.volcano import VolcanoSettings
+from stacks.settings.workloads import JobSettings, WorkloadsSettings
+from stacks.target import PLATFORM, Planned
+from stacks.validation import network
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield each setting whose name is another object's already, once for whatever it names."""
+    first: dict[tuple[str, str, str], Path] = {}
+    told: set[Path] = set()
+    for item in planned(partial):
+        taken = first.setdefault(item.identity, item.path)
+        if taken == item.path or item.path in told:
+            continue
+        told.add(item.path)
+        yield _taken(item, taken)
+
+
+def planned(partial: PartialSettings) -> Iterable[Planned]:
+    """Return the objects whose names follow from settings, and those of the platform's own beside them."""
+    return chain(_platform(partial), _members(partial), _workloads(partial), _sample(partial), _target(partial))
+
+
+def _taken(item: Planned, by: Path) -> ConfigError:
+    whose = "of the platform's own" if by == PLATFORM else f"that {key(by)} names"
+    where = f" in namespace {item.namespace}" if item.namespace else ""
+    return ConfigError(
+        path=item.path,
+        value=item.name,
+        message=f"there would be two objects of kind {item.kind} with the name {item.name}{where}: this one and one "
+        + whose,
+        expected="a name that nothing else has, nor what is named after it",
+        hint="give one of the two another name",
+    )
+
+
+def _platform(partial: PartialSettings) -> Iterator[Planned]:
+    """Yield what the platform itself has where settings name objects of the same kinds."""
+    monitoring, volcano = partial.section(MonitoringSettings), partial.section(VolcanoSettings)
+    if monitoring is not None and monitoring.enabled and GRAFANA_PASSWORD not in partial.secrets:
+        yield Planned("RandomPassword", "", GRAFANA, PLATFORM)
+    tenancy, workloads = partial.section(TenancySettings), partial.section(WorkloadsSettings)
+    if workloads is not None and volcano is not None and volcano.enabled:
+        yield Planned("RoleBinding", workloads.namespace, LAUNCHER_ACCOUNT, PLATFORM)
+    if tenancy is None or not tenancy.network.enabled:
+        return
+    teams = [team.name for team in partial.known_teams] if network.has_teams(partial) else []
+    for namespace in [*teams, *([workloads.namespace] if workloads is not None else [])]:
+        yield Planned("NetworkPolicy", namespace, BOUNDARY, PLATFORM)
+
+
+def _members(partial: PartialSettings) -> Iterator[Planned]:
+    """Yield the members' bindings."""
+    if not network.has_teams(partial):
+        return
+    for index, team in enumerate(partial.teams):
+        for field, kind, members in (
+            ("users", Subject.USER, team.users if team is not None else ()),
+            ("groups", Subject.GROUP, team.groups if team is not None else ()),
+        ):
+            for position, member in enumerate(dict.fromkeys(members)):
+                path: Path = ("teams", index, field, position)
+                yield Planned("RoleBinding", team.name if team else "", binding_name(member, kind), path)
+
+
+def _workloads(partial: PartialSettings) -> Iterator[Planned]:
+    settings = partial.section(WorkloadsSettings)
+    if settings is None:
+        return
+    for section, job in settings.jobs().items():
+        if job.enabled:
+            yield from _job(partial, settings, job, ("workloads", section, "name"))
+    if settings.jupyterlab.enabled:
+        yield from _jupyterlab(partial, settings)
+    home = settings.home(settings.metaseq) or ""
+    for section, viewer in settings.viewers().items():
+        if viewer.enabled:
+            path: Path = ("workloads", section, "name")
+            for kind in ("Workload", "Deployment", "Service"):
+                yield Planned(kind, "" if kind == "Workload" else home, viewer.name, path)
+    if settings.logs_needed():
+        yield Planned("PersistentVolumeClaim", home, settings.logs.name, ("workloads", "logs", "name"))
+
+
+def _job(partial: PartialSettings, settings: WorkloadsSettings, job: JobSettings, path: Path) -> Iterator[Planned]:
+    namespace, name, mode = settings.home(job) or "", job.name, job.submission.gang
+    yield Planned("Workload", "", name, path)
+    if path[1] != "olmo" and not (path[1] == "nccl" and mode is SubmissionMode.VOLCANO):
+        yield Planned("ConfigMap", namespace, files_name(name), path)
+    if path[1] != "nccl":
+        yield Planned("PodDisruptionBudget", namespace, name, path)
+    if mode is SubmissionMode.VOLCANO:
+        yield from _volcano(namespace, name, path)
+        return
+    yield Planned("Service", namespace, service_name(name), path)
+    yield Planned("Job", namespace, name, path)
+    if mode is SubmissionMode.MLBATCH:
+        yield from _wrapped(partial, namespace, name, path)
+
+
+def _volcano(namespace: str, name: str, path: Path) -> Iterator[Planned]:
+    """Yield a Volcano Job, and what its plugins make beside it.
+
+    Source: volcano-sh/volcano, pkg/controllers/job/plugins/ssh/ssh.go and svc/svc.go.
+    """
+    yield Planned("Volcano Job", namespace, name, path)
+    yield Planned("Service", namespace, name, path)
+    yield Planned("NetworkPolicy", namespace, name, path)
+    yield Planned("ConfigMap", namespace, f"{name}-svc", path)
+    yield Planned("Secret", namespace, f"{name}-ssh", path)
+
+
+def _wrapped(partial: PartialSettings, namespace: str, name: str, path: Path) -> Iterator[Planned]:
+    scheduling = partial.section(SchedulingSettings)
+    yield Planned("AppWrapper", namespace, name, path)
+    if scheduling is not None and scheduling.packing is Packing.COSCHEDULING:
+        yield Planned("PodGroup", namespace, name, path)
+
+
+def _jupyterlab(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
+    lab, tenancy = settings.jupyterlab, partial.section(TenancySettings)
+    namespace, name, path = settings.home(lab) or "", lab.name, ("workloads", "jupyterlab", "name")
+    yield Planned("Workload", "", name, path)
+    if JUPYTER_TOKEN not in partial.secrets:
+        yield Planned("RandomPassword", "", name, path)
+    for kind in ("Deployment", "Service", "PodDisruptionBudget"):
+        yield Planned(kind, namespace, name, path)
+    yield Planned("Secret", namespace, f"{name}-token", path)
+    yield Planned("PersistentVolumeClaim", namespace, f"{name}-home", path)
+    if lab.exposure is not Exposure.CLUSTER and tenancy is not None and tenancy.network.enabled:
+        yield Planned("NetworkPolicy", namespace, name, path)
+    if lab.queued:
+        yield Planned("AppWrapper", namespace, name, path)
+
+
+def _sample(partial: PartialSettings) -> Iterator[Planned]:
+    samples = partial.section(SamplesSettings)
+    gang = samples.gang if samples is not None else None
+    if gang is not None and gang.enabled and gang.team is not None:
+        path: Path = ("samples", "gang", "name")
+        yield Planned("Job", gang.team, gang.name, path)
+        yield from _wrapped(partial, gang.team, gang.name, path)
+
+
+def _target(partial: PartialSettings) -> Iterable[Planned]:
+    return partial.target.planned(partial) if partial.target is not None else ()

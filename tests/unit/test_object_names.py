@@ -1,0 +1,207 @@
+"""No two objects of one name: what settings name is held apart, and the list of it is what the program registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts import Mirror
+from stacks.errors import key
+from stacks.inputs import StackInputs
+from stacks.partial import PartialSettings
+from stacks.validation import names, objects
+from tests.unit.configurations import aks, errors_of, partial_of
+from tests.unit.harness import Record
+from tests.unit.test_aks import deployed, everything
+from tests.unit.test_existing import loaded, registered, shipped
+from tests.unit.test_settings import changed
+
+JOB = {"enabled": True, "tag": "1", "submission": {"team": "blue"}}
+LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}
+FREE = {"enabled": True, "submission": {"gang": "none"}}
+LOGGED = {"enabled": True, "tag": "1", "useAim": True, "submission": {"gang": "none"}}
+DATA = {"name": "data", "namespace": "blue", "container": "data"}
+TEAMS = [{"name": name, "users": [], "share": 1} for name in ("blue", "red")]
+
+
+def site(**sections: Any) -> dict[str, Any]:
+    return aks({"gpuPool": {"count": 4}}, teams=TEAMS, **sections)
+
+
+TAKEN: list[tuple[dict[str, Any], str, str]] = [
+    (
+        site(workloads={"nccl": {**JOB, "name": "test"}, "jupyterlab": {**LAB, "name": "test-service"}}),
+        "workloads.jupyterlab.name",
+        "kind Service with the name test-service in namespace blue",
+    ),
+    (
+        site(workloads={"jupyterlab": {**LAB, "name": "grafana"}}),
+        "workloads.jupyterlab.name",
+        "kind RandomPassword with the name grafana",
+    ),
+    (
+        site(
+            workloads={
+                "jupyterlab": {
+                    **FREE,
+                    "name": "network-boundary",
+                    "exposure": "internal",
+                    "sourceRanges": ["10.1.0.0/16"],
+                }
+            }
+        ),
+        "workloads.jupyterlab.name",
+        "kind NetworkPolicy with the name network-boundary in namespace workloads: this one and one of the platform's",
+    ),
+    (
+        site(workloads={"nccl": {**JOB, "name": "test"}}, samples={"gang": {"name": "test", "team": "blue"}}),
+        "samples.gang.name",
+        "kind Job with the name test in namespace blue",
+    ),
+    (
+        site(workloads={"jupyterlab": LAB}, storage={"volumes": [{**DATA, "name": "jupyterlab-home"}]}),
+        "storage.volumes[0].name",
+        "kind PersistentVolumeClaim with the name jupyterlab-home in namespace blue",
+    ),
+    (
+        site(
+            workloads={"metaseq": LOGGED, "aim": {"enabled": True}, "logs": {"name": "data"}},
+            storage={"volumes": [{"name": "data", "container": "data"}]},
+        ),
+        "storage.volumes[0].name",
+        "kind PersistentVolumeClaim with the name data in namespace workloads",
+    ),
+    (
+        aks(
+            teams=[{"name": "a", "users": [], "share": 1}, {"name": "a-b", "users": [], "share": 1}],
+            storage={"volumes": [{**DATA, "name": "b-c", "namespace": "a"}, {**DATA, "name": "c", "namespace": "a-b"}]},
+        ),
+        "storage.volumes[1].name",
+        "kind PersistentVolume with the name a-b-c",
+    ),
+    (
+        {
+            **shipped(),
+            "cluster": {"volumes": [{"name": "jupyterlab-home", "namespace": "blue"}]},
+            "workloads": {"jupyterlab": LAB},
+        },
+        "cluster.volumes[0].name",
+        "kind PersistentVolumeClaim with the name jupyterlab-home in namespace blue",
+    ),
+]
+
+
+@pytest.mark.parametrize(("raw", "path", "wrong"), TAKEN, ids=[item[1] for item in TAKEN])
+def test_a_name_that_something_else_has_is_refused_once(raw: dict[str, Any], path: str, wrong: str) -> None:
+    (problem,) = errors_of(raw)
+    assert key(problem.path) == f"mlbatch:{path}"
+    assert wrong in problem.message
+
+
+def test_names_that_only_look_alike_are_fine() -> None:
+    raw = changed(("teams", 0, "users"), ["alice", "ops-alice", "group:x"])
+    raw["teams"][0]["groups"] = ["x", "alice"]
+    raw["teams"][1] = {**raw["teams"][1], "name": "blue-ops", "users": ["alice"]}
+    assert errors_of(raw) == []
+
+
+@pytest.mark.parametrize("name", ["monitoring", "kube-system", "mlbatch-health", "calico-system", "gatekeeper-system"])
+def test_namespaces_of_cluster_and_platform_are_nobody_elses(name: str) -> None:
+    (problem,) = errors_of(aks(workloads={"namespace": name}))
+    assert key(problem.path) == "mlbatch:workloads.namespace"
+    teams = [{"name": name, "users": [], "share": 1}]
+    assert [key(problem.path) for problem in errors_of(aks(teams=teams))] == ["mlbatch:teams[0].name"]
+
+
+def test_a_volume_is_by_default_where_the_workloads_are() -> None:
+    raw = aks(workloads={"namespace": "research"}, storage={"volumes": [{"name": "data", "container": "data"}]})
+    assert errors_of(raw) == []
+    partial = partial_of(raw)
+    assert partial.target is not None
+    assert partial.target.volumes(partial) == {"data": "research"}
+
+
+@pytest.mark.parametrize("queue", ["default", "root"])
+def test_volcanos_own_queues_are_its_own(queue: str) -> None:
+    (problem,) = errors_of(aks(volcano={"enabled": True, "queue": queue}))
+    assert key(problem.path) == "mlbatch:volcano.queue"
+
+
+def judged(raw: Mapping[str, Any], stack: StackInputs[Any] | None = None) -> PartialSettings:
+    partial = partial_of(raw)
+    partial.facts = stack.named_cluster.facts if stack is not None and stack.named_cluster is not None else None
+    return partial
+
+
+def identities(record: Record, kinds: set[str], namespaces: set[str]) -> set[tuple[str, str, str]]:
+    """Return the registered objects of these kinds in these namespaces, what is in AppWrappers among them."""
+    found = set()
+    for item in record.resources:
+        if item.type == "random:index/randomPassword:RandomPassword":
+            found.add(("RandomPassword", "", item.name))
+        if not item.type.startswith("kubernetes:") or "metadata" not in item.inputs:
+            continue
+        kind = "Volcano Job" if item.type.startswith("kubernetes:batch.volcano.sh") else item.kind
+        namespace = item.inputs["metadata"].get("namespace", "")
+        found.add(
+            (kind, namespace, re.sub("-[0-9a-f]{8}$", "", item.object_name) if not namespace else item.object_name)
+        )
+        for component in item.inputs.get("spec", {}).get("components", []) if kind == "AppWrapper" else []:
+            inner = component["template"]
+            found.add((inner["kind"], namespace, inner["metadata"]["name"]))
+    return {each for each in found if each[0] in kinds and each[1] in namespaces}
+
+
+def assert_planned(partial: PartialSettings, record: Record) -> None:
+    """What is registered under names of settings is planned; what is planned and not registered, Volcano's plugins make."""
+    planned = {item.identity for item in objects.planned(partial)}
+    kinds = {kind for kind, _, _ in planned} - {"Workload"}
+    namespaces = {*(team.name for team in partial.known_teams), "workloads"}
+    made = identities(record, kinds, namespaces)
+    made |= identities(record, {"PersistentVolume", "RandomPassword"}, {""})
+    volcanos = {item for item in planned if item[1:] in {job[1:] for job in planned if job[0] == "Volcano Job"}}
+    volcanos |= {(kind, space, name) for kind, space, name in planned if name.endswith(("-svc", "-ssh"))}
+    assert made <= planned
+    assert {item for item in planned if item[0] != "Workload"} - volcanos <= made
+
+
+WORKLOADS: dict[str, Any] = {
+    "queued": {"nccl": {**JOB, "nodes": 2}, "metaseq": JOB, "olmo": {**JOB, "data": "data"}, "jupyterlab": LAB},
+    "free": {
+        "nccl": {**JOB, "submission": {"gang": "none"}},
+        "metaseq": {**LOGGED, "useTensorboard": True},
+        "jupyterlab": {**FREE, "exposure": "internal", "sourceRanges": ["10.1.0.0/16"]},
+        "aim": {"enabled": True},
+        "tensorboard": {"enabled": True},
+    },
+    "volcano": {"nccl": {**JOB, "submission": {"gang": "volcano"}}},
+}
+
+
+@pytest.mark.parametrize("ways", WORKLOADS)
+@pytest.mark.parametrize("packing", ["coscheduling", "none"])
+def test_the_plan_is_what_the_program_registers(mirror: Mirror, ways: str, packing: str) -> None:
+    raw = everything()
+    raw |= {"workloads": WORKLOADS[ways], "samples": {"gang": {"team": "blue"}}, "scheduling": {"packing": packing}}
+    assert_planned(judged(raw), deployed(mirror, raw))
+
+
+def test_so_it_is_on_an_existing_cluster(mirror: Mirror, kubeconfig: Path) -> None:
+    workloads = {**WORKLOADS["free"], "jupyterlab": {"enabled": False}}
+    raw = {**shipped(), "workloads": workloads, "cluster": {**shipped()["cluster"], "registry": "registry.example.org"}}
+    stack = loaded(raw, mirror, kubeconfig)
+    assert_planned(judged(raw, stack), registered(stack))
+
+
+def test_every_namespace_that_the_platform_makes_is_reserved(mirror: Mirror) -> None:
+    raw = everything(volcano={"enabled": True})
+    made = {item.object_name for item in deployed(mirror, raw).of("Namespace")}
+    own = made - {"blue", "red", "workloads"}
+    assert own
+    for name in own:
+        assert errors_of({**raw, "teams": [{"name": name, "users": [], "share": 1}]}), name
+    assert names.reserved(judged(raw))[:2] == ("kube-", "openshift-")
