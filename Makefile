@@ -97,7 +97,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 
-lock: $(ENVIRONMENT) ## write the digests of upstream's files into the catalogue (needs upstream)
+lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings

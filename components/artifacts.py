@@ -10,8 +10,10 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from components import registries
 from components.catalogue import Artifact, Chart
 
+_OCI = "oci://"
 _TIMEOUT = 30.0
 """Seconds for each answer of a server that holds artifacts."""
 
@@ -51,7 +53,7 @@ class Mirror:
         files; None for upstream.
     charts: the same for `<name>-<version>.tgz` files, which the Kubernetes provider reads.
     images: a registry prefix that takes the place of the registry host of each image, those of charts among them; None
-        for upstream.
+        for upstream. A digest in a reference stays: images are copied there whole, for all platforms.
     verify: whether the files must have the catalogue's digests; a mirror of files that were rendered from upstream's
         source, rather than copied, cannot have them.
     """
@@ -75,14 +77,22 @@ class Mirror:
         return Release(manifest=self.read(artifact), images=images)
 
     def chart(self, chart: Chart) -> LocatedChart:
-        """Return where a chart is read from: the mirror's archive, else upstream's repository."""
+        """Return where a chart is read from: the mirror's archive, else upstream's.
+
+        Raises ArtifactError when what is there has another digest than recorded, or cannot be looked at. The provider
+        reads it once more, from the same place.
+        """
         name, repository = chart.name, None
         if self.charts is not None:
             name = f"{self.charts}/{chart.file}"
-        elif chart.repository.startswith("oci://"):
+        elif chart.repository.startswith(_OCI):
             name = f"{chart.repository}/{chart.name}"
+        elif chart.archive is not None:
+            name = chart.archive
         else:
             repository = chart.repository
+        if self.verify and chart.sha256 is not None and repository is None:
+            self._verify(chart, name)
         return LocatedChart(
             name=chart.name,
             chart=name,
@@ -99,16 +109,12 @@ class Mirror:
         content = self.fetch(artifact)
         digest = hashlib.sha256(content).hexdigest()
         if self.verify and artifact.sha256 is not None and digest != artifact.sha256:
-            raise ArtifactError(
-                f"{self.locate(artifact)} is not {artifact.name} {artifact.version}: its sha256 is {digest}, "
-                f"the catalogue has {artifact.sha256}. Fetch it again from {artifact.url}."
-            )
+            raise _other(artifact, self.locate(artifact), digest, artifact.url)
         return content.decode()
 
     def fetch(self, artifact: Artifact) -> bytes:
         """Return an artifact's bytes as they are; raises ArtifactError when they cannot be had."""
-        location = self.locate(artifact)
-        return _fetch(location, artifact) if location.startswith("https://") else _load(Path(location), artifact)
+        return _read(self.locate(artifact), artifact)
 
     def image(self, reference: str) -> str:
         """Return the reference under which an image is pulled: `<prefix>/<path>` in place of `<host>/<path>`."""
@@ -116,6 +122,17 @@ class Mirror:
             return reference
         _, _, path = reference.partition("/")
         return f"{self.images}/{path}"
+
+    def _verify(self, chart: Chart, location: str) -> None:
+        if location.startswith(_OCI):
+            try:
+                digest = registries.chart_digest(chart.repository, chart.name, chart.version)
+            except registries.RegistryError as error:
+                raise _unreachable(chart, location, error) from error
+        else:
+            digest = hashlib.sha256(_read(location, chart)).hexdigest()
+        if digest != chart.sha256:
+            raise _other(chart, location, digest, chart.archive or chart.repository)
 
     def _image_values(self, chart: Chart) -> Mapping[str, Any]:
         values: dict[str, Any] = {}
@@ -128,23 +145,40 @@ class Mirror:
         return values
 
 
-def _load(file: Path, artifact: Artifact) -> bytes:
+def _read(location: str, entry: Artifact | Chart) -> bytes:
+    return fetch(location, entry) if location.startswith("https://") else _load(Path(location), entry)
+
+
+def _load(file: Path, entry: Artifact | Chart) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
+        upstream = entry.url if isinstance(entry, Artifact) else entry.archive or f"{entry.name} of {entry.repository}"
         raise ArtifactError(
-            f"the mirror lacks {artifact.name} {artifact.version}: {file}: {error.strerror}. Put {artifact.url} there."
+            f"the mirror lacks {entry.name} {entry.version}: {file}: {error.strerror}. Put {upstream} there."
         ) from error
 
 
-def _fetch(url: str, artifact: Artifact) -> bytes:
+def fetch(url: str, entry: Artifact | Chart) -> bytes:
+    """Return what is at an https address that an entry names; raises ArtifactError, with the way out, without it."""
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - an address of https alone gets here
             content: bytes = answer.read()
             return content
     except (URLError, TimeoutError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise ArtifactError(
-            f"{artifact.name} {artifact.version} cannot be fetched from {url}: {reason}. On a site without internet "
-            f"access, set mlbatch:mirror.artifacts to a folder that holds {artifact.file}."
-        ) from error
+        raise _unreachable(entry, url, error) from error
+
+
+def _unreachable(entry: Artifact | Chart, location: str, error: OSError) -> ArtifactError:
+    reason = getattr(error, "reason", None) or error
+    return ArtifactError(
+        f"{entry.name} {entry.version} cannot be fetched from {location}: {reason}. On a site without internet "
+        f"access, set mlbatch:mirror.artifacts to a folder that holds {entry.file}."
+    )
+
+
+def _other(entry: Artifact | Chart, location: str, digest: str, upstream: str) -> ArtifactError:
+    return ArtifactError(
+        f"{location} is not {entry.name} {entry.version}: its sha256 is {digest}, the catalogue has {entry.sha256}. "
+        f"Fetch it again from {upstream}."
+    )

@@ -1,7 +1,8 @@
 """Every version that the platform installs on any cluster, pinned in one place; what one cloud alone has is beside it.
 
 An entry says where upstream publishes the bytes, which images they run, and where both statements come from. A digest
-stands here only once it was verified; where it is absent, the bytes are taken as they are served.
+stands here only once it was verified: `make lock` writes those of files and charts beside their addresses, those of
+images into their references, behind the tag. Where it is absent, the bytes are taken as they are served.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from components.images import Reference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,8 @@ class Chart:
 
     name, version: as the repository has them; `<name>-<version>.tgz` is the file's name in a mirror.
     repository: address of the repository's index, or oci://.
+    archive: https address of the archive that the index names, from which it is then read; None in an OCI registry, and
+        while nobody has verified a digest.
     sha256: digest of the archive, hexadecimal; None while nobody has verified one.
     registries: the values by which the chart is told where its images are, as paths with dots, and what upstream has
         there behind the registry's host (the chart's values.yaml).
@@ -50,6 +55,7 @@ class Chart:
     name: str
     version: str
     repository: str
+    archive: str | None = None
     sha256: str | None = None
     registries: Mapping[str, str]
     source: str
@@ -62,10 +68,22 @@ class Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """A container image that the platform runs by itself, outside of any upstream manifest."""
+    """A container image that the platform runs by itself, outside of any upstream manifest.
+
+    reference: with a tag, and the digest that was verified for it.
+    """
 
     reference: str
     source: str
+
+    @property
+    def tag(self) -> str:
+        """The tag that the reference has."""
+        return Reference.parse(self.reference).tag or ""
+
+    def with_tag(self, tag: str) -> str:
+        """Return the reference in another tag; in its own with its digest."""
+        return str(Reference.parse(self.reference).with_tag(tag))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +91,7 @@ class NicSoftware:
     """What one version of NVIDIA's network operator is released with; a NicClusterPolicy has to name each image.
 
     operator: version of the chart. driver: the DOCA-OFED driver, whose tag gets the node's system appended by the
-    operator. sriov_plugin, shared_plugin: the two device plugins.
+    operator, so that no digest is known for it. sriov_plugin, shared_plugin: the two device plugins.
     """
 
     operator: str
@@ -84,7 +102,7 @@ class NicSoftware:
 
     def with_driver(self, version: str | None) -> str:
         """Return the driver's image in another version, or in its own where that is None."""
-        return self.driver if version is None else f"{self.driver.rpartition(':')[0]}:{version}"
+        return self.driver if version is None else str(Reference.parse(self.driver).with_tag(version))
 
 
 KUEUE: Final = "kueue"
@@ -228,21 +246,28 @@ CHARTS: Final[tuple[Chart, ...]] = (
 )
 
 
-def _nic_software(version: str, driver: str) -> NicSoftware:
-    registry = "nvcr.io/nvidia/mellanox"
-    return NicSoftware(
-        operator=version,
-        driver=f"{registry}/doca-driver:{driver}",
-        sriov_plugin=f"{registry}/sriov-network-device-plugin:network-operator-v{version}",
-        shared_plugin=f"{registry}/k8s-rdma-shared-dev-plugin:network-operator-v{version}",
-        source=f"https://github.com/Mellanox/network-operator/blob/v{version}/hack/release.yaml",
-    )
-
-
 NIC_SOFTWARE: Final = (
-    _nic_software("26.1.0", "doca3.3.0-26.01-1.0.0.0-0"),
-    _nic_software("26.1.2", "doca3.3.0-26.01-1.0.0.0-0"),
-    _nic_software("26.4.0", "doca3.4.0-26.04-0.8.6.0-0"),
+    NicSoftware(
+        operator="26.1.0",
+        driver="nvcr.io/nvidia/mellanox/doca-driver:doca3.3.0-26.01-1.0.0.0-0",
+        sriov_plugin="nvcr.io/nvidia/mellanox/sriov-network-device-plugin:network-operator-v26.1.0",
+        shared_plugin="nvcr.io/nvidia/mellanox/k8s-rdma-shared-dev-plugin:network-operator-v26.1.0",
+        source="https://github.com/Mellanox/network-operator/blob/v26.1.0/hack/release.yaml",
+    ),
+    NicSoftware(
+        operator="26.1.2",
+        driver="nvcr.io/nvidia/mellanox/doca-driver:doca3.3.0-26.01-1.0.0.0-0",
+        sriov_plugin="nvcr.io/nvidia/mellanox/sriov-network-device-plugin:network-operator-v26.1.2",
+        shared_plugin="nvcr.io/nvidia/mellanox/k8s-rdma-shared-dev-plugin:network-operator-v26.1.2",
+        source="https://github.com/Mellanox/network-operator/blob/v26.1.2/hack/release.yaml",
+    ),
+    NicSoftware(
+        operator="26.4.0",
+        driver="nvcr.io/nvidia/mellanox/doca-driver:doca3.4.0-26.04-0.8.6.0-0",
+        sriov_plugin="nvcr.io/nvidia/mellanox/sriov-network-device-plugin:network-operator-v26.4.0",
+        shared_plugin="nvcr.io/nvidia/mellanox/k8s-rdma-shared-dev-plugin:network-operator-v26.4.0",
+        source="https://github.com/Mellanox/network-operator/blob/v26.4.0/hack/release.yaml",
+    ),
 )
 
 GPU_DRIVERS: Final[Mapping[str, str]] = {"v26.3.3": "580.126.20", "v26.7.0": "595.91.07", "v26.3.2": "580.126.20"}
@@ -250,8 +275,8 @@ GPU_DRIVERS: Final[Mapping[str, str]] = {"v26.3.3": "580.126.20", "v26.7.0": "59
 deployments/gpu-operator/values.yaml)."""
 
 PYTHON: Final = Image(
-    reference="docker.io/library/python:3.12.8-slim-bookworm",
-    source="https://hub.docker.com/_/python",
+    reference="docker.io/library/python:3.12.13-slim-bookworm",
+    source="https://github.com/docker-library/python/blob/master/versions.json",
 )
 BUSYBOX: Final = Image(
     reference="docker.io/library/busybox:1.36.1",

@@ -1,9 +1,9 @@
-"""`make lock`: fetches what the catalogues name from upstream and writes the digests into them.
+"""`make lock`: asks upstream for the digests of what the catalogues name, and writes them into the catalogues.
 
 Usage: python -m components.lock MODULE..., the dotted names of the catalogues.
 
-Run it where upstream can be reached, look at the difference, commit it. From then on every copy of a file, upstream's
-own or a mirror's, has to have that digest.
+Run it where upstream can be reached, look at the difference, commit it. From then on every copy of a file, a chart or
+an image, upstream's own or a mirror's, has to have that digest. What cannot be asked for stays as it is, and is named.
 """
 
 from __future__ import annotations
@@ -11,11 +11,22 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import urljoin
 
-from components.artifacts import ArtifactError, Mirror
+import yaml
+
+from components import registries
+from components.artifacts import ArtifactError, Mirror, fetch
+from components.catalogue import Artifact, Chart, Image
+from components.images import Reference
+
+Edit = Callable[[str], str]
+"""From a catalogue's source to the source with one more digest; raises ValueError when that has no place in it."""
 
 
 def locked(source: str, url: str, digest: str) -> str:
@@ -24,27 +35,108 @@ def locked(source: str, url: str, digest: str) -> str:
     Raises ValueError when no entry, or more than one, has the address.
     """
     entry = re.compile(rf'^( *)url="{re.escape(url)}",\n(?: *sha256="[0-9a-f]*",\n)?', re.MULTILINE)
-    changed, count = entry.subn(lambda found: f'{found[1]}url="{url}",\n{found[1]}sha256="{digest}",\n', source)
-    if count != 1:
-        raise ValueError(f"{count} entries of the catalogue have the address {url}")
-    return changed
+    return _once(entry, source, f'url="{url}",\n', f'sha256="{digest}",\n', what=f"the address {url}")
+
+
+def locked_chart(source: str, chart: Chart, archive: str | None, digest: str) -> str:
+    """Return the catalogue's source with address and digest of a chart's archive. Raises ValueError as `locked`."""
+    head = [f'name="{chart.name}",\n', f'version="{chart.version}",\n', f'repository="{chart.repository}",\n']
+    lines = [*head, *([f'archive="{archive}",\n'] if archive is not None else []), f'sha256="{digest}",\n']
+    found = "( *)" + " *".join(re.escape(line) for line in head)
+    entry = re.compile(rf'^{found}(?: *archive="[^"]*",\n)?(?: *sha256="[0-9a-f]*",\n)?', re.MULTILINE)
+    return _once(entry, source, *lines, what=f"the chart {chart.name} {chart.version}")
+
+
+def locked_image(source: str, reference: str, digest: str) -> str:
+    """Return the catalogue's source with this digest in a reference, wherever it stands; raises ValueError for none."""
+    with_digest = f'"{Reference.parse(reference).without_digest()}@{digest}"'
+    if f'"{reference}"' not in source:
+        raise ValueError(f"no entry of the catalogue has the image {reference}")
+    return source.replace(f'"{reference}"', with_digest)
+
+
+def images(catalogue: ModuleType) -> Iterator[str]:
+    """Yield the references that a catalogue names, as they stand there.
+
+    Left out is the InfiniBand driver: its operator appends the node's system to the tag, so that it is many images.
+    """
+    for artifact in catalogue.ARTIFACTS:
+        yield from artifact.images.values()
+    for value in vars(catalogue).values():
+        if isinstance(value, Image):
+            yield value.reference
+    for software in getattr(catalogue, "NIC_SOFTWARE", ()):
+        yield from (software.sriov_plugin, software.shared_plugin)
 
 
 def lock(catalogue: ModuleType) -> int:
-    """Lock every entry of a catalogue that can be fetched; return the number of those that cannot."""
+    """Lock every entry of a catalogue that can be asked for; return the number of those that cannot."""
     file = Path(str(catalogue.__file__))
-    upstream = Mirror()
     failed = 0
-    for artifact in catalogue.ARTIFACTS:
+    for name, ask in _questions(catalogue):
         try:
-            digest = hashlib.sha256(upstream.fetch(artifact)).hexdigest()
-        except ArtifactError as error:
-            print(f"not locked: {error}", file=sys.stderr)
+            edit, digest = ask()
+        except (ArtifactError, registries.RegistryError, ValueError) as error:
+            print(f"not locked: {name}: {error}", file=sys.stderr)
             failed += 1
             continue
-        file.write_text(locked(file.read_text(), artifact.url, digest))
-        print(f"{artifact.name} {artifact.version}: {digest}")
+        file.write_text(edit(file.read_text()))
+        print(f"{name}: {digest}")
     return failed
+
+
+def _questions(catalogue: ModuleType) -> Iterator[tuple[str, Callable[[], tuple[Edit, str]]]]:
+    for artifact in catalogue.ARTIFACTS:
+        yield f"{artifact.name} {artifact.version}", partial(_artifact, artifact)
+    for chart in catalogue.CHARTS:
+        yield f"{chart.name} {chart.version}", partial(_chart, chart)
+    for reference in dict.fromkeys(images(catalogue)):
+        yield reference, partial(_image, reference)
+
+
+def _artifact(artifact: Artifact) -> tuple[Edit, str]:
+    digest = hashlib.sha256(Mirror().fetch(artifact)).hexdigest()
+    return partial(locked, url=artifact.url, digest=digest), digest
+
+
+def _chart(chart: Chart) -> tuple[Edit, str]:
+    archive = None
+    if chart.repository.startswith("oci://"):
+        digest = registries.chart_digest(chart.repository, chart.name, chart.version)
+    else:
+        index = f"{chart.repository}/index.yaml"
+        archive = archive_of(fetch(index, chart), chart)
+        digest = hashlib.sha256(fetch(archive, chart)).hexdigest()
+    return partial(locked_chart, chart=chart, archive=archive, digest=digest), digest
+
+
+def _image(reference: str) -> tuple[Edit, str]:
+    digest = registries.image_digest(reference)
+    return partial(locked_image, reference=reference, digest=digest), digest
+
+
+def archive_of(index: bytes, chart: Chart) -> str:
+    """Return the https address of a chart's archive in its repository's index.
+
+    Raises ValueError when the index has no such version, or an address of another kind. Source: helm.sh, topics/
+    chart_repository, "The index file".
+    """
+    for entry in yaml.safe_load(index).get("entries", {}).get(chart.name, ()):
+        urls = entry.get("urls")
+        if entry.get("version") == chart.version and isinstance(urls, list) and urls:
+            address = urljoin(f"{chart.repository}/", str(urls[0]))
+            if not address.startswith("https://"):
+                raise ValueError(f"{chart.name} {chart.version} is at {address}, which is not https")
+            return address
+    raise ValueError(f"{chart.repository} lists no {chart.name} {chart.version}")
+
+
+def _once(entry: re.Pattern[str], source: str, *lines: str, what: str) -> str:
+    """Return a source whose one entry has these lines, indented as the entry is."""
+    changed, count = entry.subn(lambda found: "".join(found[1] + line for line in lines), source)
+    if count != 1:
+        raise ValueError(f"{count} entries of the catalogue have {what}")
+    return changed
 
 
 if __name__ == "__main__":

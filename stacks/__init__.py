@@ -14,7 +14,8 @@ def deploy(inputs: StackInputs[Any]) -> Mapping[str, Any]:
     """Register the platform on the stack's target and return the stack's outputs.
 
     A target's SDKs are loaded only when it is the one. Raises pulumi.RunError, which ends the program with its message
-    alone, when upstream's files cannot be had; nothing is registered then.
+    alone, when upstream's files cannot be had or are not what the catalogue says. Manifests are read before anything is
+    registered; a chart is looked at where its layer is, in the preview already.
     """
     import pulumi
 

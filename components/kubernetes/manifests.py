@@ -15,6 +15,7 @@ import pulumi
 import yaml
 
 from components import names
+from components.images import unpinned_privileged
 from components.layer import Layer
 
 Document: TypeAlias = dict[str, Any]
@@ -39,7 +40,8 @@ class Manifest(pulumi.CustomResource):
     """One Kubernetes object, declared as the plain body that the API server is to hold.
 
     Works for every kind, custom or built in, and passes keys on untouched. The provider has to be given, by the parent
-    component or in the options; `metadata.name` has to be set.
+    component or in the options; `metadata.name` has to be set. Warns of containers with rights on their node whose
+    image is not known by a digest.
 
     An object of a group in which the program has moved, or is to move, to another version was the same in the others.
     """
@@ -52,6 +54,12 @@ class Manifest(pulumi.CustomResource):
         same = pulumi.ResourceOptions(aliases=[pulumi.Alias(type_=_token(group, each, body)) for each in others])
         options = pulumi.ResourceOptions.merge(opts, same) if others else opts
         super().__init__(_token(group, version, body), name, dict(body), options)
+        for image in unpinned_privileged(body):
+            pulumi.log.warn(
+                f"{body['kind']} {body['metadata']['name']} has rights on its nodes and runs {image}, which nothing "
+                "holds to the bytes that were looked at: give its entry in the catalogue a digest with `make lock`",
+                self,
+            )
 
     @property
     def object_name(self) -> pulumi.Output[str]:

@@ -17,6 +17,7 @@ import pulumi
 
 from components import names
 from components.artifacts import LocatedChart
+from components.images import Reference
 from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import NodeGroup, Placement
@@ -47,7 +48,7 @@ class DevicePlugin(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NicImages:
-    """The images a NicClusterPolicy names, as they are pulled: `<registry path>/<name>:<tag>`."""
+    """The images a NicClusterPolicy names, as they are pulled: `<registry path>/<name>:<tag>[@<digest>]`."""
 
     driver: str
     sriov_plugin: str
@@ -176,7 +177,10 @@ def _configured(image: str, config: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _image(reference: str) -> Mapping[str, str]:
-    """Return a reference as the API takes it, in three parts."""
-    path, _, version = reference.rpartition(":")
-    repository, _, image = path.rpartition("/")
-    return {"repository": repository, "image": image, "version": version}
+    """Return a reference as the API takes it, in three parts: a digest stands in the version's place.
+
+    Source: Mellanox/network-operator, pkg/render/render.go, imagePath.
+    """
+    parsed = Reference.parse(reference)
+    repository, _, image = parsed.repository.rpartition("/")
+    return {"repository": repository, "image": image, "version": parsed.digest or parsed.tag or ""}

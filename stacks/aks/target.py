@@ -87,8 +87,7 @@ class Aks(TargetSpec[AksSettings]):
     def node_check_image(self, partial: PartialSettings) -> str | None:
         """Return Azure's image of node checks, which has NCCL's tests too."""
         health = partial.section(AksHealthSettings)
-        path, _, _ = catalogue.NODE_HEALTH_CHECKS.reference.rpartition(":")
-        return f"{path}:{health.node_check.image_tag}" if health is not None else None
+        return catalogue.NODE_HEALTH_CHECKS.with_tag(health.node_check.image_tag) if health is not None else None
 
     def volumes(self, partial: PartialSettings) -> Mapping[str, str] | None:
         """Return the claims of blob containers by name, with their namespaces."""

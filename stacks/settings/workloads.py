@@ -25,8 +25,12 @@ from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice, matching, one_of, reject
 from stacks.settings.names import label_error
 
-_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_TAGS: Final = "at most 128 letters, digits, and . _ -, which do not begin with . or -"
+_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(@sha256:[0-9a-f]{64})?")
+_MOVES: Final = "latest"
+_TAGS: Final = (
+    "at most 128 letters, digits, and . _ -, which do not begin with . or -; with @sha256: and 64 digits behind it, "
+    "only what has that digest is run"
+)
 _REPOSITORIES: Final = "a registry and a path, such as registry.example.org/team/nccltest"
 _MESSAGE: Final = re.compile(r"[1-9][0-9]{0,3}[KMG]?")
 _MESSAGES: Final = "a whole number of bytes, or one with K, M or G"
@@ -40,7 +44,7 @@ _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _tag(value: str) -> str:
-    if value == "latest":
+    if value == _MOVES:
         reject(
             message="this tag is moved from one image to the next, so that nobody knows what runs",
             expected="a tag that stays with its image, such as a version or a date",
@@ -118,7 +122,7 @@ def _no_token(value: object) -> object:
     )
 
 
-Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!latest$){_TAG.pattern}", f"{_TAGS}; not latest")]
+Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!{_MOVES}$){_TAG.pattern}", f"{_TAGS}; not {_MOVES}")]
 Repository: TypeAlias = Annotated[str, matching(_repository, "(.*/)?[^/:@]*", _REPOSITORIES)]
 MessageSize: TypeAlias = Annotated[str, matching(_message_size, _MESSAGE.pattern, _MESSAGES)]
 _PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)

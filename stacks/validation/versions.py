@@ -13,6 +13,7 @@ from components.compatibility import (
     assess,
     reclaims_while_borrowing,
 )
+from components.images import Reference
 from components.nodes.network_operator import DevicePlugin
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
@@ -61,7 +62,7 @@ def _network_driver(partial: PartialSettings) -> Iterator[str]:
     gpu = partial.section(GpuSettings)
     if gpu is None or not gpu.fabric.enabled or gpu.fabric.driver_version is None:
         return
-    own = catalogue.find_nic_software(gpu.fabric.operator_version).driver.rpartition(":")[2]
+    own = Reference.parse(catalogue.find_nic_software(gpu.fabric.operator_version).driver).tag
     if gpu.fabric.driver_version != own:
         yield (
             f"network operator {gpu.fabric.operator_version} was released with driver {own}, and nobody has said that "

@@ -12,6 +12,7 @@ import pytest
 from components import artifacts, catalogue
 from components.artifacts import ArtifactError, Mirror
 from components.catalogue import Artifact
+from components.images import Reference
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Artifact(
@@ -31,14 +32,15 @@ def test_each_entry_is_pinned_and_its_address_is_the_release_or_the_tag_of_its_v
         assert re.fullmatch(f"{released}|{tagged}", entry.url)
         assert entry.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
         assert entry.source.startswith("https://")
-        assert all(image.endswith(f":{entry.version}") for image in entry.images.values())
+        assert all(Reference.parse(image).tag == entry.version for image in entry.images.values())
 
 
 def test_each_image_has_a_registry_a_path_and_a_tag_that_does_not_move() -> None:
     images = [catalogue.PYTHON.reference, catalogue.BUSYBOX.reference]
     images += [image for entry in catalogue.ARTIFACTS for image in entry.images.values()]
     for image in images:
-        assert re.fullmatch(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9/._-]+:v?\d+\.\d+\.\d+[a-z0-9.-]*", image), image
+        pinned = r"[a-z0-9.-]+\.[a-z]+/[a-z0-9/._-]+:v?\d+\.\d+\.\d+[a-z0-9.-]*(@sha256:[0-9a-f]{64})?"
+        assert re.fullmatch(pinned, image), image
 
 
 def test_no_version_stands_outside_of_the_catalogue() -> None:
@@ -113,3 +115,16 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_way_out(monkeypatch: 
     ) as error:
         Mirror().read(ENTRY)
     assert "set mlbatch:mirror.artifacts to a folder that holds tool-v1.0.0.yaml" in str(error.value)
+
+
+def test_a_digest_of_an_image_goes_wherever_its_reference_goes(tmp_path: Path) -> None:
+    digest = f"sha256:{'ab' * 32}"
+    pinned = replace(ENTRY, images={"manager": f"registry.example.org/team/tool:v1.0.0@{digest}"})
+    (tmp_path / "tool-v1.0.0.yaml").write_text("kind: Tool\n")
+    mirror = Mirror(artifacts=str(tmp_path), images="mirror.example.org:5000/m")
+    assert mirror.release(pinned).images == {"manager": f"mirror.example.org:5000/m/team/tool:v1.0.0@{digest}"}
+    check = catalogue.Image(reference=f"registry.example.org:5000/check:1.2@{digest}", source="https://example.org")
+    assert check.tag == "1.2"
+    assert check.with_tag("1.2") == check.reference
+    assert check.with_tag("1.3") == "registry.example.org:5000/check:1.3"
+    assert check.with_tag(f"1.3@{digest}") == f"registry.example.org:5000/check:1.3@{digest}"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from components import catalogue
-from components.artifacts import LocatedChart, Mirror
+from components import artifacts, catalogue, registries
+from components.artifacts import ArtifactError, LocatedChart, Mirror
 from components.azure import catalogue as azure
 from components.kubernetes.charts import Chart, ChartArgs
 from emulator.charts.schema import of_chart, problems
@@ -59,6 +64,47 @@ def test_a_mirror_takes_the_repositorys_place() -> None:
     release = installed(Mirror(charts="/srv/mirror").chart(chart))
     assert release.inputs["chart"] == "/srv/mirror/blob-csi-driver-1.27.7.tgz"
     assert "repositoryOpts" not in release.inputs
+
+
+LOCKED = replace(
+    catalogue.find_chart("gpu-operator"),
+    archive="https://example.org/gpu-operator.tgz",
+    sha256=hashlib.sha256(b"archive").hexdigest(),
+)
+
+
+def test_a_chart_with_a_digest_is_read_from_the_very_address_that_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served = {"https://example.org/gpu-operator.tgz": b"archive"}
+    monkeypatch.setattr(artifacts, "urlopen", lambda url, timeout: io.BytesIO(served[url]))
+    release = installed(Mirror().chart(LOCKED))
+    assert release.inputs["chart"] == "https://example.org/gpu-operator.tgz"
+    assert "repositoryOpts" not in release.inputs
+    served["https://example.org/gpu-operator.tgz"] = b"another"
+    with pytest.raises(ArtifactError, match=r"is not gpu-operator v26\.3\.3: its sha256 is"):
+        Mirror().chart(LOCKED)
+
+
+def test_a_mirrors_archive_has_to_have_the_digest_too(tmp_path: Path) -> None:
+    mirror = Mirror(charts=str(tmp_path))
+    with pytest.raises(ArtifactError, match="the mirror lacks gpu-operator"):
+        mirror.chart(LOCKED)
+    (tmp_path / LOCKED.file).write_bytes(b"archive")
+    assert mirror.chart(LOCKED).chart == str(tmp_path / LOCKED.file)
+    (tmp_path / LOCKED.file).write_bytes(b"another")
+    with pytest.raises(ArtifactError, match="the catalogue has"):
+        mirror.chart(LOCKED)
+    assert replace(mirror, verify=False).chart(LOCKED).chart == str(tmp_path / LOCKED.file)
+
+
+def test_a_chart_of_an_oci_registry_has_to_have_the_digest_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    chart = replace(catalogue.find_chart("node-feature-discovery"), sha256="ab" * 32)
+    monkeypatch.setattr(registries, "chart_digest", lambda repository, name, version: "ab" * 32)
+    assert Mirror().chart(chart).chart == "oci://registry.k8s.io/nfd/charts/node-feature-discovery"
+    monkeypatch.setattr(registries, "chart_digest", lambda repository, name, version: "cd" * 32)
+    with pytest.raises(ArtifactError, match="the catalogue has abab"):
+        Mirror().chart(chart)
 
 
 def test_a_registry_of_ones_own_takes_the_place_of_the_host_of_each_image() -> None:

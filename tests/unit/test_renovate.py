@@ -10,6 +10,7 @@ from typing import Any
 
 from components import catalogue
 from components.azure import catalogue as azure
+from components.images import Reference
 from emulator.toolchain import PULUMI_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +55,8 @@ def test_every_manifest_is_found_at_its_project() -> None:
 def test_every_image_is_found() -> None:
     values = [*vars(catalogue).values(), *vars(azure).values()]
     images = {value.reference for value in values if isinstance(value, catalogue.Image)}
-    assert images == {f"{hit['depName']}:{hit['currentValue']}" for hit in found("docker") if "repository" not in hit}
+    found_too = {(hit["depName"], hit["currentValue"]) for hit in found("docker") if "repository" not in hit}
+    assert {(Reference.parse(image).repository, Reference.parse(image).tag) for image in images} == found_too
 
 
 def test_the_command_is_one_version_everywhere() -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from components.azure import catalogue
 from stacks.settings.health import CheckSettings, HealthSettings
 from stacks.settings.workloads import Tag
 
-_TAG: Final = catalogue.NODE_HEALTH_CHECKS.reference.rpartition(":")[2]
-
 
 class NodeCheckSettings(CheckSettings):
     """Azure's node health checks."""
 
-    image_tag: Tag = _TAG
+    image_tag: Tag = catalogue.NODE_HEALTH_CHECKS.tag
     """Tag of mcr.microsoft.com/aznhc/aznhc-nv."""
     kernel_log: bool = True
     """Read the host's syslog for GPU and link errors."""
