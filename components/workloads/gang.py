@@ -10,6 +10,7 @@ import pulumi
 from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.security import UNPRIVILEGED
 from components.scheduling.pod_group import in_group, pod_group
 from components.tenancy.quota import Quota
 from components.workloads.submission import SUBMITTER
@@ -67,6 +68,7 @@ def app_wrapper(name: str, args: GangArgs) -> Document:
         "name": "sleeper",
         "image": args.image,
         "command": ["sleep", str(args.seconds)],
+        "securityContext": dict(UNPRIVILEGED),
         "resources": {"requests": requests, "limits": requests},
     }
     job: Document = {

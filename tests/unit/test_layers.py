@@ -445,6 +445,10 @@ class TestGang:
                                                 "name": "sleeper",
                                                 "image": "registry.example.org/library/busybox:1",
                                                 "command": ["sleep", "3600"],
+                                                "securityContext": {
+                                                    "allowPrivilegeEscalation": False,
+                                                    "capabilities": {"drop": ["ALL"]},
+                                                },
                                                 "resources": {"requests": amounts, "limits": amounts},
                                             }
                                         ],
