@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import pulumi
@@ -125,8 +126,14 @@ def _operator(args: KueueArgs) -> Operator:
         nodes=args.nodes,
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
-        config=yaml.safe_dump(configuration(args.pods_ready), sort_keys=False),
+        config=_config(args.pods_ready),
     )
+
+
+@cache
+def _config(pods_ready: PodsReady) -> str:
+    """Return the manager's configuration as its file, which is asked for with each document of the manifest."""
+    return yaml.safe_dump(configuration(pods_ready), sort_keys=False)
 
 
 def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
