@@ -14,6 +14,8 @@ from drift.state import SECRET, Declared, Manifest
 
 _AT_ONCE: Final = 8
 _CREATION_SECONDS: Final = 30
+_ATTEMPTS: Final = 5
+_CONFLICT: Final = 409
 _INVALID: Final = 422
 
 _MADE_ANEW: Final = frozenset({"ClusterRoleBinding", "RoleBinding"})
@@ -58,7 +60,7 @@ def check(cluster: Cluster, objects: Sequence[Declared]) -> list[Finding]:
 
 
 def put_back(cluster: Cluster, finding: Finding) -> Finding:
-    """Bring one object to what is declared, unless it has changed since it was compared.
+    """Bring one object to what is declared, unless what differs has changed since it was compared.
 
     Returns a finding without what was put back; `kept` says why the rest was not.
     """
@@ -68,7 +70,7 @@ def put_back(cluster: Cluster, finding: Finding) -> Finding:
         if finding.target is None:
             _create(cluster, finding.declared)
         else:
-            _replace(cluster, finding.declared, finding.target)
+            _replace(cluster, finding)
     except (RefusedError, KindGoneError) as error:
         return replace(finding, kept=str(error))
     left = tuple(each for each in finding.differences if each.declared is SECRET)
@@ -109,16 +111,27 @@ def _require_same_cluster(cluster: Cluster, read: Sequence[Finding]) -> None:
 
 
 def _compared(cluster: Cluster, finding: Finding) -> Finding:
-    if finding.live is None or finding.gone is not None:
-        return finding
-    try:
-        target, kept = _target(cluster, finding.declared, finding.live)
-    except RefusedError as error:
-        return replace(finding, trouble=f"the API server refuses the dry run of what is declared: {error}")
-    found = differences(finding.declared, target, finding.live)
+    """Compare an object with what lives; a controller may write to it meanwhile, so that it is read again."""
+    for _ in range(_ATTEMPTS):
+        if finding.live is None or finding.gone is not None:
+            return finding
+        try:
+            return _judged(cluster, finding.declared, finding.live)
+        except RefusedError as error:
+            refused = error
+        if refused.status != _CONFLICT:
+            break
+        finding = _read(cluster, finding.declared, known=True)
+    return replace(finding, trouble=f"the API server refuses the dry run of what is declared: {refused}")
+
+
+def _judged(cluster: Cluster, declared: Declared, live: Manifest) -> Finding:
+    """Raise RefusedError where the API server cannot tell how the object should be."""
+    target, kept = _target(cluster, declared, live)
+    found = differences(declared, target, live)
     if kept is None and found and all(each.declared is SECRET for each in found):
         kept = _UNSEEN
-    return replace(finding, target=target, differences=found, kept=kept if found else None)
+    return Finding(declared=declared, live=live, target=target, differences=found, kept=kept if found else None)
 
 
 def _target(cluster: Cluster, declared: Declared, live: Manifest) -> tuple[Manifest, str | None]:
@@ -141,6 +154,8 @@ def _target(cluster: Cluster, declared: Declared, live: Manifest) -> tuple[Manif
         # What was taken out may have a default.
         return settled(replace(declared, partial=True), cluster.replaced(declared, target, dry_run=True), live), None
     except RefusedError as error:
+        if error.status == _CONFLICT:
+            raise
         return target, None if _is_made_anew(declared, error) else str(error)
 
 
@@ -159,14 +174,28 @@ def _create(cluster: Cluster, declared: Declared) -> None:
         time.sleep(1)
 
 
-def _replace(cluster: Cluster, declared: Declared, target: Manifest) -> None:
-    try:
-        cluster.replaced(declared, target, dry_run=False)
-    except RefusedError as error:
-        if not _is_made_anew(declared, error):
-            raise
-        cluster.delete(declared, target)
-        _create(cluster, declared)
+def _replace(cluster: Cluster, finding: Finding) -> None:
+    """Replace an object; a controller may write to it meanwhile, which is no reason to leave what differs."""
+    current = finding
+    for attempt in range(_ATTEMPTS):
+        target = current.target
+        if target is None or current.differences != finding.differences:
+            break
+        try:
+            written = cluster.replaced(finding.declared, target, dry_run=False)
+            wanted = settled(replace(finding.declared, partial=True), target, written)
+            if any(each.declared is not SECRET for each in differences(finding.declared, wanted, written)):
+                raise RefusedError(0, "the API server took it, and something in the cluster changed it at once")
+            return
+        except RefusedError as error:
+            if _is_made_anew(finding.declared, error):
+                cluster.delete(finding.declared, target)
+                _create(cluster, finding.declared)
+                return
+            if error.status != _CONFLICT or attempt + 1 == _ATTEMPTS:
+                raise
+        current = _compared(cluster, _read(cluster, finding.declared, known=True))
+    raise RefusedError(_CONFLICT, "it was changed again while it was compared: run the command again")
 
 
 def _is_made_anew(declared: Declared, error: RefusedError) -> bool:

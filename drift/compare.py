@@ -121,7 +121,7 @@ def render(path: Path) -> str:
     for part in path:
         if isinstance(part, Item):
             text += f"[{part.index}]" if part.name is None else f'[name="{part.name}"]'
-        elif any(character in part for character in '."[]'):
+        elif any(character in part for character in './"[]'):
             text += f'["{part}"]'
         else:
             text += f".{part}" if text else part

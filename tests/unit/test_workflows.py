@@ -191,6 +191,9 @@ def test_drift_is_looked_at_every_night_without_changing_anything() -> None:
     assert "refresh --preview-only" in script
     assert "--expect-no-changes" in script
     assert not re.search(r"pulumi (up|destroy|import|state)\b", script)
+    assert 'python -m drift --stack "$STACK"' in script
+    assert "--no-values" in script
+    assert "--fix" not in script
 
 
 def test_drift_without_credentials_is_a_notice() -> None:

@@ -1,0 +1,471 @@
+"""The drift check: what a state declares, who wrote what, which additions count, and that no secret is shown."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drift import __main__ as command
+from drift import fields
+from drift.check import check, put_back
+from drift.cluster import ClusterError, RefusedError, connected
+from drift.compare import ABSENT, appliable, differences, overlaid, render, settled
+from drift.fields import CHECK, CONTROLLERS, ENGINE, Writer
+from drift.lists import pairs
+from drift.report import findings
+from drift.state import SECRET, Declared, StateError, export, read
+
+ENCRYPTED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc:def"}
+NOON = "2026-11-22T12:00:00Z"
+LATER = "2026-11-22T13:00:00Z"
+UID = "0b5c7a3e"
+
+
+def managed(manager: str, tree: Mapping[str, Any], time: str = NOON, **rest: Any) -> dict[str, Any]:
+    return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": tree, **rest}
+
+
+def declared(manifest: Mapping[str, Any], **rest: Any) -> Declared:
+    return Declared(urn="urn:x", manifest=dict(manifest), uid=UID, **rest)
+
+
+def lived(manifest: Mapping[str, Any], *entries: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Return an object as the API server has it."""
+    own = {"uid": UID, "resourceVersion": "7", "managedFields": list(entries), **metadata}
+    return {**copy.deepcopy(dict(manifest)), "metadata": {**manifest["metadata"], **own}}
+
+
+def drifted(what: Declared, applied: dict[str, Any], live: dict[str, Any]) -> list[tuple[Any, ...]]:
+    found = differences(what, settled(what, applied, live), live)
+    return [(render(each.path), each.declared, each.live, each.writer and each.writer.manager) for each in found]
+
+
+def deployment(*containers: Mapping[str, Any], **pod: Any) -> dict[str, Any]:
+    spec = {"replicas": 1, "template": {"spec": {"containers": list(containers), **pod}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}, "spec": spec}
+
+
+def of_pod(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {"f:spec": {"f:template": {"f:spec": dict(tree)}}}
+
+
+MAIN = 'k:{"name":"main"}'
+SIDE = 'k:{"name":"side"}'
+DECLARED_POD = of_pod({"f:containers": {MAIN: {".": {}, "f:name": {}, "f:image": {}}}})
+
+
+class TestState:
+    def resource(self, **rest: Any) -> dict[str, Any]:
+        inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": "v"}}
+        return {
+            "urn": "urn:c",
+            "type": "kubernetes:core/v1:ConfigMap",
+            "custom": True,
+            "id": "ns/c",
+            "inputs": inputs,
+            **rest,
+        }
+
+    def read(self, *resources: Mapping[str, Any]) -> tuple[Declared, ...]:
+        return read({"resources": list(resources)}).objects
+
+    def test_an_object_has_the_name_and_namespace_of_its_id(self) -> None:
+        (found,) = self.read(self.resource(outputs={"metadata": {"uid": UID}}))
+        assert found.title == "ConfigMap ns/c"
+        assert found.uid == UID
+        assert found.manifest["metadata"] == {"name": "c", "namespace": "ns"}
+
+    def test_what_is_not_to_be_there_and_what_is_no_object_is_left_out(self) -> None:
+        others = [
+            self.resource(delete=True),
+            self.resource(external=True),
+            self.resource(custom=False),
+            {**self.resource(), "type": "pulumi:providers:kubernetes"},
+            {**self.resource(), "type": "azure-native:network:VirtualNetwork"},
+        ]
+        assert self.read(*others) == ()
+
+    def test_releases_are_named(self) -> None:
+        release = {"urn": "urn:r", "type": "kubernetes:helm.sh/v3:Release", "custom": True, "id": "gpu/operator"}
+        state = read({"resources": [release]})
+        assert (state.objects, state.releases) == ((), ("gpu/operator",))
+
+    def test_what_is_encrypted_stays_so(self) -> None:
+        (found,) = self.read(self.resource(inputs={**self.resource()["inputs"], "data": {"k": ENCRYPTED}}))
+        assert found.manifest["data"] == {"k": SECRET}
+
+    def test_strings_of_a_secret_live_as_data(self) -> None:
+        inputs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": ENCRYPTED}
+        (found,) = self.read(self.resource(inputs=inputs))
+        assert found.manifest["data"] is SECRET
+        assert "stringData" not in found.manifest
+
+    def test_schemas_of_definitions_are_spelt_as_kubernetes_does(self) -> None:
+        inputs = {**self.resource()["inputs"], "spec": {"x_kubernetes_list_type": "map", "x_own": 1}}
+        (found,) = self.read(self.resource(inputs=inputs))
+        assert found.manifest["spec"] == {"x-kubernetes-list-type": "map", "x_own": 1}
+
+    def test_a_patch_declares_a_part_and_ignored_paths_are_known(self) -> None:
+        (found,) = self.read(
+            self.resource(type="kubernetes:core/v1:ConfigMapPatch", ignoreChanges=['metadata.labels["a.b/c"]'])
+        )
+        assert found.partial
+        assert found.ignored == (("metadata", "labels", "a.b/c"),)
+
+    def test_an_engine_that_is_absent_or_refuses_is_said(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(StateError, match="no `pulumi` command on the PATH"):
+            export("mysite", tmp_path)
+        program = tmp_path / "pulumi"
+        program.write_text("#!/bin/sh\necho 'error: no stack named mysite found' >&2; exit 255\n")
+        program.chmod(0o755)
+        with pytest.raises(StateError, match=r"--stack mysite` failed.*\nerror: no stack named mysite found"):
+            export("mysite", tmp_path)
+
+
+class TestOwners:
+    LIVE = lived(
+        deployment({"name": "main", "image": "x", "args": ["a"]}),
+        managed(ENGINE, of_pod({"f:containers": {MAIN: {".": {}, "f:image": {}, "f:args": {}}}})),
+        managed("kubectl-edit", of_pod({"f:containers": {MAIN: {"f:image": {}}}}), LATER),
+        managed("kube-controller-manager", {"f:status": {}}, subresource="status"),
+    )
+
+    def owner(self, *path: str | int) -> Writer | None:
+        entry = fields.owner(self.LIVE, ("spec", "template", "spec", *path))
+        return entry.writer if entry else None
+
+    def test_a_person_counts_before_the_engine(self) -> None:
+        later = datetime(2026, 11, 22, 13, tzinfo=UTC)
+        assert self.owner("containers", 0, "image") == Writer(manager="kubectl-edit", time=later)
+
+    def test_what_is_in_a_list_that_is_written_as_a_whole_is_its_writers(self) -> None:
+        found = self.owner("containers", 0, "args", 0)
+        assert found is not None
+        assert found.manager == ENGINE
+
+    def test_what_nobody_has_written_has_no_owner(self) -> None:
+        assert self.owner("containers", 0, "name") is None
+        assert self.owner("containers", -1) is None
+        assert self.owner("hostNetwork") is None
+
+    def test_the_last_person_is_the_suspect(self) -> None:
+        found = fields.last_person(self.LIVE)
+        assert found is not None
+        assert found.manager == "kubectl-edit"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ([], [], []),
+        (["a", "b"], ["a", "c", "b"], [(0, 0), (None, 1), (1, 2)]),
+        (["a", "b"], ["a", "c"], [(0, 0), (1, 1)]),
+        ([{"name": "a"}, {"name": "b"}], [{"name": "b", "x": 1}], [(0, None), (1, 0)]),
+        ([{"name": "a"}, {"name": "a"}], [{"name": "a"}], [(0, 0), (1, None)]),
+    ],
+)
+def test_items_belong_together_by_name_else_by_value_and_place(left: Any, right: Any, expected: Any) -> None:
+    assert list(pairs(left, right)) == expected
+
+
+class TestAdditions:
+    def test_an_item_that_a_person_adds_to_a_declared_list_is_drift(self) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}))
+        live = lived(
+            deployment({"name": "main", "image": "x"}, {"name": "side", "image": "y"}),
+            managed("kubectl-edit", of_pod({"f:containers": {SIDE: {".": {}, "f:name": {}, "f:image": {}}}})),
+        )
+        applied = lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD))
+        path = 'spec.template.spec.containers[name="side"]'
+        assert drifted(what, applied, live) == [(path, ABSENT, {"name": "side", "image": "y"}, "kubectl-edit")]
+
+    def test_an_item_whose_writer_was_wiped_out_is_drift_too(self) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}))
+        live = lived(deployment({"name": "main", "image": "x"}, {"name": "side", "image": "y"}))
+        applied = lived(live, managed(CHECK, DECLARED_POD))
+        assert [each[0] for each in drifted(what, applied, live)] == ['spec.template.spec.containers[name="side"]']
+
+    @pytest.mark.parametrize("controller", sorted(CONTROLLERS))
+    def test_what_a_known_controller_adds_is_none(self, controller: str) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}))
+        live = lived(
+            deployment({"name": "main", "image": "x"}, {"name": "side"}, hostNetwork=True),
+            managed(controller, of_pod({"f:hostNetwork": {}, "f:containers": {SIDE: {".": {}, "f:name": {}}}})),
+        )
+        assert drifted(what, lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD)), live) == []
+
+    def test_a_field_that_is_left_out_is_drift_where_that_is_a_decision(self) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}))
+        open_too = {"f:spec": {"f:paused": {}, **of_pod({"f:hostNetwork": {}})["f:spec"]}}
+        live = lived(deployment({"name": "main", "image": "x"}, hostNetwork=True), managed("kubectl-edit", open_too))
+        live["spec"]["paused"] = True
+        applied = lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD))
+        assert drifted(what, applied, live) == [("spec.template.spec.hostNetwork", ABSENT, True, "kubectl-edit")]
+
+    def test_a_patch_closes_nothing(self) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}), partial=True)
+        live = lived(deployment({"name": "main", "image": "x"}, {"name": "side"}), managed("kubectl-edit", of_pod({})))
+        assert drifted(what, lived(live, managed(CHECK, DECLARED_POD)), live) == []
+
+    def test_metadata_is_open(self) -> None:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "finalizers": ["a"]}}
+        live = lived(node, managed("x", {"f:metadata": {"f:finalizers": {'v:"b"': {}}}}), finalizers=["a", "b"])
+        own = managed(CHECK, {"f:metadata": {"f:finalizers": {'v:"a"': {}}}})
+        assert drifted(declared(node), lived(live, own, finalizers=["a", "b"]), live) == []
+
+
+class TestDifferences:
+    def test_what_is_ignored_or_of_a_controller_is_as_it_lives(self) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}), ignored=(("spec", "replicas"),))
+        live = lived(deployment({"name": "main", "image": "x"}))
+        live["spec"]["replicas"] = 5
+        assert drifted(what, lived(what.manifest), live) == []
+        assert drifted(declared(what.manifest), lived(what.manifest), live) == [("spec.replicas", 1, 5, None)]
+
+    def test_a_lending_limit_lives_on_beside_what_is_put_right(self) -> None:
+        def queue(quota: str, **more: Any) -> dict[str, Any]:
+            resources = [{"name": "gpu", "nominalQuota": quota, **more}]
+            groups = [{"flavors": [{"name": "f", "resources": resources}]}]
+            return {
+                "apiVersion": "v1",
+                "kind": "ClusterQueue",
+                "metadata": {"name": "q"},
+                "spec": {"resourceGroups": groups},
+            }
+
+        what, live = declared(queue("8")), lived(queue("16", lendingLimit="4"))
+        target = settled(what, lived(queue("8")), live)
+        assert target["spec"] == queue("8", lendingLimit="4")["spec"]
+        assert [render(each.path) for each in differences(what, target, live)] == [
+            'spec.resourceGroups[0].flavors[name="f"].resources[name="gpu"].nominalQuota'
+        ]
+
+    def test_another_order_of_names_is_one_difference(self) -> None:
+        left, right = ({"name": "a"}, {"name": "b"}), ({"name": "b"}, {"name": "a"})
+        what = declared(deployment(*left))
+        path = "spec.template.spec.containers"
+        assert drifted(what, lived(what.manifest), lived(deployment(*right))) == [(path, ["a", "b"], ["b", "a"], None)]
+
+    def test_what_was_taken_away_has_a_suspect(self) -> None:
+        what = declared(deployment({"name": "main", "image": "x"}))
+        live = lived(deployment({"name": "main"}), managed("kubectl-edit", {"f:spec": {"f:paused": {}}}))
+        (found,) = differences(what, settled(what, lived(what.manifest), live), live)
+        assert found.writer is None
+        assert found.suspect is not None
+        assert found.suspect.manager == "kubectl-edit"
+
+    def test_what_the_server_refuses_on_the_live_object_is_laid_over_it(self) -> None:
+        """A volume that is both what is declared and what somebody made of it is invalid."""
+        volume = {"name": "v", "configMap": {"name": "c"}}
+        tree = of_pod({"f:volumes": {'k:{"name":"v"}': {".": {}, "f:name": {}, "f:configMap": {"f:name": {}}}}})
+        what = declared(deployment(volumes=[volume]))
+        theirs = of_pod({"f:volumes": {'k:{"name":"v"}': {"f:hostPath": {".": {}, "f:path": {}}}}})
+        live = lived(deployment(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), managed("kubectl-edit", theirs))
+        applied = overlaid(lived(what.manifest, managed(CHECK, tree)), live)
+        path = 'spec.template.spec.volumes[name="v"]'
+        assert drifted(what, applied, live) == [
+            (f"{path}.configMap", {"name": "c"}, ABSENT, None),
+            (f"{path}.hostPath", ABSENT, {"path": "/"}, "kubectl-edit"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("key", "expected"),
+        [("spec", "spec"), ("a.b", '["a.b"]'), ("a/b", '["a/b"]')],
+    )
+    def test_keys_that_need_it_are_quoted(self, key: str, expected: str) -> None:
+        assert render((key,)) == expected
+
+
+class TestSecrets:
+    PLAIN = "aHVudGVyMg=="
+    WHAT = declared({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"}, "data": SECRET})
+
+    def live(self, *entries: dict[str, Any], **data: str) -> dict[str, Any]:
+        return lived({**self.WHAT.manifest, "data": {"password": self.PLAIN, **data}}, *entries)
+
+    def test_what_is_encrypted_is_applied_as_it_lives(self) -> None:
+        assert appliable(self.WHAT, self.live())["data"] == {"password": self.PLAIN}
+        assert "data" not in appliable(self.WHAT, None)
+
+    def test_a_value_that_somebody_else_wrote_is_named_and_not_shown(self) -> None:
+        live = self.live(managed("kubectl-edit", {"f:data": {"f:password": {}}}))
+        assert drifted(self.WHAT, live, live) == [("data.password", SECRET, SECRET, "kubectl-edit")]
+
+    def test_the_engines_own_values_are_none(self) -> None:
+        live = self.live(managed(ENGINE, {"f:data": {".": {}, "f:password": {}}}))
+        assert drifted(self.WHAT, live, live) == []
+
+    def test_values_that_were_taken_away_are_named(self) -> None:
+        live = self.live()
+        del live["data"]
+        assert drifted(self.WHAT, live, live) == [("data", SECRET, ABSENT, None)]
+
+    def test_a_secret_in_another_object_is_hidden_above_and_below(self) -> None:
+        container = {"name": "main", "image": "x", "env": [{"name": "TOKEN", "value": SECRET}]}
+        what = declared(deployment(container))
+        shown = {**container, "env": [{"name": "TOKEN", "value": "hunter2"}]}
+        live = lived(deployment({**shown, "image": "y"}))
+        target = settled(what, lived(deployment(shown)), live)
+        assert [(render(each.path), each.live) for each in differences(what, target, live)] == [
+            ('spec.template.spec.containers[name="main"].image', "y")
+        ]
+        live["spec"]["template"]["spec"]["containers"] = []
+        (gone,) = differences(what, target, live)
+        assert (gone.declared, gone.live) == (SECRET, ABSENT)
+
+    def test_no_text_has_a_value(self) -> None:
+        live = self.live(managed("kubectl-edit", {"f:data": {"f:password": {}}}))
+        cluster = FakeCluster({"s": live})
+        text = "\n".join(findings(check(cluster, [self.WHAT]), values=True))
+        assert "data.password" in text
+        assert "[secret]" in text
+        assert self.PLAIN not in text
+
+
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"}, "data": {"k": "v"}}
+
+
+class FakeCluster:
+    """A cluster whose dry runs merge what is applied into what lives."""
+
+    server = "https://cluster.example.com"
+
+    def __init__(self, live: dict[str, dict[str, Any]], refuse: RefusedError | None = None, known: bool = True) -> None:
+        self.live, self.refuse, self.known = live, refuse, known
+        self.written: list[dict[str, Any]] = []
+
+    def knows(self, what: Declared) -> bool:
+        return self.known
+
+    def read(self, what: Declared) -> dict[str, Any] | None:
+        if self.refuse is not None:
+            raise self.refuse
+        return self.live.get(what.name)
+
+    def applied(self, what: Declared, body: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
+        live = self.live[what.name]
+        return {**live, **body, "metadata": {**live["metadata"], **body["metadata"]}}
+
+    def replaced(self, what: Declared, body: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
+        if not dry_run:
+            self.written.append(body)
+        return body
+
+    def create(self, what: Declared, body: dict[str, Any]) -> dict[str, Any]:
+        self.written.append(body)
+        return body
+
+
+class TestCheck:
+    def check(self, cluster: FakeCluster) -> Any:
+        (found,) = check(cluster, [declared(CONFIG)])
+        return found
+
+    def test_what_is_as_declared_is_none(self) -> None:
+        assert not self.check(FakeCluster({"c": lived(CONFIG)})).drifted
+
+    def test_what_is_put_back_is_what_was_read_with_the_declared_values(self) -> None:
+        cluster = FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})})
+        found = self.check(cluster)
+        assert [render(each.path) for each in found.differences] == ["data.k"]
+        assert not put_back(cluster, found).drifted
+        (written,) = cluster.written
+        assert written["data"] == {"k": "v"}
+        assert written["metadata"]["resourceVersion"] == "7"
+
+    def test_an_object_that_is_gone_is_created(self) -> None:
+        here, gone = declared(CONFIG), declared({**CONFIG, "metadata": {"name": "d", "namespace": "n"}})
+        cluster = FakeCluster({"c": lived(CONFIG)})
+        found = check(cluster, [here, gone])
+        assert [each.gone for each in found] == [None, "it is not there any more"]
+        put_back(cluster, found[1])
+        assert cluster.written == [gone.manifest]
+
+    def test_an_object_that_holds_what_is_encrypted_is_not_created(self) -> None:
+        cluster = FakeCluster({"c": lived(CONFIG)})
+        found = check(cluster, [declared(CONFIG), TestSecrets.WHAT])
+        left = put_back(cluster, found[1])
+        assert left.drifted
+        assert "kept encrypted" in str(left.kept)
+        assert cluster.written == []
+
+    def test_an_object_that_is_being_deleted_is_drift(self) -> None:
+        found = self.check(FakeCluster({"c": lived(CONFIG, deletionTimestamp=NOON)}))
+        assert found.gone == f"it is being deleted since {NOON}"
+
+    def test_a_kind_that_is_gone_with_the_cluster_is_another_cluster(self) -> None:
+        with pytest.raises(
+            ClusterError, match=r"none of the stack's 1 objects lives in the cluster at https://cluster"
+        ):
+            self.check(FakeCluster({}, known=False))
+
+    def test_another_cluster_with_the_same_names_is_not_touched(self) -> None:
+        with pytest.raises(ClusterError, match="another one than the stack's"):
+            self.check(FakeCluster({"c": lived(CONFIG, uid="another")}))
+
+    def test_what_cannot_be_read_is_trouble_and_not_drift(self) -> None:
+        found = self.check(FakeCluster({}, refuse=RefusedError(500, "conversion webhook failed")))
+        assert not found.drifted
+        assert found.trouble == "it cannot be read: conversion webhook failed"
+
+
+class TestCommand:
+    @pytest.fixture
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        def run(cluster: FakeCluster, *arguments: str) -> int:
+            @contextmanager
+            def fake(kubeconfig: Path | None, context: str | None) -> Iterator[FakeCluster]:
+                yield cluster
+
+            resource = {
+                "urn": "urn:c", "type": "kubernetes:core/v1:ConfigMap", "custom": True, "id": "n/c",
+                "inputs": CONFIG, "outputs": {"metadata": {"uid": UID}},
+            }  # fmt: skip
+            monkeypatch.setattr(command, "export", lambda stack, root: read({"resources": [resource]}))
+            monkeypatch.setattr(command, "connected", fake)
+            return command.main(["--stack", "mysite", *arguments])
+
+        return run
+
+    def test_codes(self, run: Any) -> None:
+        changed = {"c": lived({**CONFIG, "data": {"k": "w"}})}
+        assert run(FakeCluster({"c": lived(CONFIG)})) == 0
+        assert run(FakeCluster(changed)) == 2
+        assert run(FakeCluster(changed), "--fix") == 0
+        assert run(FakeCluster({}, refuse=RefusedError(403, "forbidden"))) == 1
+        assert run(FakeCluster({})) == 1
+
+    def test_nothing_is_written_without_fix(self, run: Any) -> None:
+        cluster = FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})})
+        run(cluster)
+        assert cluster.written == []
+
+    def test_values_are_left_out_on_demand(self, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        cluster = FakeCluster({"c": lived({**CONFIG, "data": {"k": "hunter2"}})})
+        run(cluster, "--no-values")
+        assert "hunter2" not in capsys.readouterr().out
+        run(cluster)
+        assert "hunter2" in capsys.readouterr().out
+
+
+class TestKubeconfig:
+    def test_one_that_is_absent_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(ClusterError, match="--kubeconfig"), connected(tmp_path / "none", None):
+            pass
+
+    def test_a_server_that_is_away_is_said(self, tmp_path: Path) -> None:
+        file = tmp_path / "kubeconfig"
+        file.write_text(
+            "{apiVersion: v1, kind: Config, current-context: a, users: [{name: a, user: {}}],"
+            " contexts: [{name: a, context: {cluster: a, user: a}}],"
+            " clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}]}"
+        )
+        with pytest.raises(ClusterError, match=r"http://127.0.0.1:9 does not answer \("), connected(file, None):
+            pass
