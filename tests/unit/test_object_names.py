@@ -157,7 +157,7 @@ def identities(record: Record, kinds: set[str], namespaces: set[str]) -> set[tup
 
 
 def assert_planned(partial: PartialSettings, record: Record) -> None:
-    """What is registered under names of settings is planned; what is planned and not registered, Volcano's plugins make."""
+    """What is registered under names of settings is planned; what else is planned, Volcano's plugins make."""
     planned = {item.identity for item in objects.planned(partial)}
     kinds = {kind for kind, _, _ in planned} - {"Workload"}
     namespaces = {*(team.name for team in partial.known_teams), "workloads"}

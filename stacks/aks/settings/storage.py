@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from components import names
 from components.azure import catalogue
 from components.azure.blob_volume import CAPACITY
 from components.azure.compatibility import blobfuse_fault
@@ -17,7 +18,7 @@ from components.catalogue import chart_versions
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Rule, SettingsModel, choice, matching, reject
-from stacks.settings.workloads import NAMESPACE, WorkloadsSettings
+from stacks.settings.workloads import WorkloadsSettings
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
 _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
@@ -99,7 +100,7 @@ class VolumeSettings(SettingsModel):
 
     def home(self, workloads: WorkloadsSettings | None) -> str:
         """Return the namespace, which by default is that of the workloads."""
-        return self.namespace or (workloads.namespace if workloads is not None else NAMESPACE)
+        return self.namespace or (workloads.namespace if workloads is not None else names.WORKLOADS_NAMESPACE)
 
     @property
     def uses_token(self) -> bool:
