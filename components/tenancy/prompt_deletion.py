@@ -8,6 +8,7 @@ v0.34.2, `pkg/registry/rest/delete.go`), and some controllers replace it meanwhi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
@@ -34,28 +35,30 @@ same name, and wait; AppWrapper waits by itself."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
 """Of whoever asks: administrators, who take pods from nodes that are lost. Members may not."""
 
+_NEW: Final = "object.metadata.?finalizers.orValue([])"
+_OLD: Final = "(oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))"
+_PROPAGATION: Final = "request.options.?propagationPolicy.orValue(request.resource.group == 'batch' ? 'Orphan' : '')"
+_GRACE: Final = (
+    "(request.operation == 'DELETE' ? request.options.?gracePeriodSeconds : object.?deleteOptions.?gracePeriodSeconds)"
+)
+"""Of a deletion, and of an eviction."""
+_GONE: Final = (
+    "request.resource.resource == 'pods' && (oldObject.?spec.?nodeName.orValue('') == '' || "
+    "oldObject.?status.?phase.orValue('') in ['Succeeded', 'Failed'])"
+)
+"""Whether a pod runs nowhere."""
+_AT_ONCE: Final = (
+    "request.resource.resource == 'pods' && request.options.?gracePeriodSeconds.orValue(1) == 0 && "
+    "oldObject.spec.?terminationGracePeriodSeconds.orValue(1) != 0"
+)
+_REPLACED: Final = (
+    "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
+    f"owner.kind in {words(_REPLACING)})"
+)
+
 
 def policy(grace_seconds: int) -> AdmissionPolicy:
     """Return the policy. grace_seconds: most that a pod gets to end."""
-    new = "object.metadata.?finalizers.orValue([])"
-    before = "(oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))"
-    policy_of_deletion = "request.options.?propagationPolicy.orValue(request.resource.group == 'batch' ? 'Orphan' : '')"
-    grace = (
-        "(request.operation == 'DELETE' ? request.options.?gracePeriodSeconds : "
-        "object.?deleteOptions.?gracePeriodSeconds)"
-    )
-    replaced = (
-        "oldObject.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false) && "
-        f"owner.kind in {words(_REPLACING)})"
-    )
-    gone = (
-        "request.resource.resource == 'pods' && (oldObject.?spec.?nodeName.orValue('') == '' || "
-        "oldObject.?status.?phase.orValue('') in ['Succeeded', 'Failed'])"
-    )
-    at_once = (
-        "request.resource.resource == 'pods' && request.options.?gracePeriodSeconds.orValue(1) == 0 && "
-        "oldObject.spec.?terminationGracePeriodSeconds.orValue(1) != 0"
-    )
     return AdmissionPolicy(
         name=Promise.PROMPT_DELETION.policy,
         requests=[
@@ -65,34 +68,39 @@ def policy(grace_seconds: int) -> AdmissionPolicy:
         ],
         namespaces=TEAM_NAMESPACES,
         conditions={"person": IS_PERSON},
-        variables={"gone": gone},
-        validations=[
-            Validation(
-                expression=f"request.operation == 'DELETE' || {new}.all(name, name == '{_CLAIMS}' || name in {before})",
-                message="finalizers would hold back the end of a job, and what it had with it",
-            ),
-            Validation(
-                expression=f"request.operation == 'DELETE' || {before}.all(name, name in {new}) || {_MAY_RUN_PODS}",
-                message="finalizers are taken off by the controller that put them there, when all of a job is gone",
-            ),
-            Validation(
-                expression=f"request.operation != 'DELETE' || ({policy_of_deletion} != 'Orphan' && "
-                "!request.options.?orphanDependents.orValue(false))",
-                message="a job is deleted with its pods: set propagationPolicy to Background or Foreground, as kubectl "
-                "does by itself",
-            ),
-            Validation(
-                expression=f"request.resource.resource != 'pods' || {grace}.orValue(1) <= {grace_seconds}",
-                message=f"a pod ends within {grace_seconds} seconds: leave gracePeriodSeconds out, or ask for less",
-            ),
-            Validation(
-                expression=f"request.operation != 'DELETE' || variables.gone || !({at_once}) || {_MAY_RUN_PODS}",
-                message="a pod that is deleted with a gracePeriodSeconds of 0 runs on uncounted: use 1, as kubectl "
-                "delete --now does",
-            ),
-            Validation(
-                expression=f"request.operation != 'DELETE' || variables.gone || !{replaced} || {_MAY_RUN_PODS}",
-                message="this is replaced while it ends, and both would run: delete the job that it belongs to",
-            ),
-        ],
+        variables={"gone": _GONE},
+        validations=[*_of_finalizers(), *_of_deletion(grace_seconds)],
+    )
+
+
+def _of_finalizers() -> Iterator[Validation]:
+    yield Validation(
+        expression=f"request.operation == 'DELETE' || {_NEW}.all(name, name == '{_CLAIMS}' || name in {_OLD})",
+        message="finalizers would hold back the end of a job, and what it had with it",
+    )
+    yield Validation(
+        expression=f"request.operation == 'DELETE' || {_OLD}.all(name, name in {_NEW}) || {_MAY_RUN_PODS}",
+        message="finalizers are taken off by the controller that put them there, when all of a job is gone",
+    )
+
+
+def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
+    yield Validation(
+        expression=f"request.operation != 'DELETE' || ({_PROPAGATION} != 'Orphan' && "
+        "!request.options.?orphanDependents.orValue(false))",
+        message="a job is deleted with its pods: set propagationPolicy to Background or Foreground, as kubectl "
+        "does by itself",
+    )
+    yield Validation(
+        expression=f"request.resource.resource != 'pods' || {_GRACE}.orValue(1) <= {grace_seconds}",
+        message=f"a pod ends within {grace_seconds} seconds: leave gracePeriodSeconds out, or ask for less",
+    )
+    yield Validation(
+        expression=f"request.operation != 'DELETE' || variables.gone || !({_AT_ONCE}) || {_MAY_RUN_PODS}",
+        message="a pod that is deleted with a gracePeriodSeconds of 0 runs on uncounted: use 1, as kubectl "
+        "delete --now does",
+    )
+    yield Validation(
+        expression=f"request.operation != 'DELETE' || variables.gone || !{_REPLACED} || {_MAY_RUN_PODS}",
+        message="this is replaced while it ends, and both would run: delete the job that it belongs to",
     )

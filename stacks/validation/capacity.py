@@ -53,22 +53,22 @@ def _teams(partial: PartialSettings) -> Iterator[tuple[int, TeamSettings]]:
 
 def _layers(partial: PartialSettings) -> Iterator[ConfigError]:
     queueing, tenancy = partial.section(QueueingSettings), partial.section(TenancySettings)
-    if queueing is not None and not queueing.enabled and partial.team_names:
-        yield ConfigError(
-            path=("queueing", "enabled"),
-            value=False,
-            message="there are teams, and teams share the cluster through queues",
-            expected="true, or no teams",
-            hint="remove the key, or the teams",
-        )
-    if tenancy is not None and not tenancy.enabled and partial.team_names:
-        yield ConfigError(
-            path=("tenancy", "enabled"),
-            value=False,
-            message="there are teams, and without tenancy the platform makes no queues for them",
-            expected="true, or no teams",
-            hint="remove the key, or the teams",
-        )
+    if not partial.team_names:
+        return
+    if queueing is not None and not queueing.enabled:
+        yield _unqueued("queueing", "there are teams, and teams share the cluster through queues")
+    if tenancy is not None and not tenancy.enabled:
+        yield _unqueued("tenancy", "there are teams, and without tenancy the platform makes no queues for them")
+
+
+def _unqueued(section: str, message: str) -> ConfigError:
+    return ConfigError(
+        path=(section, "enabled"),
+        value=False,
+        message=message,
+        expected="true, or no teams",
+        hint="remove the key, or the teams",
+    )
 
 
 def _reserve(partial: PartialSettings) -> Iterator[ConfigError]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from components.tenancy.promises import Promise
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
-from stacks.settings.tenancy import QueueingSettings, TenancySettings
+from stacks.settings.tenancy import TenancySettings
+from stacks.validation.network import has_teams
 
 _ACCEPT = ("tenancy", "acceptUnenforced")
 
@@ -42,6 +43,4 @@ def warnings(partial: PartialSettings) -> list[str]:
 
 def _tenancy(partial: PartialSettings) -> TenancySettings | None:
     """Return the section where there are to be teams."""
-    queueing, tenancy = partial.section(QueueingSettings), partial.section(TenancySettings)
-    wanted = queueing is not None and queueing.enabled and tenancy is not None and tenancy.enabled and partial.teams
-    return tenancy if wanted else None
+    return partial.section(TenancySettings) if has_teams(partial) else None

@@ -49,14 +49,13 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
             continue
         path: Path = ("teams", index, "name")
         yield from label_error(path, name)  # also of a team that could not be read otherwise
-        if name in _RESERVED or name.startswith(reserved(partial)):
-            yield ConfigError(
-                path=path,
-                value=name,
-                message="a team's name is its namespace's, and this namespace belongs to the cluster or the platform",
-                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(reserved(partial))}",
-                hint="give the team another name",
-            )
+        yield from _not_reserved(
+            partial,
+            path,
+            name,
+            message="a team's name is its namespace's, and this namespace belongs to the cluster or the platform",
+            hint="give the team another name",
+        )
         if name == names.SLACK_TEAM:
             yield ConfigError(
                 path=path,
@@ -81,14 +80,13 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
     if settings is not None:
         name, path = settings.namespace, ("workloads", "namespace")
         yield from label_error(path, name)
-        if name in _RESERVED or name.startswith(reserved(partial)):
-            yield ConfigError(
-                path=path,
-                value=name,
-                message="this namespace belongs to the cluster or to another layer of the platform",
-                expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(reserved(partial))}",
-                hint="name another namespace, or remove the key",
-            )
+        yield from _not_reserved(
+            partial,
+            path,
+            name,
+            message="this namespace belongs to the cluster or to another layer of the platform",
+            hint="name another namespace, or remove the key",
+        )
     teams = [name for name in partial.team_names if isinstance(name, str)]
     if settings is not None and settings.namespace in teams:
         yield ConfigError(
@@ -97,4 +95,16 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
             message="this is a team's namespace: jobs that pass its queue by would take GPUs past its quota",
             expected=f"any but {listed(teams)}",
             hint="name another namespace, or submit the workloads with gang: mlbatch",
+        )
+
+
+def _not_reserved(partial: PartialSettings, path: Path, name: str, *, message: str, hint: str) -> Iterator[ConfigError]:
+    prefixes = reserved(partial)
+    if name in _RESERVED or name.startswith(prefixes):
+        yield ConfigError(
+            path=path,
+            value=name,
+            message=message,
+            expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(prefixes)}",
+            hint=hint,
         )
