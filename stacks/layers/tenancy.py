@@ -18,6 +18,7 @@ from stacks.inputs import StackInputs
 from stacks.layers import boundary
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
+from stacks.settings.tenancy import TeamSettings
 
 
 def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | None) -> Mapping[str, Team]:
@@ -33,39 +34,46 @@ def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | Non
     flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology)
     flavor = DefaultFlavor("flavor", flavor_args, options)
     SlackQueue("slack", SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name), options)
-    controller = SlackControllerArgs(
+    watched = cluster.options(queueing.namespace, queueing.kueue)
+    SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
+    editor = EditorRole("editor", cluster.options())
+    bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
+    return {
+        team.name: Team(team.name, _team(inputs, cluster, team, flavor, editor), bounded) for team in settings.teams
+    }
+
+
+def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackControllerArgs:
+    settings = inputs.settings
+    return SlackControllerArgs(
         queue=names.SLACK_QUEUE,
         teams=[names.cluster_queue(team.name) for team in settings.teams],
         image=inputs.mirror.image(catalogue.PYTHON.reference),
         health_seconds=settings.recovery.health_seconds,
         gpu_resource=cluster.gpu_resource,
-        gpus=gpus,
+        gpus=cluster.placement.gpus,
         pool=cluster.pool if cluster.pool.minimum is not None else None,
         nodes=cluster.placement.system,
     )
-    SlackController("slack-controller", controller, cluster.options(queueing.namespace, queueing.kueue))
-    editor = EditorRole("editor", cluster.options())
-    bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
+
+
+def _team(
+    inputs: StackInputs[Any], cluster: Cluster, team: TeamSettings, flavor: DefaultFlavor, editor: EditorRole
+) -> TeamArgs:
+    settings, resolved = inputs.settings, inputs.resolved
     gangs = [POD_GROUPS] if settings.scheduling.packing is Packing.COSCHEDULING else []
-    return {
-        team.name: Team(
-            team.name,
-            TeamArgs(
-                name=team.name,
-                users=team.users,
-                groups=team.groups,
-                quota=resolved.quotas[team.name],
-                borrowing_limit=resolved.borrowing_limits[team.name],
-                lending_limit=team.lending_limit.amounts(),
-                cohort=cohort,
-                flavor=flavor.name,
-                role=editor.name,
-                labels=boundary.namespace_labels(inputs, cluster),
-                bounds=team.bounds(),
-                defined=[APPWRAPPERS, *gangs],
-                network=network(inputs, team.network),
-            ),
-            bounded,
-        )
-        for team in settings.teams
-    }
+    return TeamArgs(
+        name=team.name,
+        users=team.users,
+        groups=team.groups,
+        quota=resolved.quotas[team.name],
+        borrowing_limit=resolved.borrowing_limits[team.name],
+        lending_limit=team.lending_limit.amounts(),
+        cohort=settings.queueing.cohort,
+        flavor=flavor.name,
+        role=editor.name,
+        labels=boundary.namespace_labels(inputs, cluster),
+        bounds=team.bounds(),
+        defined=[APPWRAPPERS, *gangs],
+        network=network(inputs, team.network),
+    )
