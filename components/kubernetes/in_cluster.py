@@ -8,27 +8,19 @@ from __future__ import annotations
 import json
 import os
 import ssl
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from http import HTTPStatus
+from collections.abc import Iterator, Mapping
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import Any, Generic, TypeVar
-from urllib.error import HTTPError
+from typing import Any
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-T = TypeVar("T")
 Json = dict[str, Any]
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REQUEST_SECONDS = 10
 WATCH_SECONDS = 240
 """The server ends a watch after this long; the client waits for a little longer before it takes the line for dead."""
-WATCH_LIMIT = 300.0
-"""Seconds within which a watch that works has an event, or has ended."""
-PAGE = 50
-"""Objects in one answer to a list: a node with its images takes kilobytes, and only what counts of it is kept."""
 
 
 class Api:
@@ -85,74 +77,3 @@ class Api:
             request.add_header("Content-Type", media)
         answer: HTTPResponse = urlopen(request, timeout=seconds, context=self._tls)  # noqa: S310
         return answer
-
-
-class Followed(Generic[T]):
-    """What counts of all objects at a path of the API server, by name, kept up to date.
-
-    read: makes what counts of an object, given what counted of it before; None where nothing does.
-    alive: told for how many seconds nothing may be heard. changed: set with every change.
-    """
-
-    def __init__(
-        self,
-        api: Api,
-        path: str,
-        read: Callable[[Json, T | None], T | None],
-        alive: Callable[[float], None],
-        changed: threading.Event,
-    ) -> None:
-        self._api, self._path, self._read, self._alive, self._changed = api, path, read, alive, changed
-        self._version = ""
-        self.lock = threading.Lock()
-        """Holds `objects` still."""
-        self.objects: dict[str, T] = {}
-        self.is_complete = False
-
-    def follow(self) -> None:
-        """Follow what changes until the server ends the watch; read all objects first where it is not known since when.
-
-        Raises what the API server's client raises; all objects are read anew then, as where the server has forgotten
-        the version that the watch is to start from.
-        """
-        version, self._version = self._version or self._list(), ""
-        self._alive(WATCH_LIMIT)
-        try:
-            for event, item in self._api.watch(self._path, version, allowWatchBookmarks="true"):
-                if event == "ERROR":
-                    return
-                version = item["metadata"]["resourceVersion"]
-                self._alive(WATCH_LIMIT)
-                if event != "BOOKMARK":
-                    self._take(item, is_gone=event == "DELETED")
-                    self._changed.set()
-        except HTTPError as error:
-            if error.code != HTTPStatus.GONE:
-                raise
-        else:
-            self._version = version
-
-    def _list(self) -> str:
-        """Read all objects page by page; return the version to watch from."""
-        query, found = {"limit": str(PAGE)}, set()
-        while True:
-            page = self._api.get(self._path, **query)
-            for item in page["items"]:
-                found.add(item["metadata"]["name"])
-                self._take(item)
-            if not (rest := page["metadata"].get("continue")):
-                break
-            query["continue"] = rest
-        with self.lock:
-            for name in self.objects.keys() - found:
-                del self.objects[name]
-        self.is_complete = True
-        self._changed.set()
-        return str(page["metadata"]["resourceVersion"])
-
-    def _take(self, item: Json, *, is_gone: bool = False) -> None:
-        name = item["metadata"]["name"]
-        with self.lock:
-            before = self.objects.pop(name, None)
-            if not is_gone and (now := self._read(item, before)) is not None:
-                self.objects[name] = now
