@@ -17,6 +17,7 @@ import yaml
 
 from components import ownership
 from components.artifacts import Mirror
+from components.kubernetes.provider import kubernetes_provider
 from components.kubernetes.quantity import canonical
 from components.tenancy import slack
 from stacks import deploy, inputs
@@ -120,6 +121,14 @@ def test_the_provider_keeps_its_objects_and_takes_back_what_is_declared(record: 
     assert provider.inputs["clusterIdentifier"] == UID
     for flag in ("enableServerSideApply", "enableConfigMapMutable", "enableSecretMutable", "enablePatchForce"):
         assert provider.inputs[flag] in (True, "true")
+    assert "upsertExistingObjects" not in provider.inputs
+
+
+def test_an_update_can_be_told_to_take_over_what_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/operations.md has it done after an update that was killed."""
+    monkeypatch.setenv("PULUMI_K8S_UPSERT_EXISTING_OBJECTS", "true")
+    (provider,) = build(lambda: kubernetes_provider("cluster", kubeconfig="{}", identifier=UID)).resources
+    assert provider.inputs["upsertExistingObjects"] in (True, "true")
 
 
 def test_the_engine_asks_as_fast_as_the_settings_allow(record: Record) -> None:
