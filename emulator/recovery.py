@@ -107,8 +107,10 @@ def take_over(engine: Engine, orphans: Mapping[str, Created]) -> None:
     Without that no preview can know what is in the cluster.
     """
     engine.unlock()
-    planned = _planned_creations(engine)
-    engine.write_state(imported(engine.read_state(), planned, handed_back(planned, orphans)))
+    deployment, planned = engine.read_state(), _planned_creations(engine)
+    found = handed_back(planned, orphans)
+    if found or deployment.get("pending_operations"):
+        engine.write_state(imported(deployment, planned, found))
 
 
 def _planned_creations(engine: Engine) -> list[State]:
