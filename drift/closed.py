@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from components.ownership import RUNTIME_FIELDS
-from review.paths import Path, contains, parse
+from review.paths import WILDCARD, Path, contains, parse
 
 _POD: Final = ("spec.template.spec",)
 _RULES: Final = ("rules", "aggregationRule")
@@ -46,6 +46,13 @@ _CLOSED: Final = {
 """By kind, where what the stack does not declare must not be: who has a right, what runs and with which rights, what
 may be reached, who is admitted with how much, what a controller reads as its settings."""
 
+_LEFT_TO: Final = {
+    "MutatingWebhookConfiguration": (("webhooks", WILDCARD, "namespaceSelector"), "admissionsenforcer"),
+    "ValidatingWebhookConfiguration": (("webhooks", WILDCARD, "namespaceSelector"), "admissionsenforcer"),
+}
+"""A declared field that one field manager may overwrite, by kind: AKS keeps every webhook out of its namespaces, again
+and again (github.com/Azure/AKS/issues/1771)."""
+
 _OPEN: Final = {
     "Namespace": ("spec.finalizers",),
     "Node": ("spec.taints",),
@@ -62,6 +69,12 @@ def is_closed(kind: str, path: Path) -> bool:
 def is_open(kind: str, path: Path) -> bool:
     """Tell whether others may add items to a list that the stack declares. path: without items of lists."""
     return contains(("metadata",), path) or any(contains(parse(outer), path) for outer in _OPEN.get(kind, ()))
+
+
+def is_left_to(kind: str, path: Path, manager: str) -> bool:
+    """Tell whether a field manager may overwrite what the stack declares. path: with wildcards for items of lists."""
+    outer, owner = _LEFT_TO.get(kind, ((), None))
+    return manager == owner and contains(outer, path)
 
 
 def of_controllers(kind: str) -> tuple[Path, ...]:

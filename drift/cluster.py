@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import kubernetes
 from kubernetes.client.exceptions import ApiException
-from kubernetes.config import ConfigException
 from kubernetes.dynamic.exceptions import ResourceNotFoundError, ResourceNotUniqueError
 from urllib3.exceptions import HTTPError
 
@@ -118,7 +117,7 @@ def connected(kubeconfig: Path | None, context: str | None) -> Iterator[Cluster]
         api = kubernetes.config.new_client_from_config(
             str(kubeconfig) if kubeconfig is not None else None, context=context, persist_config=False
         )
-    except (ConfigException, OSError) as error:
+    except Exception as error:  # the loader raises whatever its helpers raise
         raise ClusterError(
             f"the kubeconfig cannot be used: {error}; name another one by --kubeconfig or --context"
         ) from None

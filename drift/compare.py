@@ -112,7 +112,12 @@ def differences(declared: Declared, target: Manifest, live: Manifest) -> tuple[D
     """
     hidden = _secret_paths(declared)
     found = [_difference(path, wanted, value, live, hidden) for path, wanted, value in _differing(target, live, ())]
-    return (*found, *_rewritten_secrets(declared, live))
+    counted = [
+        each
+        for each in found
+        if each.writer is None or not closed.is_left_to(declared.kind, _names(each.path), each.writer.manager)
+    ]
+    return (*counted, *_rewritten_secrets(declared, live))
 
 
 def render(path: Path) -> str:

@@ -247,6 +247,21 @@ class TestDifferences:
             'spec.resourceGroups[0].flavors[name="f"].resources[name="gpu"].nominalQuota'
         ]
 
+    @pytest.mark.parametrize(
+        ("manager", "paths"), [("admissionsenforcer", []), ("kubectl-edit", ["namespaceSelector"])]
+    )
+    def test_aks_may_keep_webhooks_out_of_its_namespaces(self, manager: str, paths: list[str]) -> None:
+        def hooks(**hook: Any) -> dict[str, Any]:
+            kind = "ValidatingWebhookConfiguration"
+            return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "h"}, "webhooks": [{"name": "a", **hook}]}
+
+        selector = {"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]}
+        tree = {"f:webhooks": {'k:{"name":"a"}': {"f:namespaceSelector": {}}}}
+        live = lived(hooks(namespaceSelector=selector), managed(manager, tree))
+        what = declared(hooks(namespaceSelector={}))
+        found = drifted(what, lived(hooks(namespaceSelector={})), live)
+        assert [path.split(".")[1] for path, *_ in found] == paths
+
     def test_another_order_of_names_is_one_difference(self) -> None:
         left, right = ({"name": "a"}, {"name": "b"}), ({"name": "b"}, {"name": "a"})
         what = declared(deployment(*left))
@@ -458,6 +473,13 @@ class TestCommand:
 class TestKubeconfig:
     def test_one_that_is_absent_is_said(self, tmp_path: Path) -> None:
         with pytest.raises(ClusterError, match="--kubeconfig"), connected(tmp_path / "none", None):
+            pass
+
+    @pytest.mark.parametrize("text", ["", "[]", "{clusters: 3}", "{", "{contexts: [{name: 1}]}"])
+    def test_one_that_is_none_is_said(self, text: str, tmp_path: Path) -> None:
+        file = tmp_path / "kubeconfig"
+        file.write_text(text)
+        with pytest.raises(ClusterError, match="the kubeconfig cannot be used"), connected(file, None):
             pass
 
     def test_a_server_that_is_away_is_said(self, tmp_path: Path) -> None:
