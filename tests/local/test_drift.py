@@ -361,8 +361,11 @@ AT_RUN_TIME = [
     ),
     admission(
         "ValidatingWebhookConfiguration",
-        "kueue-validating-webhook-configuration",
-        patch=labelled("admissions.enforcer/disabled"),
+        "appwrapper-validating-webhook-configuration",
+        patch=add(
+            "/webhooks/0/namespaceSelector",
+            {"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]},
+        ),
         manager="admissionsenforcer",
     ),
     # nodes

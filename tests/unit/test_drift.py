@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from drift import __main__ as command
-from drift import fields
+from drift import closed, fields
 from drift.check import check, put_back
 from drift.cluster import ClusterError, RefusedError, connected
 from drift.compare import ABSENT, appliable, differences, overlaid, render, settled
@@ -24,6 +24,7 @@ from drift.state import SECRET, Declared, StateError, export, read
 ENCRYPTED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc:def"}
 NOON = "2026-11-22T12:00:00Z"
 LATER = "2026-11-22T13:00:00Z"
+LAST = "2026-11-22T14:00:00Z"
 UID = "0b5c7a3e"
 
 
@@ -134,14 +135,15 @@ class TestOwners:
         deployment({"name": "main", "image": "x", "args": ["a"]}),
         managed(ENGINE, of_pod({"f:containers": {MAIN: {".": {}, "f:image": {}, "f:args": {}}}})),
         managed("kubectl-edit", of_pod({"f:containers": {MAIN: {"f:image": {}}}}), LATER),
-        managed("kube-controller-manager", {"f:status": {}}, subresource="status"),
+        managed("kubelet", of_pod({"f:containers": {MAIN: {"f:image": {}}}}), LAST),
+        managed("some-controller", {"f:status": {}}, LAST, subresource="status"),
     )
 
     def owner(self, *path: str | int) -> Writer | None:
         entry = fields.owner(self.LIVE, ("spec", "template", "spec", *path))
         return entry.writer if entry else None
 
-    def test_a_person_counts_before_the_engine(self) -> None:
+    def test_a_person_counts_before_the_engine_and_before_a_controller(self) -> None:
         later = datetime(2026, 11, 22, 13, tzinfo=UTC)
         assert self.owner("containers", 0, "image") == Writer(manager="kubectl-edit", time=later)
 
@@ -321,6 +323,12 @@ class TestSecrets:
         live = self.live()
         del live["data"]
         assert drifted(self.WHAT, live, live) == [("data", SECRET, ABSENT, None)]
+
+    def test_values_are_hidden_whatever_else_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(closed, "of_controllers", lambda kind: ())
+        what = declared({**self.WHAT.manifest, "data": {"password": "old"}})
+        live = self.live()
+        assert [each[:3] for each in drifted(what, lived(what.manifest), live)] == [("data.password", SECRET, SECRET)]
 
     def test_a_secret_in_another_object_is_hidden_above_and_below(self) -> None:
         container = {"name": "main", "image": "x", "env": [{"name": "TOKEN", "value": SECRET}]}
