@@ -35,18 +35,12 @@ def summary(found: Sequence[Finding], releases: Sequence[str]) -> Iterator[str]:
     """Yield lines about the whole."""
     drifted = [finding for finding in found if finding.drifted]
     compared = [finding for finding in found if finding.trouble is None]
-    yield (
-        f"{len(drifted)} of {_count(len(compared), 'object')} are not as declared."
-        if drifted
-        else (f"All of {_count(len(compared), 'object')} are as declared.")
-    )
+    objects = _count(len(compared), "object")
+    yield f"Not as declared: {len(drifted)} of {objects}." if drifted else f"As declared: all of {objects}."
     if len(compared) < len(found):
-        yield f"{_count(len(found) - len(compared), 'object')} could not be compared."
+        yield f"Not compared: {_count(len(found) - len(compared), 'object')}."
     if releases:
-        yield (
-            f"Helm's objects are not compared; what a chart made, `helm get manifest <release> | kubectl diff "
-            f"--server-side -f -` looks at: {', '.join(sorted(releases))}."
-        )
+        yield f"Not compared are the objects of Helm's releases (docs/drift.md says how): {', '.join(sorted(releases))}."
     yield "Cloud resources are not compared here: `pulumi refresh --preview-only` looks at them."
 
 

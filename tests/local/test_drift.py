@@ -554,7 +554,7 @@ def drift(project: Project, *arguments: str, **variables: str) -> subprocess.Com
 def test_a_stack_that_was_just_made_has_none(project: Project) -> None:
     done = drift(project)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "are as declared." in done.stdout
+    assert "As declared: all of" in done.stdout
 
 
 def test_what_runs_is_left_alone(project: Project, cluster: Cluster, paths: Paths) -> None:

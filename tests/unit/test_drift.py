@@ -465,6 +465,14 @@ class TestCommand:
         assert run(FakeCluster({}, refuse=RefusedError(403, "forbidden"))) == 1
         assert run(FakeCluster({})) == 1
 
+    def test_it_ends_with_how_many_are_as_declared(self, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        run(FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})}), "--fix")
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if " of 1 object" in line] == [
+            "Not as declared: 1 of 1 object.",
+            "As declared: all of 1 object.",
+        ]
+
     def test_nothing_is_written_without_fix(self, run: Any) -> None:
         cluster = FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})})
         run(cluster)
