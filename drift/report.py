@@ -40,7 +40,7 @@ def summary(found: Sequence[Finding], releases: Sequence[str]) -> Iterator[str]:
     if len(compared) < len(found):
         yield f"Not compared: {_count(len(found) - len(compared), 'object')}."
     if releases:
-        yield f"Not compared are the objects of Helm's releases (docs/drift.md says how): {', '.join(sorted(releases))}."
+        yield f"Not compared are the objects of Helm's releases (see docs/drift.md): {', '.join(sorted(releases))}."
     yield "Cloud resources are not compared here: `pulumi refresh --preview-only` looks at them."
 
 
