@@ -140,8 +140,10 @@ def _objects(resources: list[Mapping[str, Any]]) -> Iterator[Declared]:
         if namespace:
             manifest["metadata"]["namespace"] = namespace
         manifest.pop("status", None)  # nobody declares it: it is written by its own subresource
-        if manifest["kind"] == "Secret" and "stringData" in manifest:
-            manifest["data"] = manifest.pop("stringData")  # it lives there; both are encrypted as a whole
+        if manifest["kind"] == "Secret":
+            strings, data = manifest.pop("stringData", None), manifest.pop("data", None)
+            if strings or data:
+                manifest["data"] = SECRET  # where both live; encrypted as a whole, or value by value
         metadata = (resource.get("outputs") or {}).get("metadata")
         yield Declared(
             urn=str(resource["urn"]),

@@ -101,10 +101,20 @@ class TestState:
         (found,) = self.read(self.resource(inputs={**self.resource()["inputs"], "data": {"k": ENCRYPTED}}))
         assert found.manifest["data"] == {"k": SECRET}
 
-    def test_strings_of_a_secret_live_as_data(self) -> None:
-        inputs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": ENCRYPTED}
+    @pytest.mark.parametrize(
+        ("contents", "expected"),
+        [
+            ({"stringData": ENCRYPTED}, SECRET),
+            ({"data": ENCRYPTED}, SECRET),
+            ({"data": {"password": ENCRYPTED}, "stringData": {"user": "plain"}}, SECRET),
+            ({"data": {}}, None),
+            ({}, None),
+        ],
+    )
+    def test_what_a_secret_holds_is_one_secret(self, contents: dict[str, Any], expected: Any) -> None:
+        inputs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, **contents}
         (found,) = self.read(self.resource(inputs=inputs))
-        assert found.manifest["data"] is SECRET
+        assert found.manifest.get("data") is expected
         assert "stringData" not in found.manifest
 
     def test_schemas_of_definitions_are_spelt_as_kubernetes_does(self) -> None:
