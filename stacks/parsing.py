@@ -21,6 +21,7 @@ from components.kubernetes.quantity import Quantity
 from stacks import targets
 from stacks.errors import MISSING, NAMESPACE, ConfigError, Path, key, listed, nearest, unknown_key, without_texts
 from stacks.partial import PartialSettings
+from stacks.secrets import EMPTY, HIDDEN
 from stacks.secrets import of_target as secrets_of
 from stacks.settings import PlatformSettings
 from stacks.settings.tenancy import TeamSettings
@@ -67,7 +68,11 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
         errors += _foreign_secrets(secrets, target)
     for name, info in _sections(owners).items():
         value = _section(raw.get(name))
-        if name == "teams":
+        if value in (HIDDEN, EMPTY):
+            errors.append(_encrypted((name,), owners))
+            if name == "teams":
+                _unread_teams(partial)
+        elif name == "teams":
             errors += _read_teams(partial, [] if value is None else value)
         elif info.is_required() and value in (None, {}):
             # The engine hands sections that are not set over as empty ones.
@@ -90,6 +95,16 @@ def whole(partial: PartialSettings) -> PlatformSettings | None:
     given = {"target": target.name, **partial.sections, "teams": tuple(partial.teams)}
     settings: PlatformSettings = target.settings.model_validate(given)
     return settings
+
+
+def _encrypted(path: Path, owners: list[TargetSpec[Any]]) -> ConfigError:
+    names = dict.fromkeys(name for owner in owners for name in secrets_of(owner))
+    return ConfigError(
+        path=path,
+        message="a value in this section is encrypted, and Pulumi makes a secret of the whole section",
+        expected=f"plain values in sections; what is secret has a key of its own: {listed(map(key, zip(names)))}",
+        hint="write what stands under `secure` in plain, or move it to its own key",
+    )
 
 
 def _section(value: object) -> object:
@@ -159,10 +174,15 @@ def _foreign_secrets(given: frozenset[str], target: TargetSpec[Any]) -> Iterator
         )
 
 
+def _unread_teams(partial: PartialSettings) -> None:
+    """Let nothing be judged that depends on which teams there are."""
+    partial.teams.append(None)
+    partial.team_names.append(None)
+
+
 def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
     if not isinstance(value, list):
-        partial.teams.append(None)
-        partial.team_names.append(None)
+        _unread_teams(partial)
         return [_wrong_type(("teams",), value, "a list", "a list of teams, each with name, members and quota")]
     errors: list[ConfigError] = []
     for index, item in enumerate(value):

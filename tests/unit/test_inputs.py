@@ -108,6 +108,24 @@ def test_a_secret_that_is_one_is_no_mistake(name: str, tmp_path: Path, monkeypat
     assert f"mlbatch:{name}\n    wrong:   this is a secret" not in problems_of(raw, tmp_path, monkeypatch, [name])
 
 
+@pytest.mark.parametrize("section", ["mirror", "samples", "teams"])
+def test_a_secret_inside_of_a_section_is_one_mistake_and_told_with_its_way_out(
+    section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = {"gang": {"team": "blue", "user": "alice", "pods": 1, "gpusPerPod": 1}}
+    raw: dict[str, object] = {"target": "simulated", "samples": sample, section: {"images": "s3cr3t"}}
+    if section != "teams":
+        raw["teams"] = [{"name": "blue", "users": ["alice"], "share": 1}]
+    said = problems_of(raw, tmp_path, monkeypatch, [section])
+    assert "has 2 problems" in said, "the other one is that there is no cluster"
+    assert (
+        f"mlbatch:{section}\n    wrong:   a value in this section is encrypted, and Pulumi makes a secret of the whole "
+        "section\n    allowed: plain values in sections; what is secret has a key of its own: mlbatch:jupyterToken, "
+        "mlbatch:grafanaPassword\n    fix:     write what stands under `secure` in plain, or move it to its own key"
+    ) in said
+    assert "s3cr3t" not in said
+
+
 def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
