@@ -38,14 +38,13 @@ def plugins() -> tuple[Path, ...]:
 
 def providers() -> list[str]:
     """Return a line for each provider that the tests run with: its name, version, and where it is from."""
-    official = {name: official_plugin(name) for name in (PLUGINS if named_cluster() else (KUBERNETES,))}
-    lines = []
-    for name in sorted(EMULATED if not named_cluster() else PLUGINS):
-        folder = official.get(name)
-        lines.append(
-            f"{name} v{_sdk(name)}: {f'official plugin in {folder}' if folder else 'emulated by this checkout'}"
-        )
-    return lines
+    if named_cluster() is None:
+        official, names, otherwise = {KUBERNETES}, sorted(EMULATED), "emulated by this checkout"
+    else:
+        official, names, otherwise = set(PLUGINS), list(PLUGINS), "official plugin, which is not installed"
+    folders = {name: official_plugin(name) if name in official else None for name in names}
+    places = {name: f"official plugin in {folder}" if folder else otherwise for name, folder in folders.items()}
+    return [f"{name} v{_sdk(name)}: {place}" for name, place in places.items()]
 
 
 def _sdk(name: str) -> str:

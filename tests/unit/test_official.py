@@ -62,3 +62,4 @@ def test_a_missing_plugin_is_named_with_the_command_that_brings_it(
     install(plugins, "kubernetes")
     with pytest.raises(LookupError, match=f"run pulumi plugin install resource random v{version('pulumi-random')}$"):
         official.plugins()
+    assert official.providers()[1] == f"{RANDOM}: official plugin, which is not installed"
