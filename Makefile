@@ -6,6 +6,8 @@ ARGS ?= --help
 SEED ?= 1
 JOBS ?= 100
 KILLS ?= 20
+COUNT ?= 100
+FILES ?=
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
@@ -17,7 +19,7 @@ $(error make acts on the local environment alone: for a cluster of your own use 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench soak clean lock settings requirements review azure
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench soak mutants clean lock settings snapshots requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -97,11 +99,17 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 
+mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: what differs from BASE) as SEED decides; print what no unit test notices
+	$(VENV)/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) --base $(BASE) $(if $(FILES),--files $(FILES))
+
 lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	$(VENV)/bin/python -m reference
+
+snapshots: $(ENVIRONMENT) ## write what identifies each resource, and what pods run, into tests/unit/snapshots
+	$(VENV)/bin/python -m tests.unit.snapshots
 
 requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.lock, requirements.txt and requirements-uv.txt
 	$(VENV)/bin/uv lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from components import catalogue
 from emulator import mirror
 from emulator.toolchain import SCHEDULING, pinned_version
-from tests.unit.releases import FOLDER, reduced
+from tests.unit.releases import FOLDER, definitions, reduced
 
 GO_MOD = Path(mirror.__file__).parent / "tools" / "cluster" / "go.mod"
 
@@ -48,3 +49,9 @@ def test_the_unit_tests_manifests_are_upstreams(artifact: catalogue.Artifact) ->
     filled = FOLDER.parents[2] / ".local" / "dev" / "mirror" / artifact.file
     assert filled.is_file(), "`make mirror` fills the folder"
     assert (FOLDER / artifact.file).read_text() == reduced(filled.read_text())
+
+
+def test_the_unit_tests_schemas_are_upstreams() -> None:
+    """The same command writes them."""
+    mirror_folder = FOLDER.parents[2] / ".local" / "dev" / "mirror"
+    assert json.loads(definitions.FILE.read_text()) == definitions.of_mirror(mirror_folder)

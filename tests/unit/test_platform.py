@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from components.artifacts import Mirror
+from stacks.inputs import StackInputs
 from tests.unit.conftest import ROOT
 from tests.unit.harness import strings
 from tests.unit.test_existing import loaded, node, registered, shipped
@@ -18,8 +20,8 @@ def test_no_module_of_the_platform_function_names_a_cloud() -> None:
     assert [str(file) for file in files if re.search("azure", file.read_text(), re.IGNORECASE)] == []
 
 
-def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirror, kubeconfig: Path) -> None:
-    """Every layer that is not a cloud's own, switched on, and no string that only one cloud would understand."""
+def everything(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
+    """The shipped settings with every layer that is not a cloud's own."""
     raw = shipped()
     raw["cluster"] |= {
         "registry": "registry.lab.example/ml",
@@ -53,9 +55,13 @@ def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirro
             "tensorboard": {"enabled": True},
         },
     }
-    record = registered(
-        loaded(raw, mirror, kubeconfig, nodes=tuple(node(name, **{"nvidia.com/roce_gdr": "2"}) for name in "abcd"))
-    )
+    nodes = tuple(node(name, **{"nvidia.com/roce_gdr": "2"}) for name in "abcd")
+    return loaded(raw, mirror, kubeconfig, nodes=nodes)
+
+
+def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirror, kubeconfig: Path) -> None:
+    """Every layer that is not a cloud's own, switched on, and no string that only one cloud would understand."""
+    record = registered(everything(mirror, kubeconfig))
     own = [item for item in record.resources if item.kind != "CustomResourceDefinition"]
     assert {"Metaseq", "Nccl", "Olmo", "JupyterLab", "Aim", "TensorBoard", "Volcano", "NcclGate", "NvmeScratch"} <= {
         item.type.rpartition(":")[2] for item in own

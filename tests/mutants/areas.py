@@ -1,0 +1,35 @@
+"""The parts of the program that a score is told for, and what a change is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+AREAS: Final[Mapping[str, Sequence[str]]] = {
+    "security": (
+        "components/tenancy/boundary", "components/tenancy/callers", "components/tenancy/pod_",
+        "components/tenancy/own_volumes", "components/tenancy/operator_scope", "components/tenancy/service_policy",
+        "components/tenancy/scratch_rules", "components/tenancy/editor", "components/kubernetes/security",
+        "components/kubernetes/network", "components/kubernetes/admission", "components/kubernetes/own_node",
+        "components/kubernetes/in_cluster", "components/passwords", "components/azure/identity",
+        "components/azure/roles", "components/azure/credentials", "stacks/kubeconfig", "stacks/secrets",
+        "stacks/layers/boundary", "stacks/layers/network",
+    ),
+    "validation": ("stacks/validation", "stacks/settings", "stacks/aks/settings", "stacks/aks/validation",
+        "stacks/existing/settings", "stacks/simulated/settings", "stacks/parsing", "stacks/errors", "stacks/inputs",
+        "stacks/partial", "components/compatibility", "components/azure/compatibility",
+    ),
+    "azure": ("components/azure", "stacks/aks"),
+    "queueing and tenancy": ("components/queueing", "components/tenancy", "components/scheduling", "stacks/quotas",
+        "stacks/borrowing", "stacks/layers/queueing", "stacks/layers/tenancy", "stacks/layers/scheduling",
+    ),
+    "workloads": ("components/workloads", "stacks/layers/workloads"),
+    "nodes": ("components/nodes", "components/health", "stacks/layers/gpu_nodes", "stacks/layers/health"),
+}  # fmt: skip
+"""Beginnings of files, by area; the first that fits counts."""
+OTHER: Final = "other"
+
+
+def area(file: str) -> str:
+    """Return the area of a file."""
+    return next((name for name, begins in AREAS.items() if file.startswith(tuple(begins))), OTHER)

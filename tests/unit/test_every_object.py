@@ -1,0 +1,247 @@
+"""What holds for every object of every stack, whichever component declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from kubernetes.client import models
+from pydantic import ValidationError
+
+from tests.unit.releases import definitions
+from tests.unit.whole_stacks import STACKS, registered
+
+MPI = "its ssh server starts as root and becomes the user of each session; pinned memory for the fabric"
+UNCONFINED: Mapping[str, str] = {
+    "DaemonSet mlbatch-nodes/local-nvme-scratch": "makes and mounts a file system on the node's disks",
+    "Job mlbatch-health/nccl-gate": MPI,
+    "Job mlbatch-health/node-check": "Azure's checks read the node's devices as root",
+    "Job workloads/metaseq": MPI,
+    "Job workloads/nccl-allreduce": MPI,
+    "Job blue/olmo": "its image is made for root; pinned memory for the fabric",
+}
+"""Pods that keep capabilities or may gain some, and why they have to."""
+BROUGHT = frozenset({("blue", "data")})
+"""Claims that a cluster of somebody else's has, which its settings name."""
+BUILT_IN_ROLES = frozenset(
+    {
+        "extension-apiserver-authentication-reader",
+        "system:auth-delegator",
+        "system:kube-scheduler",
+        "system:volume-scheduler",
+    }
+)
+BUILT_IN_PRIORITIES = frozenset({"system-node-critical", "system-cluster-critical"})
+KNOWN = definitions.known()
+VERSIONS = {"v1": "V1", "v1beta1": "V1beta1", "v2": "V2"}
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def parts(request: pytest.FixtureRequest) -> tuple[Part, ...]:
+    return parts_of(request.param)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An object that a stack has made: one that it registers, or one that is wrapped in that."""
+
+    document: Mapping[str, Any]
+    namespace: str | None
+
+    @property
+    def kind(self) -> str:
+        return str(self.document["kind"])
+
+    @property
+    def name(self) -> str:
+        return str(self.document["metadata"]["name"])
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.document["metadata"].get("labels", {})
+        return found
+
+    @property
+    def pods(self) -> list[Mapping[str, Any]]:
+        return list(templates(self.document))
+
+
+@cache
+def parts_of(stack: str) -> tuple[Part, ...]:
+    """Return the objects of a stack, but for definitions, which are upstream's own."""
+    found: list[Part] = []
+    for item in registered(stack).objects():
+        if item.kind not in ("", "CustomResourceDefinition"):
+            document = whole(item.inputs)
+            wrapped = [inner["template"] for inner in document.get("spec", {}).get("components", [])]
+            found += [Part(part, document["metadata"].get("namespace")) for part in (document, *wrapped)]
+    return tuple(found)
+
+
+def whole(value: Any) -> Any:
+    """Return a value with its whole numbers as such: the mocks hand every number back as one with a fraction."""
+    if isinstance(value, Mapping):
+        return {key: whole(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [whole(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def templates(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield every template of pods in a value, but for those of objects that are wrapped in it."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("spec"), Mapping) and "containers" in value["spec"]:
+            yield value
+        else:
+            yield from (found for key, inner in value.items() if key != "components" for found in templates(inner))
+    elif isinstance(value, list):
+        yield from (found for inner in value for found in templates(inner))
+
+
+def containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
+def is_confined(container: Mapping[str, Any]) -> bool:
+    context = container.get("securityContext", {})
+    return context.get("allowPrivilegeEscalation") is False and context.get("capabilities", {}).get("drop") == ["ALL"]
+
+
+def loose(parts: Iterable[Part]) -> set[str]:
+    """Return the parts with a container that keeps capabilities, or may gain some."""
+    return {str(part) for part in parts for pod in part.pods for one in containers(pod) if not is_confined(one)}
+
+
+def test_every_container_drops_all_capabilities_and_gains_none_but_for_those_that_are_named(
+    parts: Sequence[Part],
+) -> None:
+    assert loose(parts) - UNCONFINED.keys() == set()
+
+
+def test_no_pod_is_excused_that_needs_no_excuse() -> None:
+    assert loose(part for stack in STACKS for part in parts_of(stack)) == UNCONFINED.keys()
+
+
+def test_every_object_has_the_fields_of_its_kind_and_no_other(parts: Sequence[Part]) -> None:
+    wrong = []
+    for part in parts:
+        group, _, version = part.document["apiVersion"].rpartition("/")
+        if (schema := KNOWN.get(f"{group}/{version}/{part.kind}")) is not None:
+            wrong += [f"{part}: {error.message}" for error in Draft202012Validator(schema).iter_errors(part.document)]
+            continue
+        try:
+            getattr(models, f"{VERSIONS[version]}{part.kind}").from_dict(part.document)
+        except ValidationError as error:
+            wrong.append(f"{part}: {error}")
+    assert wrong == []
+
+
+def test_whatever_has_a_template_selects_its_own_pods(parts: Sequence[Part]) -> None:
+    selecting = [part for part in parts if part.kind in ("Deployment", "DaemonSet", "StatefulSet")]
+    assert len(selecting) >= 5
+    for part in selecting:
+        spec = part.document["spec"]
+        assert spec["selector"].keys() == {"matchLabels"}
+        assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items(), str(part)
+
+
+def wanted(part: Part) -> Mapping[str, str]:
+    """Return the labels that a part wants of what it is for; empty for a part that selects nothing, or all."""
+    spec: Mapping[str, Any] = part.document.get("spec", {})
+    selector: Mapping[str, Any] = {
+        "Service": {"matchLabels": spec.get("selector") or {}},
+        "PodDisruptionBudget": spec.get("selector", {}),
+        "ServiceMonitor": spec.get("selector", {}),
+        "NetworkPolicy": spec.get("podSelector", {}),
+    }.get(part.kind, {})
+    found: Mapping[str, str] = selector.get("matchLabels", {})
+    return found
+
+
+def carried(part: Part, by: str) -> list[Mapping[str, str]]:
+    """Return the labels by which a part may be selected: those of a Service for a monitor, else of its pods."""
+    if by == "ServiceMonitor":
+        return [part.labels] if part.kind == "Service" else []
+    # What Kubernetes' and Volcano's controllers add to the pods of their Jobs.
+    added = [key for key in ("job-name", "batch.kubernetes.io/job-name", "volcano.sh/job-name") if part.kind == "Job"]
+    return [{**dict.fromkeys(added, part.name), **pod.get("metadata", {}).get("labels", {})} for pod in part.pods]
+
+
+def test_no_service_budget_monitor_or_policy_selects_nothing(parts: Sequence[Part]) -> None:
+    for part in (part for part in parts if wanted(part)):
+        namespaces = part.document["spec"].get("namespaceSelector", {}).get("matchNames", [part.namespace])
+        assert any(
+            wanted(part).items() <= labels.items()
+            for other in parts
+            if other.namespace in namespaces
+            for labels in carried(other, part.kind)
+        ), f"{part} selects {wanted(part)}, which nothing has"
+
+
+def test_every_mount_has_its_volume_and_every_volume_is_mounted(parts: Sequence[Part]) -> None:
+    for part in parts:
+        for pod in part.pods:
+            volumes = [volume["name"] for volume in pod["spec"].get("volumes", [])]
+            mounted = {mount["name"] for container in containers(pod) for mount in container.get("volumeMounts", [])}
+            assert len(volumes) == len(set(volumes)), str(part)
+            assert set(volumes) == mounted, str(part)
+
+
+def test_every_port_that_a_probe_or_a_service_names_is_a_port_of_the_pods(parts: Sequence[Part]) -> None:
+    for part in parts:
+        for container in (one for pod in part.pods for one in containers(pod)):
+            ports = {port.get("name") for port in container.get("ports", [])}
+            for probe in (container.get(kind, {}) for kind in ("livenessProbe", "readinessProbe", "startupProbe")):
+                port = probe.get("httpGet", probe.get("tcpSocket", {})).get("port")
+                assert not isinstance(port, str) or port in ports, f"{part}: {port}"
+
+
+def existing(parts: Iterable[Part], kind: str) -> set[tuple[str | None, str]]:
+    return {(part.namespace, part.name) for part in parts if part.kind == kind}
+
+
+def given(volume: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return kind and name of the object that a volume is."""
+    for key, kind, field in (
+        ("configMap", "ConfigMap", "name"),
+        ("secret", "Secret", "secretName"),
+        ("persistentVolumeClaim", "PersistentVolumeClaim", "claimName"),
+    ):
+        if key in volume and not volume[key].get("optional"):
+            return kind, volume[key][field]
+    return None
+
+
+def test_what_a_pod_is_given_is_there(parts: Sequence[Part]) -> None:
+    priorities = {name for _, name in existing(parts, "PriorityClass")} | BUILT_IN_PRIORITIES
+    for part in parts:
+        for spec in (pod["spec"] for pod in part.pods):
+            for kind, name in filter(None, map(given, spec.get("volumes", []))):
+                assert (part.namespace, name) in existing(parts, kind) | BROUGHT, f"{part} mounts {kind} {name}"
+            if (account := spec.get("serviceAccountName")) is not None:
+                assert (part.namespace, account) in existing(parts, "ServiceAccount"), f"{part}: {account}"
+            assert spec.get("priorityClassName") in {None, *priorities}, str(part)
+
+
+def test_every_role_that_is_bound_exists_and_so_does_the_account_that_gets_it(parts: Sequence[Part]) -> None:
+    bindings = [part for part in parts if part.kind in ("RoleBinding", "ClusterRoleBinding")]
+    assert len(bindings) >= 5
+    for part in bindings:
+        role = part.document["roleRef"]
+        where = part.namespace if role["kind"] == "Role" else None
+        assert role["name"] in BUILT_IN_ROLES or (where, role["name"]) in existing(parts, role["kind"]), str(part)
+        subjects = [one for one in part.document["subjects"] if one["kind"] == "ServiceAccount"]
+        accounts = {(one["namespace"], one["name"]) for one in subjects}
+        assert accounts - existing(parts, "ServiceAccount") == set(), str(part)
+
+
+def test_every_namespace_is_the_stacks_own(parts: Sequence[Part]) -> None:
+    made = {name for _, name in existing(parts, "Namespace")}
+    assert {part.namespace for part in parts} - made <= {None, "kube-system"}
