@@ -46,13 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     files = modules(options.files or changed(options.base))
     if not files:
         sys.exit(f"no module of {', '.join(PROGRAM)} differs from {options.base}: name some with FILES=")
-    tried = sample(files, options.seed, options.count)
+    sources = {file: (ROOT / file).read_bytes() for file in files}
+    tried = sample(sources, options.seed, options.count)
     with tempfile.TemporaryDirectory(prefix="mlbatch-mutants-") as folder:
         copies = [trial.copied(ROOT, Path(folder) / str(number)) for number in range(options.parallel)]
         measured = measure(copies)
         trial.preload({name for what in measured.values() for name in what.packages})
-        survivors = run(tried, copies, Selection(ROOT, measured), measured, options.seconds)
-    score = report(tried, survivors)
+        survivors = run(tried, sources, copies, Selection(ROOT, measured), measured, options.seconds)
+    score = report(tried, survivors, sources)
     if score < options.at_least:
         sys.exit(f"fewer than {options.at_least:g} % were noticed")
 
@@ -73,11 +74,10 @@ def modules(named: Iterable[str]) -> list[str]:
     return [name for name in names if name.split("/")[0] in PROGRAM]
 
 
-def sample(files: Sequence[str], seed: int, count: int) -> list[Change]:
-    """Return changes of as many kinds as there are, no two of them in one line."""
+def sample(sources: Mapping[str, bytes], seed: int, count: int) -> list[Change]:
+    """Return changes of modules of as many kinds as there are, no two of them in one line."""
     decide = random.Random(seed)  # noqa: S311 - so that a run can be repeated
     by_kind: dict[str, list[Change]] = defaultdict(list)
-    sources = {file: (ROOT / file).read_bytes() for file in files}
     for file, source in sources.items():
         for change in changes(file, source):
             by_kind[change.kind].append(change)
@@ -124,6 +124,7 @@ def measure(copies: Sequence[Path]) -> dict[str, Measured]:
 
 def run(
     tried: Sequence[Change],
+    sources: Mapping[str, bytes],
     copies: Sequence[Path],
     chosen: Selection,
     measured: Mapping[str, Measured],
@@ -133,9 +134,7 @@ def run(
     selected = {change: chosen.of(change, seconds) for change in tried}
 
     def change_and_test(change: Change, copy: Path) -> int:
-        file = copy / change.file
-        source = file.read_bytes()
-        file.write_bytes(change.applied(source))
+        (copy / change.file).write_bytes(change.applied(sources[change.file]))
         return trial.tests(selected[change])
 
     def limit(change: Change) -> float:
@@ -147,7 +146,7 @@ def run(
     for number, (change, copy, code) in enumerate(
         trial.each(to_try, copies, change_and_test, limit, STATE / "logs"), 1
     ):
-        (copy / change.file).write_bytes((ROOT / change.file).read_bytes())
+        (copy / change.file).write_bytes(sources[change.file])
         if code == 0:
             survivors.append(change)
         outcome = {0: "SURVIVED", None: "stuck"}.get(code, "noticed")
@@ -159,9 +158,8 @@ def run(
     return sorted(survivors)
 
 
-def difference(change: Change) -> str:
+def difference(change: Change, source: bytes) -> str:
     """Return a change as a diff of its lines."""
-    source = (ROOT / change.file).read_bytes()
     before, after = source.decode().splitlines(), change.applied(source).decode().splitlines()
     lines = difflib.unified_diff(before, after, n=0, lineterm="")
     return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
@@ -173,15 +171,16 @@ def equivalents() -> Iterator[tuple[str, str, str]]:
         yield entry["file"], entry["diff"].strip("\n"), entry["reason"]
 
 
-def report(tried: Sequence[Change], survivors: Sequence[Change]) -> float:
+def report(tried: Sequence[Change], survivors: Sequence[Change], sources: Mapping[str, bytes]) -> float:
     """Print the survivors and the score by area, and return that of all."""
     same = {(file, diff): reason for file, diff, reason in equivalents()}
-    known = [change for change in survivors if (change.file, difference(change)) in same]
+    diffs = {change: difference(change, sources[change.file]) for change in survivors}
+    known = [change for change in survivors if (change.file, diffs[change]) in same]
     unnoticed = [change for change in survivors if change not in known]
     for change in unnoticed:
-        print(f"\n{change.file}:{change.line} ({change.kind})\n{difference(change)}")
+        print(f"\n{change.file}:{change.line} ({change.kind})\n{diffs[change]}")
     for change in known:
-        print(f"\n{change.file}:{change.line} is equivalent: {same[change.file, difference(change)]}")
+        print(f"\n{change.file}:{change.line} is equivalent: {same[change.file, diffs[change]]}")
     counted = Counter(area(change.file) for change in tried if change not in known)
     missed = Counter(area(change.file) for change in unnoticed)
     print()

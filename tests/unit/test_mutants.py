@@ -23,6 +23,10 @@ def made(text: str) -> dict[str, set[str]]:
     return found
 
 
+def sources_of(*named: str) -> dict[str, bytes]:
+    return {file: (ROOT / file).read_bytes() for file in modules(named)}
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "changed"),
     [
@@ -76,11 +80,11 @@ def test_a_change_knows_its_line_and_its_function() -> None:
 
 
 def test_a_seed_makes_the_same_choice_again_and_takes_a_line_once() -> None:
-    files = modules(["components/tenancy", "README.md"])
-    assert "components/tenancy/team.py" in files
-    chosen = sample(files, seed=3, count=30)
-    assert chosen == sample(files, seed=3, count=30)
-    assert chosen != sample(files, seed=4, count=30)
+    sources = sources_of("components/tenancy", "README.md")
+    assert "components/tenancy/team.py" in sources
+    chosen = sample(sources, seed=3, count=30)
+    assert chosen == sample(sources, seed=3, count=30)
+    assert chosen != sample(sources, seed=4, count=30)
     assert len({(change.file, change.line) for change in chosen}) == 30
     assert len({change.kind for change in chosen}) > 8
 
@@ -123,13 +127,14 @@ def test_a_function_is_run_when_a_line_of_its_body_is(tmp_path: Path) -> None:
 
 
 def test_survivors_are_printed_and_count_against_their_area(capsys: pytest.CaptureFixture[str]) -> None:
-    tried = sample(["components/tenancy/team.py", "components/workloads/nccl.py"], seed=1, count=20)
+    sources = sources_of("components/tenancy/team.py", "components/workloads/nccl.py")
+    tried = sample(sources, seed=1, count=20)
     first = tried[0]
-    assert report(tried, [first]) == 95.0
+    assert report(tried, [first], sources) == 95.0
     printed = capsys.readouterr().out
     assert f"{first.file}:{first.line}" in printed
-    assert difference(first) in printed
-    assert report(tried, []) == 100.0
+    assert difference(first, sources[first.file]) in printed
+    assert report(tried, [], sources) == 100.0
 
 
 def test_every_area_is_a_part_of_the_program() -> None:
