@@ -138,5 +138,5 @@ done
 
 
 def worker_command() -> list[str]:
-    """Return what a Volcano Job's workers run until the job is complete."""
-    return ["/bin/bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e"]
+    """Return what a Volcano Job's workers run until the job is complete: sshd, for the keys that Volcano mounts."""
+    return ["/bin/bash", "-c", "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -o AuthenticationMethods=publickey"]

@@ -209,6 +209,7 @@ def start_sshd(settings: Settings, folder: Path, key: bytes) -> subprocess.Popen
     options = {
         "HostKey": host_key,
         "AuthorizedKeysFile": authorized,
+        "AuthenticationMethods": "publickey",
         "StrictModes": "no",
         "PasswordAuthentication": "no",
         "PermitRootLogin": "prohibit-password",

@@ -5,14 +5,22 @@ from __future__ import annotations
 import base64
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import IPv4Address
 from pathlib import Path
 from time import monotonic
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from stacks import kubeconfig as kubeconfigs
 from stacks.kubeconfig import Kubeconfig, KubeconfigError, check_answers
@@ -129,9 +137,15 @@ def test_a_context_that_is_not_there_is_named_with_those_that_are(kubeconfig: Pa
     assert "allowed: lab, other" in text
 
 
-def ask(server: str, seconds: float = 1.0, authority: str | None = None) -> None:
+def ask(
+    server: str,
+    seconds: float = 1.0,
+    authority: str | None = None,
+    insecure: bool = False,
+    proxy: str | None = None,
+) -> None:
     config = Kubeconfig(
-        contents="", cluster="lab-cluster", server=server, authority=authority, insecure=False, proxy=None
+        contents="", cluster="lab-cluster", server=server, authority=authority, insecure=insecure, proxy=proxy
     )
     check_answers(config, settings(), seconds=seconds)
 
@@ -218,3 +232,93 @@ def test_a_context_whose_name_yaml_takes_for_a_number_can_be_named(kubeconfig: P
 @pytest.mark.parametrize("name", ["~nosuchuser/config", "a\0b"])
 def test_a_path_that_cannot_be_is_named(kubeconfig: Path, name: str) -> None:
     assert "mlbatch:kubernetes.kubeconfig" in refusal(kubeconfig, kubeconfig=name)
+
+
+@pytest.fixture
+def over_tls(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """An API server's /readyz over TLS: its address and its certificate, which nobody else has signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(Encoding.PEM)
+    (tmp_path / "both.pem").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + pem,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "both.pem")
+
+    class Ready(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
+            """Keep the tests' output clean."""
+
+    with HTTPServer(("127.0.0.1", 0), Ready) as https:
+        https.socket = context.wrap_socket(https.socket, server_side=True)
+        threading.Thread(target=https.serve_forever, daemon=True).start()
+        yield f"https://127.0.0.1:{https.server_port}", pem.decode()
+        https.shutdown()
+
+
+def test_a_certificate_is_verified_by_the_authority_of_the_kubeconfig(over_tls: tuple[str, str]) -> None:
+    address, authority = over_tls
+    ask(address, authority=authority)
+    with pytest.raises(KubeconfigError, match="CERTIFICATE_VERIFY_FAILED"):
+        ask(address)
+
+
+def test_it_is_not_verified_where_the_kubeconfig_says_so(over_tls: tuple[str, str], kubeconfig: Path) -> None:
+    address, _ = over_tls
+    ask(address, insecure=True)
+    document = yaml.safe_load(kubeconfig.read_text())
+    assert read(kubeconfig).insecure is False
+    cluster = {"server": address, "insecure-skip-tls-verify": True}
+    kubeconfig.write_text(yaml.safe_dump({**document, "clusters": [{"name": "lab-cluster", "cluster": cluster}]}))
+    assert read(kubeconfig).insecure is True
+    assert yaml.safe_load(read(kubeconfig).contents)["clusters"][0]["cluster"] == cluster
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_cluster_is_reached_through_the_proxy_of_the_kubeconfig(
+    scheme: str, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("no_proxy")
+    asked: list[str] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def do_CONNECT(self) -> None:
+            asked.append(self.path)
+            self.send_error(502)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
+            """Keep the tests' output clean."""
+
+    with HTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{proxy.server_port}"
+        if scheme == "http":
+            ask("http://api.lab.example", proxy=url)
+        else:
+            with pytest.raises(KubeconfigError, match="502"):
+                ask("https://api.lab.example", proxy=url)
+        proxy.shutdown()
+    assert asked == ["http://api.lab.example/readyz" if scheme == "http" else "api.lab.example:443"]
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster = {"server": "https://api.lab.example", "proxy-url": url}
+    kubeconfig.write_text(yaml.safe_dump({**document, "clusters": [{"name": "lab-cluster", "cluster": cluster}]}))
+    assert read(kubeconfig).proxy == url

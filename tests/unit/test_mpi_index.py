@@ -30,7 +30,8 @@ def tools(tmp_path: Path) -> Path:
     folder.mkdir()
     keygen = 'while [ "$1" != -f ]; do shift; done\necho "public $2" > "$2.pub"\necho private > "$2"\n'
     listen = (
-        "import socket,sys,time\n"
+        "import json,os,socket,sys,time\n"
+        "json.dump(sys.argv[1:], open(os.environ['HOME'] + '/sshd.json', 'w'))\n"
         "s=socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
         "s.bind(('127.0.0.1', int(sys.argv[sys.argv.index('-p') + 1]))); s.listen()\n"
         "time.sleep(60)\n"
@@ -116,6 +117,36 @@ def test_mpirun_may_cut_the_names_of_hosts_at_the_first_dot(tmp_path: Path, tool
         f"Host *\n  Port 2022\n  IdentityFile {home}/work/key\n  BatchMode yes\n"
         "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
     )
+
+
+@pytest.mark.skipif(not os.access("/run", os.W_OK), reason="sshd's folder is made in /run, as root")
+def test_the_ssh_server_takes_the_launchers_key_and_nothing_else(tmp_path: Path, tools: Path) -> None:
+    port, ssh_port = free_port(), free_port()
+    values = {"hosts": ["127.0.0.1", "localhost"], "command": ["true"], "port": port, "sshPort": ssh_port}
+    assert [finish(pod)[0] for pod in [start(tmp_path, tools, index, **values) for index in (0, 1)]] == [0, 0]
+    # Both are on this machine, where one server has the port; both are started in the same way.
+    given = [json.loads(file.read_text()) for file in tmp_path.glob("pod-*/sshd.json")]
+    for home, words in zip(tmp_path.glob("pod-*/sshd.json"), given, strict=True):
+        work = home.parent / "work"
+        options = {
+            "HostKey": str(work / "host_key"),
+            "AuthorizedKeysFile": str(work / "authorized_keys"),
+            "AuthenticationMethods": "publickey",
+            "StrictModes": "no",
+            "PasswordAuthentication": "no",
+            "PermitRootLogin": "prohibit-password",
+            "PidFile": "none",
+        }
+        assert words[:4] == ["-D", "-e", "-p", str(ssh_port)]
+        assert words[4::2] == ["-o"] * len(options)
+        assert words[5::2] == [f"{name}={value}" for name, value in options.items()]
+    assert len(given) == 2
+
+
+def test_the_ssh_server_of_a_volcano_worker_is_the_images_own() -> None:
+    """Volcano's ssh plugin mounts the keys; a password nobody has."""
+    script = "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -o AuthenticationMethods=publickey"
+    assert mpi.worker_command() == ["/bin/bash", "-c", script]
 
 
 def test_a_pod_that_finds_no_launcher_gives_up_in_time(tmp_path: Path, tools: Path) -> None:

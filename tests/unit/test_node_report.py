@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+from email.message import Message
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
@@ -296,3 +299,46 @@ class TestMain:
         assert node_report.main(str(tmp_path / "settings.json"), "mark") == 0
         assert [request[:2] for request in asked] == [("GET", "/api/v1/nodes/gpu-0"), ("PATCH", "/api/v1/nodes/gpu-0")]
         assert asked[1][2]["metadata"]["labels"] == {"mlbatch/node-check": "unknown"}
+
+    @pytest.mark.parametrize(
+        ("refusals", "patches", "fails"),
+        [
+            pytest.param([], 1, False, id="at once"),
+            pytest.param([409], 2, False, id="somebody else was quicker"),
+            pytest.param([409] * 4, 5, False, id="and again"),
+            pytest.param([409] * 5, 5, True, id="all the time"),
+            pytest.param([403], 1, True, id="not allowed, which asking again does not change"),
+        ],
+    )
+    def test_a_change_of_somebody_else_in_between_is_read_and_kept(
+        self, refusals: list[int], patches: int, fails: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+        left = list(refusals)
+
+        class Api:
+            """A node that is another at each look, and changes that are refused as told."""
+
+            @classmethod
+            def in_cluster(cls, account: Path, seconds: float) -> Api:
+                assert seconds == 30
+                return cls()
+
+            def get(self, path: str) -> dict[str, Any]:
+                found = node()
+                found["metadata"]["resourceVersion"] = str(len(asked))
+                return found
+
+            def patch(self, path: str, body: dict[str, Any]) -> None:
+                asked.append(body["metadata"]["resourceVersion"])
+                if left:
+                    raise HTTPError(path, left.pop(0), "refused", Message(), io.BytesIO(b"the reason"))
+
+        monkeypatch.setattr(node_report, "Api", Api)
+        verdict = node_report.Verdict(PASS, "all is well")
+        if fails:
+            with pytest.raises(RuntimeError, match=f"the node was not changed: {refusals[-1]} the reason"):
+                node_report.write("gpu-0", verdict, settings())
+        else:
+            node_report.write("gpu-0", verdict, settings())
+        assert asked == [str(number) for number in range(patches)], "each time after what the node was by then"

@@ -1,4 +1,4 @@
-"""What identifies each resource of a stack, and what its pods run, as texts that a review can read.
+"""What identifies each resource of a stack, and what the program declares of it, as texts that a review can read.
 
 `make snapshots` writes them anew. A type, a name or a parent that changes here makes Pulumi create a resource anew in
 every stack that somebody has, unless an alias says what it was; a replacement option decides whether data survives.
@@ -7,7 +7,7 @@ every stack that somebody has, unless an alias says what it was; a replacement o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
+STACKS: Final = ("dev", "existing", "existing-everything", "aks", "aks-everything")
+_SEPARATOR: Final = "---\n"
 
 
 def identities(record: Record) -> str:
@@ -68,65 +70,53 @@ def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
 
 
-def programs(record: Record) -> str:
-    """Return what each pod runs and may do, and the files that it is given; images without their versions."""
-    shown = [(item, _pod(spec)) for item in _objects(record) for spec in _pods(item.inputs)]
-    shown += [
-        (item, {name: _file(text) for name, text in item.inputs["data"].items()})
-        for item in _objects(record)
-        if item.kind == "ConfigMap" and item.inputs.get("data") and not _is_dashboard(item)
-    ]
-    texts = [
-        f"# {item.kind} {_full_name(item)}\n{yaml.dump(what, Dumper=_Dumper, width=120, allow_unicode=True)}"
-        for item, what in shown
-    ]
-    return "---\n".join(sorted(texts))
+def declared(record: Record) -> list[str]:
+    """Return what the program itself declares: each resource's fields, but for versions, and files as their texts.
 
-
-def _is_dashboard(item: Registered) -> bool:
-    return "grafana_dashboard" in item.inputs["metadata"].get("labels", {})
-
-
-def _objects(record: Record) -> list[Registered]:
-    return [item for item in record.objects() if item.kind and item.kind != "CustomResourceDefinition"]
+    Of upstream's manifests the controllers alone, whose arguments and configuration are the program's.
+    """
+    upstreams = {item.urn for item in record.resources if item.type == "mlbatch:kubernetes:Manifests"}
+    own = [item for item in record.resources if item.is_custom and not item.type.startswith("pulumi:")]
+    shown = [item for item in own if item.parent not in upstreams or item.kind in ("Deployment", "ConfigMap")]
+    return sorted(
+        f"# {_full_name(item)}\n{yaml.dump(_fields(item), Dumper=_Dumper, width=120, allow_unicode=True)}"
+        for item in shown
+    )
 
 
 def _full_name(item: Registered) -> str:
+    if not item.type.startswith("kubernetes:") or "metadata" not in item.inputs:
+        return f"{item.type} {item.name}"
     namespace = item.inputs["metadata"].get("namespace")
-    return f"{namespace}/{item.object_name}" if namespace else item.object_name
+    return f"{item.kind} {namespace}/{item.object_name}" if namespace else f"{item.kind} {item.object_name}"
 
 
-def _pods(value: object) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        if isinstance(value.get("containers"), list):
-            yield value
-        else:
-            for inner in value.values():
-                yield from _pods(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _pods(inner)
-
-
-def _pod(spec: Mapping[str, Any]) -> dict[str, Any]:
-    containers = {
-        kind: [_container(one) for one in spec[kind]] for kind in ("initContainers", "containers") if kind in spec
-    }
-    return _plain({**spec, **containers})
-
-
-def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    image = str(container.get("image", "")).partition("@")[0]
-    return {**container, "image": image.rpartition(":")[0] if ":" in image.rpartition("/")[2] else image}
+def _fields(item: Registered) -> Any:
+    if item.kind == "ConfigMap":
+        is_dashboard = "grafana_dashboard" in item.inputs["metadata"].get("labels", {})
+        files = {name: "<dashboard>" if is_dashboard else _file(text) for name, text in item.inputs["data"].items()}
+        return _plain({**item.inputs, "data": files})
+    secret = dict.fromkeys(item.secrets, "<secret>")
+    return _plain({**item.inputs, **secret})
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as YAML writes it, the mocks' whole numbers as such."""
+    """Return a value as YAML writes it: the mocks' whole numbers as such, images and charts without their versions."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        left_out = ("version", "mlbatch/config-sha256")
+        return {
+            key: _image(inner) if key == "image" else _plain(inner)
+            for key, inner in value.items()
+            if key not in left_out
+        }
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _image(image: Any) -> Any:
+    name = image.partition("@")[0] if isinstance(image, str) else ""
+    return name.rpartition(":")[0] if ":" in name.rpartition("/")[2] else _plain(image)
 
 
 def _file(text: str) -> object:
@@ -155,9 +145,10 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def snapshots(stack: str, record: Record) -> Mapping[Path, str]:
-    """Return the text of each file that shows a stack. What pods run is shown where all is switched on."""
-    files = {FOLDER / f"{stack}.txt": identities(record)}
-    if stack.endswith("everything"):
-        files[FOLDER / f"{stack}.pods.yaml"] = programs(record)
+def snapshots(registered: Callable[[str], Record]) -> Mapping[Path, str]:
+    """Return the text of each file. What is declared is shown where all is switched on, and what is alike once."""
+    files = {FOLDER / f"{stack}.txt": identities(registered(stack)) for stack in STACKS}
+    existing, aks = declared(registered("existing-everything")), declared(registered("aks-everything"))
+    files[FOLDER / "existing-everything.yaml"] = _SEPARATOR.join(existing)
+    files[FOLDER / "aks-everything.yaml"] = _SEPARATOR.join(text for text in aks if text not in existing)
     return files

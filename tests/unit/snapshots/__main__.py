@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.unit.snapshots import FOLDER, snapshots
-from tests.unit.whole_stacks import STACKS, registered
+from tests.unit.whole_stacks import registered
 
 if __name__ == "__main__":
-    for old in [*FOLDER.glob("*.txt"), *FOLDER.glob("*.yaml")]:
+    written = snapshots(registered)
+    for old in {*FOLDER.glob("*.txt"), *FOLDER.glob("*.yaml")} - written.keys():
         old.unlink()
-    for stack in STACKS:
-        for file, text in snapshots(stack, registered(stack)).items():
-            file.write_text(text)
+    for file, text in written.items():
+        file.write_text(text)
