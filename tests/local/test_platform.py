@@ -292,14 +292,14 @@ def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, clust
     kueue = {"label_selector": "app.kubernetes.io/name=kueue"}
     eventually("Kueue is away", lambda: cluster.list("v1", "Pod", SYSTEM, **kueue), lambda pods: pods == [])
     with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
-        cluster.list("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+        cluster.get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "red-cluster-queue")
     assert project.changes() == {f"kueue/Deployment/{SYSTEM}/{name}": "update"}
     done = project.run("up", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
     flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
     eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor), seconds=120)
     cluster.delete(KUEUE, "ResourceFlavor", "probe")
-    assert cluster.list("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+    assert cluster.get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "red-cluster-queue")
     project.unchanged()
     running(cluster, "blue", "sample-gang", pods=2)
 
