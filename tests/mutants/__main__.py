@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tried = sample(sources, options.seed, options.count)
     with tempfile.TemporaryDirectory(prefix="mlbatch-mutants-") as folder:
         copies = [trial.copied(ROOT, Path(folder) / str(number)) for number in range(options.parallel)]
+        trial.preload(map(selection.module, modules(PROGRAM)))
         measured = measure(copies)
-        trial.preload({name for what in measured.values() for name in what.packages})
         survivors = run(tried, sources, copies, Selection(ROOT, measured), measured, options.seconds)
     score = report(tried, survivors, sources)
     if score < options.at_least:
@@ -110,7 +110,6 @@ def measure(copies: Sequence[Path]) -> dict[str, Measured]:
         selection.save(copy / "measured" / f"{test}.json", {test: selection.measure(test, trial.tests)})
         return 0
 
-    trial.preload({name for what in known.values() for name in what.packages})
     for number, (test, copy, _) in enumerate(trial.each(missing, copies, look, lambda _: 900, STATE / "logs"), 1):
         measured |= selection.load(copy / "measured" / f"{test}.json")
         if test in measured:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -27,14 +26,13 @@ PROGRAM = ("components", "stacks", "runner")
 class Measured:
     """What one file of tests runs.
 
-    digest: of its text. passes: whether it does as it is. functions: names by module. packages: modules of others.
+    digest: of its text. passes: whether it does as it is. functions: names by module.
     """
 
     digest: str
     seconds: float
     passes: bool
     functions: Mapping[str, Sequence[str]]
-    packages: Sequence[str]
 
 
 def digest(file: Path) -> str:
@@ -56,10 +54,7 @@ def measure(test: str, run: Callable[[Sequence[str]], int]) -> Measured:
         str(Path(file).relative_to(root)): executed(Path(file), data.lines(file) or ())
         for file in data.measured_files()
     }
-    packages = sorted(
-        name for name, module in sys.modules.items() if "site-packages" in (getattr(module, "__file__", None) or "")
-    )
-    return Measured(digest(Path(test)), seconds, code == 0, {k: v for k, v in functions.items() if v}, packages)
+    return Measured(digest(Path(test)), seconds, code == 0, {file: names for file, names in functions.items() if names})
 
 
 def executed(file: Path, lines: Iterable[int]) -> list[str]:
@@ -101,7 +96,7 @@ class Selection:
         modules = [file.relative_to(root) for folder in PROGRAM for file in (root / folder).rglob("*.py")]
         imports = {str(file): _imports(ast.parse((root / file).read_text())) for file in modules}
         self._users = {
-            str(file): [user for user, names in imports.items() if _module(str(file)) in names] for file in modules
+            str(file): [user for user, names in imports.items() if module(str(file)) in names] for file in modules
         }
 
     def of(self, change: Change, seconds: float) -> list[str]:
@@ -128,13 +123,14 @@ class Selection:
         return chosen
 
     def _names(self, test: str, file: str) -> bool:
-        module = _module(file)
-        parent, _, name = module.rpartition(".")
+        own = module(file)
+        parent, _, name = own.rpartition(".")
         text = self._texts[test]
-        return f"{module} import" in text or f"from {parent} import {name}\n" in text or f'"{Path(file).name}"' in text
+        return f"{own} import" in text or f"from {parent} import {name}\n" in text or f'"{Path(file).name}"' in text
 
 
-def _module(file: str) -> str:
+def module(file: str) -> str:
+    """Return the name by which a file is imported."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 

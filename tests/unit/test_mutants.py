@@ -104,7 +104,7 @@ def test_the_tests_of_a_change_are_those_that_run_its_function(tmp_path: Path) -
         (tmp_path / name).write_text(text)
 
     def ran(seconds: float, passes: bool = True, **functions: list[str]) -> Measured:
-        return Measured("", seconds, passes, {f"components/{key}.py": value for key, value in functions.items()}, [])
+        return Measured("", seconds, passes, {f"components/{key}.py": value for key, value in functions.items()})
 
     measured = {
         "test_slow.py": ran(50, a=["f"]),
