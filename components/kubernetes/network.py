@@ -199,6 +199,28 @@ def inward(namespace: pulumi.Input[str]) -> Document:
     return _policy(NAME, namespace, {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [_own()]}]})
 
 
+def answering(
+    namespace: pulumi.Input[str], calls: Sequence[int], metrics: Mapping[int, Sequence[Document]]
+) -> Document:
+    """Return the policy of controllers, which connect to whom they like: they need the API server's address.
+
+    calls: ports that everybody reaches. The API server calls webhooks from an address that a cluster need not say,
+    which no selector of pods finds. metrics: ports that peers alone reach, by number.
+    """
+    return _policy(
+        NAME,
+        namespace,
+        {
+            "podSelector": {},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"ports": [_port(port, "TCP") for port in calls]},
+                *({"from": list(peers), "ports": [_port(port, "TCP")]} for port, peers in metrics.items() if peers),
+            ],
+        },
+    )
+
+
 def opening(
     name: str, namespace: pulumi.Input[str], *, labels: Mapping[str, str], port: int, addresses: Sequence[str]
 ) -> Document:

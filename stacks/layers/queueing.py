@@ -10,10 +10,11 @@ from components import names
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
-from components.observability.prometheus import KueueMonitor, Monitoring
+from components.observability.prometheus import SCRAPERS, KueueMonitor, Monitoring
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.kueue import Kueue, KueueArgs, PodsReady
+from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
@@ -39,6 +40,10 @@ def install(
     if releases.kueue is None or releases.appwrapper is None:
         return None
     system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE, critical=True), cluster.options())
+    if inputs.settings.tenancy.network.enabled:
+        scrapers = (SCRAPERS,) if metrics is not None else ()
+        network_args = OperatorsNetworkArgs(namespace=names.SYSTEM_NAMESPACE, scrapers=scrapers)
+        OperatorsNetwork("system-network", network_args, cluster.options(system))
     nodes = cluster.placement.system
     recovery, replicas = inputs.settings.recovery, inputs.settings.queueing.replicas
     wrapper_args = AppWrappersArgs(

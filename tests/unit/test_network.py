@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from components.artifacts import Mirror
 from components.kubernetes.network import (
     METADATA_ADDRESSES,
     Network,
@@ -21,9 +24,13 @@ from components.kubernetes.network import (
     opening,
 )
 from components.observability.prometheus import SCRAPERS
+from components.queueing import network as operators
+from components.queueing.network import OperatorsNetworkArgs
 from stacks import validation
 from tests.reachability import End, Reachability
 from tests.unit.configurations import aks, errors_of, partial_of, settings_of
+from tests.unit.releases import FOLDER
+from tests.unit.test_existing import loaded, registered, shipped
 from tests.unit.test_layers import record
 
 NAMESPACES = {
@@ -170,6 +177,59 @@ def test_a_closed_namespace_lets_its_own_pods_in_and_everybody_out() -> None:
     assert net.allowed(PROMETHEUS, GRAFANA, 3000)
     assert net.allowed(PROMETHEUS, BLUE, 8000)
     assert net.denied(BLUE, GRAFANA, 3000)
+
+
+class TestOperators:
+    """The policy around the operators that the API server calls."""
+
+    OPERATOR = End(namespace="mlbatch-system", address="10.244.3.2", labels={"control-plane": "controller-manager"})
+    SITES_OWN = End(namespace="observability", address="10.244.3.3")
+    API_SERVER = End(address="172.18.0.2")
+    TUNNEL = End(namespace="kube-system", address="10.244.2.9", labels={"app": "konnectivity-agent"})
+
+    def around(self) -> Reachability:
+        document = operators.policy(OperatorsNetworkArgs(namespace="mlbatch-system", scrapers=[SCRAPERS]))
+        own = {"observability": {"kubernetes.io/metadata.name": "observability", "metrics": "enabled"}}
+        system = {"mlbatch-system": {"kubernetes.io/metadata.name": "mlbatch-system"}}
+        return Reachability(policies=[document], namespaces={**NAMESPACES, **system, **own})
+
+    def test_the_api_server_calls_webhooks_and_kueues_own_api_from_wherever_it_is(self) -> None:
+        for caller in (self.API_SERVER, self.TUNNEL):
+            for port in (9443, 8082):
+                assert self.around().allowed(caller, self.OPERATOR, port)
+
+    def test_metrics_are_for_those_who_read_them(self) -> None:
+        for port in (8443, 8080):
+            for reader in (PROMETHEUS, self.SITES_OWN):
+                assert self.around().allowed(reader, self.OPERATOR, port)
+            for other in (BLUE, GRAFANA, INTERNET, self.API_SERVER):
+                assert self.around().denied(other, self.OPERATOR, port)
+
+    def test_nothing_else_is_reached_and_operators_reach_the_api_server(self) -> None:
+        for caller in (BLUE, PROMETHEUS, self.API_SERVER):
+            assert self.around().denied(caller, self.OPERATOR, 8081)
+        assert self.around().allowed(self.OPERATOR, self.API_SERVER, 6443)
+
+    @pytest.mark.parametrize("release", sorted(FOLDER.glob("*.yaml")), ids=lambda release: release.stem)
+    def test_the_ports_are_those_of_upstreams_containers(self, release: Path) -> None:
+        documents = [item for item in yaml.safe_load_all(release.read_text()) if item and item["kind"] == "Deployment"]
+        ports = {
+            port["name"]: port["containerPort"]
+            for item in documents
+            if item["metadata"]["namespace"] in ("kueue-system", "appwrapper-system")
+            for container in item["spec"]["template"]["spec"]["containers"]
+            for port in container.get("ports", [])
+        }
+        expected = {"webhook-server": 9443, "visibility": 8082, "metrics": 8443}
+        assert ports.items() <= expected.items()
+
+    def test_it_stands_unless_policies_are_switched_off(self, kubeconfig: Path, mirror: Mirror) -> None:
+        for wanted in (True, False):
+            built = registered(loaded({**shipped(), "tenancy": {"network": {"enabled": wanted}}}, mirror, kubeconfig))
+            found = [
+                item for item in built.of("NetworkPolicy") if item.inputs["metadata"]["namespace"] == "mlbatch-system"
+            ]
+            assert len(found) == wanted
 
 
 def test_an_opening_lets_named_clients_to_one_port_of_one_workload() -> None:

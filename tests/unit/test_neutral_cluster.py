@@ -40,6 +40,7 @@ from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kueue import Kueue, KueueArgs
+from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.scheduling.topology import Topology, TopologyArgs
@@ -167,6 +168,7 @@ class Lab:
         Priorities("priorities", PrioritiesArgs(), self.on())
         Coscheduling("coscheduling", CoschedulingArgs(releases=scheduling, replicas=2, nodes=system), self.on())
         namespace = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), self.on())
+        OperatorsNetwork("system-network", OperatorsNetworkArgs(namespace=namespace.name), self.on(namespace))
         wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=appwrapper, nodes=system), self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
         KueueMonitor("kueue-monitor", self.on(monitoring, queues))
