@@ -45,13 +45,21 @@ FRAMEWORKS: Final = (
 MLBatch declared them as an external framework.
 """
 
-UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/",)
+UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/", names.DISK)
 """Prefixes of resources that no quota counts. Kueue would otherwise never admit a job that asks for one, because no
-queue covers it. Every pod of a node may have the shared InfiniBand ports, so that there is nothing to count."""
+queue covers it. Every pod of a node may have the shared InfiniBand ports, so that there is nothing to count. Disk is
+each node's own, and the scheduler counts there what pods ask for."""
 
 BACKOFF_SECONDS: Final = (10, 300)
 """How long an evicted job waits before it is queued again: at first, and at most; twice as long each time. Kueue's own
 minute would be a minute more below quota, and its hour longer than most losses last."""
+
+REQUEUES: Final = 50
+"""How many times a job is queued again because its pods did not run: a day and a half, with a try of 35 minutes each.
+Kueue never counts anew while the job lives, so that it is far more than the nodes that a long job may lose. An
+AppWrapper that never runs has failed by then, of its own retries; another kind would preempt newer jobs of its team for
+ever, for it stands where it stood by its creation (Kueue v0.15.2, `pkg/controller/core/workload_controller.go`,
+triggerDeactivation)."""
 
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
@@ -141,8 +149,8 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
 
     MLBatch leaves `waitForPodsReady` out, which turns it off; here it is on, because a job whose node was lost would
     wait for ever for GPUs that others have on loan. Evicted, it is queued again where it stood by its creation, and
-    reclaims them. It is tried again without end: AppWrapper counts the failures that are the job's own, and of what is
-    in none nobody does (docs/recovery.md).
+    reclaims them. AppWrapper counts the failures that are the job's own; what is in none ends after REQUEUES tries
+    (docs/recovery.md).
 
     The limits of its client and the workers for AppWrappers are not MLBatch's (50, 100 and one): with those, admission
     waits for Kueue itself, first for the one worker and then for the client (docs/benchmarks.md). The API server's own
@@ -173,6 +181,7 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
             "blockAdmission": False,
             "requeuingStrategy": {
                 "timestamp": "Creation",
+                "backoffLimitCount": REQUEUES,
                 "backoffBaseSeconds": BACKOFF_SECONDS[0],
                 "backoffMaxSeconds": BACKOFF_SECONDS[1],
             },

@@ -19,6 +19,8 @@ from components.kubernetes.placement import RESCHEDULED, NodeGroup
 from components.kubernetes.resources import Resources
 
 _NAME_LABEL: Final = "app.kubernetes.io/name"
+_WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+_WRITE: Final = "update"
 _CA_BUNDLE: Final = {"pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"}
 """The provider waits until the controller has written its certificate authority: from then on, calls succeed."""
 
@@ -69,6 +71,8 @@ def install(document: Document, operator: Operator) -> Document | None:
         document["data"] = {operator.config_key: operator.config}
     elif kind.endswith("WebhookConfiguration"):
         annotate(document, _CA_BUNDLE)
+    elif kind == "ClusterRole":
+        document["rules"] = [part for rule in document.get("rules") or [] for part in _own_webhooks(rule, operator)]
     return document
 
 
@@ -101,6 +105,19 @@ def renamespaced(value: Any, old: str, new: str) -> Any:
 def annotate(document: Document, annotations: Mapping[str, str]) -> None:
     """Add annotations to a document in place."""
     document["metadata"].setdefault("annotations", {}).update(annotations)
+
+
+def _own_webhooks(rule: Document, operator: Operator) -> list[Document]:
+    """Return a rule of a role as one that lets the operator write its certificate into its own webhooks alone.
+
+    Upstream's roles let each write into all webhooks, by which it could judge and change every request to the cluster;
+    and no admission policy is asked about them.
+    """
+    if not ({*_WEBHOOKS} & {*rule.get("resources", ())} and _WRITE in rule["verbs"]):
+        return [rule]
+    own = [f"{operator.name}-{how}-webhook-configuration" for how in ("mutating", "validating")]
+    read = {**rule, "verbs": [verb for verb in rule["verbs"] if verb != _WRITE]}
+    return [read, {**rule, "resourceNames": own, "verbs": [_WRITE]}]
 
 
 def _run(deployment: Document, operator: Operator) -> None:

@@ -10,7 +10,8 @@ from components.kubernetes.admission import words
 ACCOUNTS: Final = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}"
 """Begins the names of the platform's own accounts."""
 APPWRAPPER: Final = f"{ACCOUNTS}:appwrapper-controller-manager"
-GATEKEEPERS: Final = (f"{ACCOUNTS}:kueue-controller-manager", APPWRAPPER)
+KUEUE: Final = f"{ACCOUNTS}:kueue-controller-manager"
+GATEKEEPERS: Final = (KUEUE, APPWRAPPER)
 """The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them."""
 
 IS_PERSON: Final = (

@@ -2,7 +2,12 @@
 
 Whoever takes AppWrapper's pod over could make privileged pods beside Kubernetes' own with its account, and read tokens
 there: it makes what jobs contain, so that its role has pods, Jobs and Secrets everywhere (config/rbac of v1.1.2).
-Whoever takes the slack controller over could stop queues, for who may patch a ClusterQueue may patch all of it.
+Whoever takes Kueue's over could give Kubernetes' own pods another image: it starts, places and ends pods and jobs of
+any namespace, and updates all definitions of kinds (config/components/rbac of v0.15.2). Whoever takes the slack
+controller over could stop queues, for who may patch a ClusterQueue may patch all of it.
+
+No policy holds for webhook configurations: the API server asks none about them. The operators' roles name their own
+(`components.queueing.operators`).
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from typing import Final
 
 from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
-from components.tenancy.callers import ACCOUNTS, APPWRAPPER
+from components.tenancy.callers import ACCOUNTS, APPWRAPPER, KUEUE
 from components.tenancy.promises import Promise
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
@@ -31,28 +36,51 @@ _QUEUE_FIELDS: Final = (
 """What a ClusterQueue's spec has beside its resources, in either version of its API, for a request may be made in both
 (Kueue v0.15, clusterqueue_types.go of apis/kueue/v1beta1 and v1beta2)."""
 
+_EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
+_IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
+_KEPT: Final = (
+    f"(request.namespace == '{names.SYSTEM_NAMESPACE}' && (request.resource.resource in ['leases', 'events'] || "
+    "(request.resource.resource == 'secrets' && request.operation == 'UPDATE')))"
+)
+"""What an operator writes in the platform's own namespace."""
+
 
 def policies() -> list[AdmissionPolicy]:
-    """Return the policies. They hold for the two accounts alone, wherever they ask."""
-    return [_appwrapper(), _slack_controller()]
+    """Return the policies. They hold for these accounts alone, wherever they ask."""
+    return [_appwrapper(), _kueue(), _slack_controller()]
 
 
 def _appwrapper() -> AdmissionPolicy:
-    label, system = names.TEAM_LABEL, names.SYSTEM_NAMESPACE
-    own = (
-        f"request.namespace == '{system}' && (request.resource.resource in ['leases', 'events'] || "
-        "(request.resource.resource == 'secrets' && request.operation == 'UPDATE'))"
-    )
     return AdmissionPolicy(
         name=Promise.APPWRAPPER_SCOPE.policy,
-        requests=[Requests(group="*", resources=["*"], operations=["CREATE", "UPDATE", "DELETE"])],
+        requests=[_EVERYTHING],
         conditions={"account": f"request.userInfo.username == '{APPWRAPPER}'"},
         validations=[
             Validation(
-                expression="namespaceObject == null || "
-                f"namespaceObject.metadata.?labels[?'{label}'].orValue('') == 'true' || ({own})",
+                expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}",
                 message="AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
             )
+        ],
+    )
+
+
+def _kueue() -> AdmissionPolicy:
+    """Return the policy. Events of what has no namespace are in another one; Workloads are Kueue's own, wherever."""
+    own = "request.resource.group == 'kueue.x-k8s.io' || request.resource.resource == 'events'"
+    return AdmissionPolicy(
+        name=Promise.KUEUE_SCOPE.policy,
+        requests=[_EVERYTHING],
+        conditions={"account": f"request.userInfo.username == '{KUEUE}'"},
+        validations=[
+            Validation(
+                expression=f"namespaceObject == null || {_IN_TEAM} || {own} || {_KEPT}",
+                message="Kueue acts in the namespaces of teams, and keeps its queues, its lease and its certificate",
+            ),
+            Validation(
+                expression="request.resource.resource != 'customresourcedefinitions' || "
+                "request.name.endsWith('.kueue.x-k8s.io')",
+                message="Kueue writes its certificate into the definitions of its own kinds",
+            ),
         ],
     )
 

@@ -23,8 +23,12 @@ class Promise(StrEnum):
 
     OWN_VOLUMES = "own-volumes"
     """A team's claims take no volume that was made for somebody else."""
+    NO_LASTING_TOKENS = "no-lasting-tokens"
+    """Nobody makes a token of a team's service accounts that lasts when its author has left the team."""
     APPWRAPPER_SCOPE = "appwrapper-scope"
     """AppWrapper, whoever has taken it over, acts in teams' namespaces alone."""
+    KUEUE_SCOPE = "kueue-scope"
+    """Kueue, whoever has taken it over, acts on its queues and in teams' namespaces alone."""
     LENDING_SCOPE = "lending-scope"
     """The slack controller, whoever has taken it over, changes what queues lend and nothing else."""
 

@@ -11,6 +11,7 @@ from components.kubernetes.namespace import pod_security
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy import (
     job_bounds,
+    lasting_tokens,
     operator_scope,
     own_volumes,
     pod_policy,
@@ -45,6 +46,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         job_bounds.policy(jobs.bounds()),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy(),
+        lasting_tokens.policy(),
         *operator_scope.policies(),
     ]
 

@@ -42,6 +42,31 @@ def originals(release: Release) -> dict[str, Document]:
     return {identity(item): item for item in edited(release.manifest, lambda document: document)}
 
 
+ADMISSION = "admissionregistration.k8s.io"
+
+
+def test_operators_write_into_their_own_webhooks_alone(
+    kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
+) -> None:
+    """Who may update all webhooks judges and changes every request to the cluster, and no admission policy is asked."""
+    for name, documents in (("kueue", kueue_documents), ("appwrapper", appwrapper_documents)):
+        roles = [item for item in documents.values() if item["kind"] == "ClusterRole"]
+        rules = [rule for role in roles for rule in role.get("rules") or () if ADMISSION in rule.get("apiGroups", ())]
+        read, write = rules
+        assert set(read["verbs"]) == {"get", "list", "watch"}
+        assert "resourceNames" not in read
+        assert write["verbs"] == ["update"]
+        own = [item["metadata"]["name"] for item in documents.values() if item["kind"].endswith("WebhookConfiguration")]
+        assert (
+            sorted(write["resourceNames"])
+            == sorted(own)
+            == [
+                f"{name}-mutating-webhook-configuration",
+                f"{name}-validating-webhook-configuration",
+            ]
+        )
+
+
 def webhooks(documents: dict[str, Document], kind: str, name: str) -> set[str]:
     return {webhook["name"] for webhook in documents[f"{kind}WebhookConfiguration/{name}"]["webhooks"]}
 
@@ -136,7 +161,12 @@ class TestKueue:
                 "timeout": "2100s",
                 "recoveryTimeout": "300s",
                 "blockAdmission": False,
-                "requeuingStrategy": {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 300},
+                "requeuingStrategy": {
+                    "timestamp": "Creation",
+                    "backoffLimitCount": 50,
+                    "backoffBaseSeconds": 10,
+                    "backoffMaxSeconds": 300,
+                },
             },
             "manageJobsWithoutQueueName": True,
             "managedJobsNamespaceSelector": {"matchLabels": {"mlbatch-team-namespace": "true"}},
@@ -153,7 +183,7 @@ class TestKueue:
                     "workload.codeflare.dev/appwrapper",
                 ]
             },
-            "resources": {"excludeResourcePrefixes": ["rdma/"]},
+            "resources": {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]},
             "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         }
 
@@ -267,7 +297,9 @@ class TestAppWrapper:
     ) -> None:
         upstream = originals(appwrapper_release)["ClusterRole/appwrapper-manager-role"]["rules"]
         rules = appwrapper_documents["ClusterRole/appwrapper-manager-role"]["rules"]
-        assert rules[:-1] == upstream
+        assert [rule for rule in rules[:-1] if rule["apiGroups"] != [ADMISSION]] == [
+            rule for rule in upstream if rule["apiGroups"] != [ADMISSION]
+        ]
         assert rules[-1]["apiGroups"] == [""]
         assert rules[-1]["resources"] == ["configmaps", "persistentvolumeclaims", "secrets"]
 
