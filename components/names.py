@@ -38,6 +38,9 @@ INFINIBAND: Final = "nvidia.com/mlnxnics"
 SHARED_INFINIBAND: Final = "rdma/rdma_shared_device_a"
 """All InfiniBand ports of a node at once, as the RDMA shared device plugin offers them, under the name that NVIDIA's
 network operator gave them up to 24.7. No queue counts it."""
+DISK: Final = "ephemeral-storage"
+"""What containers write to their node's own disk: into themselves, their logs and emptyDir volumes. No queue counts
+it."""
 PODS: Final = "pods"
 RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
 """What every ClusterQueue covers, in the order in which it lists them. A job that names any other is never admitted,

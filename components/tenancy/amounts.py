@@ -19,8 +19,18 @@ MOST: Final = "32Ti"
 """Of all that a pod requests, and as much again of what limits it, taken together: of its bytes, above all. Times
 eight templates of so many pods it is below 2^63."""
 
+MEMORY_BEYOND: Final = "1Gi"
+"""How much more memory all containers of a pod may use than they request: what the containers that operators add have
+beyond theirs, KubeRay's submitter with 200Mi and 1Gi above all (ray-project/kuberay v1.5.1,
+ray-operator/controllers/ray/common/job.go)."""
+
 _CONTAINERS: Final = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
 _PARTS: Final = ("requests", "limits")
+
+
+def _named(part: str, resource: str) -> str:
+    """Return CEL of whether a container names a resource in requests or limits."""
+    return f"container.?resources.?{part}[?'{resource}'].hasValue()"
 
 
 def _of_each(condition: str) -> str:
@@ -38,6 +48,12 @@ def _sum(part: str) -> str:
     amount = f"quantity(string(container.resources.{part}[key])).asApproximateFloat()"
     keys = f"container.?resources.?{part}.orValue({{}})"
     return f"{_CONTAINERS}.map(container, {keys}.map(key, {amount}).sum()).sum()"
+
+
+def _memory(part: str) -> str:
+    """Return CEL of the memory that containers request, or are limited to, as an approximate number."""
+    amount = f"container.?resources.?{part}[?'{names.MEMORY}'].orValue(dyn('0'))"
+    return f"{_CONTAINERS}.map(container, quantity(string({amount})).asApproximateFloat()).sum()"
 
 
 _POSITIVE: Final = f"['{names.CPU}', '{names.MEMORY}']"
@@ -58,6 +74,10 @@ BOUNDED: Final = (
         condition=" && ".join(f"{_sum(part)} <= quantity('{MOST}').asApproximateFloat()" for part in _PARTS),
         message=f"a pod asks for at most {MOST} of all resources together; lower it",
     ),
+    Rule(
+        condition=f"{_memory('limits')} <= {_memory('requests')} + quantity('{MEMORY_BEYOND}').asApproximateFloat()",
+        message="a pod uses no more memory of its node than was counted for it; set limits of memory to its requests",
+    ),
 )
 """Of what pods ask for, in a job's templates as in themselves."""
 
@@ -65,13 +85,24 @@ TEMPLATE: Final = (
     Rule(
         condition=f"{_CONTAINERS}.all(container, "
         + " && ".join(
-            f"(container.?resources.?requests[?'{name}'].hasValue() || "
-            f"!container.?resources.?limits[?'{name}'].hasValue())"
-            for name in (names.CPU, names.MEMORY)
+            f"({_named('requests', name)} || !{_named('limits', name)})" for name in (names.CPU, names.MEMORY)
         )
         + ")",
         message="a quota counts what containers request, and would take the default for what is limited alone: name "
         "cpu and memory in requests where limits name them",
+    ),
+    Rule(
+        condition=f"{_CONTAINERS}.all(container, {_named('requests', names.MEMORY)} == "
+        f"{_named('limits', names.MEMORY)})",
+        message="a container that requests memory is limited to it, for its node has no more for it: name the same "
+        "amount in limits",
+    ),
+    Rule(
+        condition=f"{_CONTAINERS}.all(container, {_named('requests', names.DISK)} == {_named('limits', names.DISK)} && "
+        f"(!{_named('limits', names.DISK)} || quantity(string(container.resources.limits['{names.DISK}'])).compareTo("
+        f"quantity(string(container.resources.requests['{names.DISK}']))) == 0))",
+        message=f"a container has as much of its node's disk as its namespace gives each, or as it asks for: name "
+        f"{names.DISK} in requests and limits, with the same amount, or in neither",
     ),
     *BOUNDED,
     Rule(

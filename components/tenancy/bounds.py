@@ -23,6 +23,9 @@ SUBMITTED: Final = (APPWRAPPERS, POD_GROUPS, "pytorchjobs.kubeflow.org", "rayclu
 """Kinds of custom resources that members create."""
 _COUNTED: Final = {"pulumi.com/waitFor": "jsonpath={.status.used.*}"}
 STORAGE: Final = Quantity.parse("20Ti")
+DISK: Final = Quantity.parse("50Gi")
+"""Of a node's disk, for each container. A node of 128 GiB keeps as much again for images before its kubelet removes
+pods (kubernetes.io, concepts/scheduling-eviction/node-pressure-eviction)."""
 DEFAULT_REQUEST: Final = {names.CPU: "1", names.MEMORY: "4Gi"}
 
 
@@ -30,7 +33,8 @@ DEFAULT_REQUEST: Final = {names.CPU: "1", names.MEMORY: "4Gi"}
 class Bounds:
     """services: how many, load balancers among them. node_ports: a Service may open ports of the nodes.
 
-    claims, storage: how many volumes, and the bytes that they ask for together.
+    claims, storage: how many volumes, and the bytes that they ask for together. disk: bytes of its node's disk that a
+    container may fill which asks for none.
     """
 
     services: int = 500
@@ -38,6 +42,7 @@ class Bounds:
     node_ports: bool = False
     claims: int = 100
     storage: Quantity = STORAGE
+    disk: Quantity = DISK
 
 
 def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
@@ -68,18 +73,21 @@ def job_quotas(namespace: pulumi.Input[str], defined: Sequence[str]) -> list[Doc
     return [*waited, resource_quota("other-jobs", namespace, _jobs(others))]
 
 
-def limit_range(namespace: pulumi.Input[str]) -> Document:
-    """Return what containers are taken to ask for that name neither request nor limit.
+def limit_range(namespace: pulumi.Input[str], disk: Quantity = DISK) -> Document:
+    """Return what containers are taken to ask for that name neither request nor limit, and what then ends them.
 
     Kueue 0.15 prefers a default request to a container's own limit (`pkg/workload/resources.go`), while the API server
-    takes the limit for the request: an admission policy refuses jobs that name limits alone. There is no default limit,
-    which would refuse containers that ask for more.
+    takes the limit for the request: an admission policy refuses jobs that name limits alone. The limit of memory is its
+    request, for nodes have no more than quotas count; one of CPU is not needed, which each gets in proportion to what
+    it requests. Disk is limited and not requested: few jobs fill it, and those can say so.
     """
+    limits = {names.MEMORY: DEFAULT_REQUEST[names.MEMORY], names.DISK: str(disk)}
+    requests = {**DEFAULT_REQUEST, names.DISK: "0"}
     return {
         "apiVersion": "v1",
         "kind": "LimitRange",
         "metadata": {"name": "requests", "namespace": namespace},
-        "spec": {"limits": [{"type": "Container", "defaultRequest": dict(DEFAULT_REQUEST)}]},
+        "spec": {"limits": [{"type": "Container", "default": limits, "defaultRequest": requests}]},
     }
 
 

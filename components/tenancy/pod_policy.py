@@ -166,6 +166,11 @@ def _of_quota() -> Iterator[Validation]:
         message="resources.requests: each container of a team's pods asks for cpu and memory, for a quota counts what "
         "is asked for; add both",
     )
+    yield Validation(
+        expression=f"variables.run.all(c, c.?resources.?limits[?'{names.MEMORY}'].hasValue())",
+        message="resources.limits: each container of a team's pods is limited in memory, or it would take its "
+        "neighbours'; add the amount that it requests",
+    )
     for rule in amounts.BOUNDED:
         yield replace(rule.validation("object"), message=f"resources: {rule.message}")
     yield Validation(

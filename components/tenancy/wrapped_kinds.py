@@ -10,7 +10,7 @@ from typing import Final
 
 from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
-from components.tenancy import amounts, growing_jobs, pod_templates
+from components.tenancy import amounts, growing_jobs, lasting_tokens, nulls, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.pod_templates import WRAPPED_RULES, Rule
 from components.tenancy.promises import Promise
@@ -61,6 +61,7 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             condition=pod_templates.foreign_kueue_words(metadata),
             message="an AppWrapper is queued as a whole: what it contains has no labels of kueue.x-k8s.io",
         ),
+        lasting_tokens.WRAPPED,
         *growing_jobs.wrapped(),
     ]
     template_rules = [*pod_templates.rules(gpu_resource), *WRAPPED_RULES, *amounts.TEMPLATE]
@@ -70,9 +71,11 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
         namespaces=TEAM_NAMESPACES,
         variables={
             "manifests": "object.spec.components.map(component, component.template)",
+            "empty": nulls.EMPTY,
             "templates": f"variables.manifests.map(item, {pod_templates.templates('item')})",
         },
         validations=[
+            nulls.VALIDATION,
             Validation(
                 expression=f"{foreign}.size() == 0",
                 message=f"an AppWrapper contains {', '.join(allowed)} alone",

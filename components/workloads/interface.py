@@ -17,7 +17,7 @@ from components.kubernetes.volumes import Volume, volumes
 from components.workloads.pods import WORKLOAD_LABEL
 
 USER: Final = 1000
-RESOURCES: Final = Resources(cpu_request="250m", memory_request="512Mi", cpu_limit="2", memory_limit="4Gi")
+RESOURCES: Final = Resources(cpu_request="250m", memory_request="3Gi", cpu_limit="2", memory_limit="4Gi")
 
 
 class Exposure(StrEnum):

@@ -22,6 +22,7 @@ from stacks.settings.network import TeamNetworkSettings, TenancyNetworkSettings
 _KUEUE = catalogue.versions(catalogue.KUEUE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 LARGEST_SHARE: Final = 1000
+_LEAST_DISK: Final = Quantity.parse("1Gi")
 
 
 class QuotaSettings(SettingsModel):
@@ -168,12 +169,27 @@ class TeamServicesSettings(SettingsModel):
 
 
 class TeamStorageSettings(SettingsModel):
-    """The volumes that a team may have in its namespace, those of workloads that the stack runs there among them."""
+    """What a team may store: in volumes, those of workloads that the stack runs there among them, and on nodes."""
 
     claims: Annotated[int, Field(ge=0, le=5000)] = Bounds.claims
     """Most volumes (PersistentVolumeClaims)."""
     size: Quantity = Bounds.storage
     """Most bytes that they ask for together."""
+    disk: Quantity = Bounds.disk
+    """Most bytes of its node's disk that a container of a job fills, itself, its logs and emptyDir volumes, before the
+    node ends its pod. A job that needs another amount names it, as ephemeral-storage in requests and limits.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse a disk on which no container would run for long."""
+        if self.disk < _LEAST_DISK:
+            yield ConfigError(
+                path=(*path, "disk"),
+                value=str(self.disk),
+                message="containers would be ended for their logs",
+                expected=f"at least {_LEAST_DISK}",
+                hint=f"leave it out for {Bounds.disk}",
+            )
 
 
 class TeamSettings(SettingsModel):
@@ -204,7 +220,7 @@ class TeamSettings(SettingsModel):
     services: TeamServicesSettings = TeamServicesSettings()
     """Services in its namespace."""
     storage: TeamStorageSettings = TeamStorageSettings()
-    """Volumes in its namespace."""
+    """Volumes in its namespace, and files on nodes."""
 
     def bounds(self) -> Bounds:
         """Return what its namespace may hold of what no queue counts."""
@@ -214,6 +230,7 @@ class TeamSettings(SettingsModel):
             node_ports=self.services.node_ports,
             claims=self.storage.claims,
             storage=self.storage.size,
+            disk=self.storage.disk,
         )
 
     network: TeamNetworkSettings = TeamNetworkSettings()

@@ -167,6 +167,42 @@ ATTACKS = {
         pod(containers=[{"name": "main", "image": "x", "resources": {"limits": {"cpu": "1"}}}]),
         "cpu and memory",
     ),
+    "memory without end": (
+        pod(containers=[{"name": "main", "image": "x", "resources": {"requests": {"memory": "1Gi"}}}]),
+        "requests memory is limited to it",
+    ),
+    "more memory than is counted": (
+        pod(
+            containers=[
+                {
+                    "name": "main",
+                    "image": "x",
+                    "resources": {"requests": {"memory": "4Gi"}, "limits": {"memory": "6Gi"}},
+                }
+            ]
+        ),
+        "no more memory of its node",
+    ),
+    "a disk that no node counts": (
+        pod(containers=[{"name": "main", "image": "x", "resources": {"limits": {"ephemeral-storage": "9Ti"}}}]),
+        "as much of its node's disk",
+    ),
+    "more of a disk than its node counts": (
+        pod(
+            containers=[
+                {
+                    "name": "main",
+                    "image": "x",
+                    "resources": {"requests": {"ephemeral-storage": "1Gi"}, "limits": {"ephemeral-storage": "9Ti"}},
+                }
+            ]
+        ),
+        "as much of its node's disk",
+    ),
+    "a token for ever": (
+        beside("v1", "Secret", type="kubernetes.io/service-account-token"),
+        "a token that never ends",
+    ),
     "a misspelt GPU": (pod(containers=[{"name": "main", "image": "x", "resources": GPUS}]), "name is nvidia.com/gpu"),
     "Ray workers beyond the replicas": (
         beside("ray.io/v1", "RayCluster", spec=ray(minReplicas=16, maxReplicas=16)),
@@ -368,6 +404,33 @@ def test_a_job_that_would_run_beside_the_queue_is_refused(alice: Cluster, attack
     assert any(text in said for text in reason.split("|")), said
 
 
+EMPTY = {
+    "containers": pod(containers=None),
+    "initContainers": pod(initContainers=None),
+    "requests": pod(containers=[{"name": "main", "image": "x", "resources": {"requests": None}}]),
+    "nvidia.com/gpu": pod(
+        containers=[{"name": "main", "image": "x", "resources": {"requests": {"nvidia.com/gpu": None}}}]
+    ),
+    "finalizers": pods_metadata(finalizers=None),
+    "labels": pods_metadata(labels=None),
+    "template": job(lambda wrapper: wrapped(wrapper)["spec"].update(template=None)),
+    "spec": job(lambda wrapper: wrapper["spec"]["components"][0]["template"].update(spec=None)),
+    "parallelism": job(lambda wrapper: wrapped(wrapper)["spec"].update(parallelism=None)),
+    "manualSelector": job(lambda wrapper: wrapped(wrapper)["spec"].update(manualSelector=None)),
+    "replicas": beside(
+        "kubeflow.org/v1", "PyTorchJob", spec={"pytorchReplicaSpecs": {"Worker": {"replicas": None, **EMPTY_PODS}}}
+    ),
+    "enableInTreeAutoscaling": beside("ray.io/v1", "RayCluster", spec={**ray(), "enableInTreeAutoscaling": None}),
+    "minMember": beside("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={"minMember": None}),
+}
+
+
+@pytest.mark.parametrize("field", EMPTY)
+def test_a_field_that_is_null_is_named_to_the_author(alice: Cluster, field: str) -> None:
+    said = refused(dry_run, alice, EMPTY[field])
+    assert f"a manifest has a field that is null: give a value to {field}, or leave it out" in said
+
+
 POD_GROUPS = {
     "a wait that its scheduler cannot read": ({"scheduleTimeoutSeconds": 4294967297}, "scheduleTimeoutSeconds from 1"),
     "more pods than can be counted": ({"minMember": 2**31 - 1}, "minMember from 1 to 10000"),
@@ -410,6 +473,23 @@ GOOD = {
     "of many pods": job(lambda wrapper: wrapped(wrapper)["spec"].update(parallelism=4096, completions=4096)),
     "that ends with its first pod": job(lambda wrapper: wrapped(wrapper)["spec"].pop("completions")),
     "of a large node": pod(containers=[asking(**{"cpu": "384", "memory": "4Ti", "nvidia.com/gpu": "16"})]),
+    "with nulls where they mean nothing": job(
+        lambda wrapper: (
+            wrapped(wrapper)["metadata"].update(creationTimestamp=None, labels=None),
+            wrapped(wrapper)["spec"]["template"].update(metadata={"creationTimestamp": None}),
+            wrapped(wrapper)["spec"]["template"]["spec"].update(nodeSelector=None, volumes=None),
+            wrapped(wrapper)["spec"]["template"]["spec"]["containers"][0].update(
+                command=["sh", "-c", 'echo \'{"containers": null, "limits": {"x": null}}\'']
+            ),
+        )
+    ),
+    "of MLBatch's tutorial, whose second container asks for nothing": pod(
+        containers=[
+            asking(**{"cpu": 4, "memory": "64Gi", "nvidia.com/gpu": 1}),
+            {"name": "load-generator", "image": "x"},
+        ]
+    ),
+    "with a disk of its own": pod(containers=[asking(**{"ephemeral-storage": "200Gi"})]),
     "in numbers": pod(containers=[asking(**{"cpu": 0.5, "memory": 1073741824, "nvidia.com/gpu": 0})]),
     "with time to pull": metadata(annotations={f"{ANNOTATION}warmupGracePeriodDuration": "30m"}),
     "that hurries": metadata(

@@ -122,7 +122,7 @@ def is_refused(cluster: Cluster, document: dict[str, Any]) -> bool:
 
 
 def container(**fields: Any) -> dict[str, Any]:
-    resources = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
     return {"name": "main", "image": "busybox:1.37.0", "resources": resources, **fields}
 
 
@@ -249,6 +249,15 @@ ATTACKS: dict[str, tuple[dict[str, Any], str]] = {
     "nothing asked for": (contained(resources={}), "resources.requests"),
     "no memory asked for": (contained(resources={"requests": {"cpu": "1"}}), "resources.requests"),
     "zero asked for": (contained(resources={"requests": {"cpu": "0", "memory": "1Gi"}}), "resources.requests"),
+    "memory without end": (contained(resources={"requests": {"cpu": "1", "memory": "1Gi"}}), "resources.limits"),
+    "memory without end at first": (
+        {"initContainers": [container(name="i", resources={"requests": {"cpu": "1", "memory": "1Gi"}})]},
+        "resources.limits",
+    ),
+    "more memory than is counted": (
+        contained(resources={"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "3Gi"}}),
+        "no more memory of its node",
+    ),
     "an hour to end": ({"terminationGracePeriodSeconds": 3600}, "spec.terminationGracePeriodSeconds"),
 }
 
@@ -298,6 +307,12 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "two minutes to end": {"terminationGracePeriodSeconds": 120},
     "root in its own container": {"securityContext": {"runAsUser": 0}, **secured(capabilities={"add": ["CHOWN"]})},
     "a probe of its own": contained(readinessProbe={"httpGet": {"port": 80}}),
+    "what KubeRay's submitter has": contained(
+        resources={"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    ),
+    "a disk of its own": contained(
+        resources={part: {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Ti"} for part in ("requests", "limits")}
+    ),
 }
 
 
@@ -481,8 +496,11 @@ def test_what_a_job_leaves_out_is_counted_by_the_default(cluster: Cluster, alice
         (usage,) = [item["resourceUsage"] for item in workload["status"]["admission"]["podSetAssignments"]]
         assert (usage["cpu"], usage["memory"]) == ("1", "4Gi")
         (made,) = pods_of(cluster, "blue", "silent")
-        requests = made["spec"]["containers"][0]["resources"]["requests"]
+        resources = made["spec"]["containers"][0]["resources"]
+        requests, limits = resources["requests"], resources["limits"]
         assert (requests["cpu"], requests["memory"]) == ("1", "4Gi")
+        assert (limits["memory"], limits["ephemeral-storage"]) == ("4Gi", "50Gi")
+        assert "cpu" not in limits
 
 
 def test_members_create_no_pod_themselves(alice: Cluster) -> None:
@@ -543,6 +561,18 @@ def test_no_pod_has_kubernetes_own_priority_or_keeps_others_away_where_there_are
             assert "exceeded quota: no-foreign-affinity" in refused(dry_run, cluster, attack)
     finally:
         cluster.delete("v1", "Namespace", "plain")
+
+
+def patched(as_whom: Cluster, version: str, kind: str, name: str, where: str, body: dict[str, Any]) -> None:
+    """Have the API server judge a strategic merge patch, and keep nothing of it."""
+    as_whom.client.patch(
+        as_whom.kind(version, kind),
+        name=name,
+        namespace=where,
+        body=body,
+        content_type="application/strategic-merge-patch+json",
+        dry_run="All",
+    )
 
 
 def counted(cluster: Cluster, quota: str, where: str) -> dict[str, str] | None:
@@ -632,6 +662,29 @@ def test_a_claim_takes_no_volume_that_is_there(alice: Cluster, cluster: Cluster)
     dry_run(cluster, claim("1Gi", volumeName="of-blue", storageClassName=""))
 
 
+def long_lived(where: str, account: str) -> dict[str, Any]:
+    """Return the Secret that Kubernetes puts a service account's token into."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "token",
+            "namespace": where,
+            "annotations": {"kubernetes.io/service-account.name": account},
+        },
+        "type": "kubernetes.io/service-account-token",
+    }
+
+
+def test_nobody_makes_a_token_that_outlives_a_membership(alice: Cluster, cluster: Cluster, paths: Paths) -> None:
+    token = long_lived("blue", "default")
+    assert "mlbatch-team-no-lasting-tokens" in refused(dry_run, alice, token)
+    account = as_member(paths, "system:serviceaccount:mlbatch-system:appwrapper-controller-manager")
+    assert "mlbatch-team-no-lasting-tokens" in refused(dry_run, account, token)
+    dry_run(cluster, token)
+    dry_run(alice, {**token, "type": "Opaque"})
+
+
 class TestOperators:
     """What somebody can do who has taken an operator's pod over: its account, by impersonation."""
 
@@ -640,17 +693,38 @@ class TestOperators:
         dry_run(account, pod("blue"))
         for where in ("kube-system", "mlbatch-system", "default"):
             assert "mlbatch-team-appwrapper-scope" in refused(dry_run, account, pod(where))
-        token = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": "token",
-                "namespace": "kube-system",
-                "annotations": {"kubernetes.io/service-account.name": "clusterrole-aggregation-controller"},
-            },
-            "type": "kubernetes.io/service-account-token",
-        }
+        token = long_lived("kube-system", "clusterrole-aggregation-controller")
         assert "mlbatch-team-appwrapper-scope" in refused(dry_run, account, token)
+
+    def test_kueue_acts_for_teams_and_on_its_queues_alone(self, paths: Paths, cluster: Cluster) -> None:
+        account = as_member(paths, "system:serviceaccount:mlbatch-system:kueue-controller-manager")
+        image = {"spec": {"containers": [{"name": "main", "image": "mine"}]}}
+        for where, allowed in (("kube-system", False), (UNLABELLED, True)):
+            cluster.create(pod(where, nodeSelector={"is": "nowhere"}))
+            try:
+                if allowed:
+                    patched(account, "v1", "Pod", "attack", where, image)
+                else:
+                    said = refused(patched, account, "v1", "Pod", "attack", where, image)
+                    assert "mlbatch-team-kueue-scope" in said
+            finally:
+                cluster.delete("v1", "Pod", "attack", where)
+        definitions = account.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        foreign = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", APPWRAPPERS)
+        said = refused(account.client.replace, definitions, body=foreign, dry_run="All")
+        assert "definitions of its own kinds" in said
+
+    @pytest.mark.parametrize("operator", ["kueue", "appwrapper"])
+    def test_an_operator_changes_its_own_webhooks_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
+        account = as_member(paths, f"system:serviceaccount:mlbatch-system:{operator}-controller-manager")
+        kind = account.kind(POLICY, "MutatingWebhookConfiguration")
+        for other in ("kueue", "appwrapper"):
+            name = f"{other}-mutating-webhook-configuration"
+            body = cluster.get(POLICY, "MutatingWebhookConfiguration", name)
+            if other == operator:
+                account.client.replace(kind, body=body, dry_run="All")
+            else:
+                assert "cannot update" in refused(account.client.replace, kind, body=body, dry_run="All")
 
     def test_the_slack_controller_changes_what_queues_lend_alone(self, paths: Paths, cluster: Cluster) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:slack-controller")

@@ -5,6 +5,7 @@ What they let through and refuse is tried on a real API server (tests/local/test
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from components.tenancy import (
     editor,
     growing_jobs,
     job_bounds,
+    lasting_tokens,
+    nulls,
     pod_policy,
     prompt_deletion,
     quota_gate,
@@ -41,6 +44,7 @@ def policies(**bounds: int) -> list[AdmissionPolicy]:
         quota_gate.policy("nvidia.com/gpu"),
         job_bounds.policy(JobBounds(**bounds)),
         prompt_deletion.policy(120),
+        lasting_tokens.policy(),
     ]
 
 
@@ -130,9 +134,24 @@ def test_what_runs_pods_is_counted_by_appwrapper_in_that_version() -> None:
 
 
 def test_further_kinds_are_let_in_by_name() -> None:
-    (first, *_) = spec(wrapped_kinds.policy(["apps/v1/Deployment"], "nvidia.com/gpu"))["validations"]
+    validations = spec(wrapped_kinds.policy(["apps/v1/Deployment"], "nvidia.com/gpu"))["validations"]
+    (first,) = [item for item in validations if item["message"].startswith("an AppWrapper contains")]
     assert "'apps/v1/Deployment'" in first["expression"]
     assert "'apps/v1/StatefulSet'" not in first["expression"]
+
+
+def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() -> None:
+    """Of a null, CEL says what no author of a job understands, unless it is only compared or asked whether it is."""
+    policy = wrapped_kinds.policy(["apps/v1/Deployment"], "nvidia.com/gpu")
+    assert policy.validations[0] is nulls.VALIDATION
+    rules = " ".join([*(each.expression for each in policy.validations[1:]), *policy.variables.values()])
+    read = set(re.findall(r"[.][?]?([a-zA-Z]+)\b(?![(])", re.sub(r"'[^']*'", "", rules)))
+    by_the_api_server = {"apiVersion", "kind", "metadata", "components", "podSets", "podSetInfos"}
+    compared = {"type", "namespace", "priorityClassName", "restartPolicy", "managedBy", "submissionMode"}
+    there = {"overhead", "resourceClaims", "gcsFaultToleranceOptions", "submitterPodTemplate", "metrics"}
+    optional = {"resources", "runPolicy", "ownerReferences"}
+    variables = {"manifests", "templates", "empty"}
+    assert read - by_the_api_server - compared - there - optional - variables == set(nulls.FIELDS)
 
 
 def test_bounds_are_those_that_were_given() -> None:

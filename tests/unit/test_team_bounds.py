@@ -99,10 +99,14 @@ class TestQuotas:
         assert hard(Bounds(services=2000))["services"] == "2k"
         assert hard(Bounds(storage=Quantity.parse("1024Gi")))["requests.storage"] == "1Ti"
 
-    def test_without_policies_containers_get_requests_and_no_limits(self) -> None:
-        assert limit_range("blue")["spec"] == {
-            "limits": [{"type": "Container", "defaultRequest": {"cpu": "1", "memory": "4Gi"}}]
+    def test_containers_that_name_nothing_are_counted_and_end_where_their_count_does(self) -> None:
+        (limits,) = limit_range("blue", Quantity.parse("200Gi"))["spec"]["limits"]
+        assert limits == {
+            "type": "Container",
+            "defaultRequest": {"cpu": "1", "memory": "4Gi", "ephemeral-storage": "0"},
+            "default": {"memory": "4Gi", "ephemeral-storage": "200Gi"},
         }
+        assert limits["default"]["memory"] == limits["defaultRequest"]["memory"]
 
 
 class TestTeams:
@@ -223,6 +227,7 @@ class TestSettings:
             ({"services": {"externalIPs": True}}, "mlbatch:teams[0].services.externalIPs = true"),
             ({"storage": {"size": "much"}}, 'mlbatch:teams[0].storage.size = "much"'),
             ({"storage": {"claims": 6000}}, "mlbatch:teams[0].storage.claims = 6000"),
+            ({"storage": {"disk": "10Mi"}}, 'mlbatch:teams[0].storage.disk = "10Mi"'),
         ],
     )
     def test_values_that_nobody_means(self, values: dict[str, Any], where: str) -> None:
@@ -242,7 +247,7 @@ class TestSettings:
 
     def test_notebooks_whose_volume_is_larger_than_the_teams_storage(self) -> None:
         ((where, text),) = problems({**team(), **self.lab(fsSize=21)})
-        assert where == 'mlbatch:teams[0].storage.size = "20Ti"'
+        assert where == 'mlbatch:teams[0].storage.size = "20Ti" (the default)'
         assert "ask for 21Ti together: mlbatch:workloads.jupyterlab.fsSize" in text
         assert problems({**team(storage={"size": "30Ti"}), **self.lab(fsSize=21)}) == []
 
