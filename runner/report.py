@@ -13,6 +13,7 @@ from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
 GPU: Final = "nvidia.com/gpu"
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
+UNENFORCED: Final = "mlbatch/unenforced"
 KUEUE: Final = "kueue.x-k8s.io/v1beta1"
 APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
 _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
@@ -44,6 +45,7 @@ def platform_report(client: Client) -> str:
                 "Queues", ["CLUSTERQUEUE", "GPU QUOTA", "LENDABLE", "IN USE", "BORROWED", "PENDING"], _queues(client)
             ),
             table("Teams", ["NAMESPACE", "QUEUE", "MEMBERS"], _teams(client)),
+            *_unenforced(client),
             table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
         ]
     )
@@ -129,6 +131,17 @@ def _teams(client: Client) -> Iterable[Sequence[Any]]:
         members = {(_MEMBERS[item["kind"]], item["name"]) for item in subjects if item["kind"] in _MEMBERS}
         listed = [f"{kind}{member}" for kind, member in sorted(members)]
         yield name, ", ".join(queues) or "-", ", ".join(listed) or "-"
+
+
+def _unenforced(client: Client) -> Iterable[str]:
+    """Yield what teams are told that nothing holds to them, where there is something."""
+    namespaces = objects(client, "v1", "Namespace", label_selector=TEAM_LABEL)
+    found = [
+        (item["metadata"]["name"], (item["metadata"].get("annotations") or {}).get(UNENFORCED)) for item in namespaces
+    ]
+    rows = [(name, promises) for name, promises in found if promises]
+    if rows:
+        yield table("Promises that nothing holds", ["NAMESPACE", "PROMISES"], rows)
 
 
 def _workloads(client: Client) -> Iterable[Sequence[Any]]:

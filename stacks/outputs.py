@@ -15,7 +15,8 @@ def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]
     """Return the outputs, all of them known before the update.
 
     nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
-    teams: namespace, queues, users and groups by team. sample: namespace and name of the sample job, or None.
+    teams: namespace, queues, users and groups by team. unenforced: promises to them that nothing holds.
+    sample: namespace and name of the sample job, or None.
     """
     pool, gang = resolved.pool, settings.samples.gang
     quotas = {names.SLACK_QUEUE: resolved.slack}
@@ -38,6 +39,7 @@ def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]
             }
             for team in settings.teams
         },
+        "unenforced": list(resolved.unenforced),
         "sample": {"namespace": gang.team, "name": gang.name} if gang is not None and gang.enabled else None,
     }
 

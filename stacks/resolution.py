@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.health.thresholds import Threshold
@@ -12,6 +12,7 @@ from components.tenancy.quota import Quota
 from stacks.partial import PartialSettings
 from stacks.settings.health import HealthSettings
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.validation import isolation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,8 @@ class Resolved:
     """What follows from the settings.
 
     pool: the GPU nodes. fabric: what a pod that takes a whole one asks of the network.
-    has_admission_policies: the cluster judges requests by them.
+    has_admission_policies: the cluster judges requests by them. unenforced: promises to teams that nothing holds,
+    because it does not.
     slack: the slack queue's quota; quotas: the teams', by name. borrowing_limits: what each team may borrow at most.
     nodes_at_first: how many GPU nodes there are before an autoscaler changes that.
     volumes: claims that workloads may mount, by name, with their namespaces.
@@ -30,6 +32,7 @@ class Resolved:
     pool: NodePool
     fabric: Fabric
     has_admission_policies: bool
+    unenforced: Sequence[str]
     slack: Quota
     quotas: Mapping[str, Quota]
     borrowing_limits: Mapping[str, Quota]
@@ -49,6 +52,7 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         pool=partial.pool,
         fabric=partial.fabric,
         has_admission_policies=partial.has_admission_policies is not False,
+        unenforced=isolation.unenforced(partial),
         slack=partial.slack,
         quotas=partial.quotas,
         borrowing_limits=partial.borrowing_limits,

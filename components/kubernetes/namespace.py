@@ -23,7 +23,7 @@ _FORMER_TYPES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceArgs:
-    """labels: of the namespace.
+    """labels, annotations: of the namespace.
 
     critical: its pods may have a priority class of the system's.
     privileged: no Pod Security Standard restrains its pods. Where Pod Security Admission is enforced, pods that mount
@@ -32,6 +32,7 @@ class NamespaceArgs:
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     privileged: bool = False
     critical: bool = False
 
@@ -62,7 +63,11 @@ def namespace_body(args: NamespaceArgs) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": args.name, **({"labels": labels} if labels else {})},
+        "metadata": {
+            "name": args.name,
+            **({"labels": labels} if labels else {}),
+            **({"annotations": dict(args.annotations)} if args.annotations else {}),
+        },
     }
 
 

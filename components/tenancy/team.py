@@ -22,6 +22,8 @@ from components.tenancy.quota import Quota, cluster_queue
 _LONGEST_NAME: Final = 253
 _GROUP: Final = "group:"
 """Stands before a group's binding, and before no user's."""
+UNENFORCED: Final = "mlbatch/unenforced"
+"""The annotation of a team's namespace with the promises that nothing holds there."""
 
 
 class Subject(StrEnum):
@@ -46,6 +48,7 @@ class TeamArgs:
     bounds: of what no queue counts.
     defined: kinds of jobs that the stack defines (`components.tenancy.bounds.SUBMITTED`), so that they are counted.
     network: whom the team's pods speak with; None for whomever they like.
+    unenforced: promises to the team that nothing holds, of which its namespace tells whoever looks at it.
     """
 
     name: str
@@ -61,6 +64,7 @@ class TeamArgs:
     bounds: Bounds = field(default_factory=Bounds)
     defined: Sequence[str] = (APPWRAPPERS,)
     network: Network | None = None
+    unenforced: Sequence[str] = ()
 
 
 class Team(Layer):
@@ -92,14 +96,20 @@ class Team(Layer):
         )
         namespace = Manifest(
             name,
-            namespace_body(NamespaceArgs(name=args.name, labels={names.TEAM_LABEL: "true", **args.labels})),
+            namespace_body(
+                NamespaceArgs(
+                    name=args.name,
+                    labels={names.TEAM_LABEL: "true", **args.labels},
+                    annotations={UNENFORCED: ", ".join(args.unenforced)} if args.unenforced else {},
+                )
+            ),
             pulumi.ResourceOptions(parent=self, depends_on=[queue]),
         )
         self.namespace, self.cluster_queue = namespace.object_name, queue.object_name
         bounds = [
             *quotas(self.namespace, args.bounds),
             *job_quotas(self.namespace, args.defined),
-            limit_range(self.namespace),
+            limit_range(self.namespace, args.bounds.disk),
         ]
         bounded = [
             Manifest(f"{name}-{bound['metadata']['name']}", bound, pulumi.ResourceOptions(parent=self))

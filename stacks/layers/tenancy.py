@@ -76,4 +76,5 @@ def _team(
         bounds=team.bounds(),
         defined=[APPWRAPPERS, *gangs],
         network=network(inputs, team.network),
+        unenforced=resolved.unenforced,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from components.tenancy.promises import Promise
 from stacks.errors import ConfigError, key, listed
@@ -39,6 +39,12 @@ def warnings(partial: PartialSettings) -> list[str]:
     if partial.has_admission_policies is not False:
         return [f"{key(_ACCEPT)} has no effect here, because the cluster enforces {accepted}"]
     return [f"nothing holds these promises to teams on this cluster, as {key(_ACCEPT)} accepts: {accepted}"]
+
+
+def unenforced(partial: PartialSettings) -> Sequence[str]:
+    """Return the promises that nothing holds to the teams of this cluster; they have been accepted by then."""
+    held = _tenancy(partial) is None or partial.has_admission_policies is not False
+    return () if held else tuple(str(promise) for promise in Promise)
 
 
 def _tenancy(partial: PartialSettings) -> TenancySettings | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from components.tenancy.promises import Promise
 from emulator.paths import Paths
+from runner.report import platform_report
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, local_environment
 from tests.local.member import as_member
 from tests.local.submission import submitted
@@ -54,6 +56,10 @@ def test_who_accepts_that_by_name_gets_teams_and_is_warned(
     assert "nothing holds these promises to teams" in said
     assert not [item for item in project.resources() if "AdmissionPolicy" in item["type"]]
     project.unchanged()
+    outputs = json.loads(project.engine.capture("stack", ["output", "--json"]).stdout)
+    assert outputs["unenforced"] == [str(promise) for promise in Promise]
+    report = platform_report(Cluster(paths.kubeconfig).client)
+    assert f"blue       {', '.join(Promise)}" in report
     alice, cluster = as_member(paths, "alice"), Cluster(paths.kubeconfig)
     with submitted(alice, gang("plain", "blue", pods=1, gpus=8)):
         eventually(

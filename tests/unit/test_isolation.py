@@ -11,6 +11,7 @@ from stacks import parsing, validation
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError
 from stacks.partial import PartialSettings
+from stacks.validation import isolation
 from tests.unit.configurations import aks, errors_of
 
 PROMISES = [str(promise) for promise in Promise]
@@ -49,6 +50,13 @@ def test_who_accepts_all_is_warned_of_each() -> None:
     assert errors == []
     assert "nothing holds these promises" in warning
     assert all(promise in warning for promise in PROMISES)
+
+
+@pytest.mark.parametrize(("has_policies", "expected"), [(False, PROMISES), (True, [])])
+def test_outputs_and_the_teams_namespaces_name_what_nothing_holds(has_policies: bool, expected: list[str]) -> None:
+    partial, _ = parsing.read({"target": "simulated", "teams": TEAMS, **accepted(*PROMISES)})
+    partial.facts = ClusterFacts(identifier="lab", version="1.34", has_admission_policies=has_policies)
+    assert list(isolation.unenforced(partial)) == expected
 
 
 def test_what_is_enforced_is_accepted_for_nothing() -> None:

@@ -105,6 +105,7 @@ def test_outputs_say_what_stands(stack: StackInputs[Any]) -> None:
     assert set(result["queues"]) == {"slack-cluster-queue", "blue-cluster-queue", "red-cluster-queue"}
     assert result["teams"]["red"]["users"] == ["bob"]
     assert result["teams"]["red"]["groups"] == []
+    assert result["unenforced"] == []
     assert result["sample"] == {"namespace": "blue", "name": "sample-gang"}
     assert json.loads(json.dumps(result)) == result
 
@@ -156,7 +157,7 @@ def test_tokens_of_components_name_their_layer(record: Record) -> None:
     assert all(re.fullmatch(r"mlbatch:[a-z]+:[A-Z][A-Za-z]+", token) for token in tokens)
     layers = {folder.name for folder in (ROOT / "components").iterdir() if folder.is_dir()}
     assert {token.split(":")[1] for token in tokens} <= layers
-    assert len(tokens) == 14
+    assert len(tokens) == 15
 
 
 def test_every_object_is_a_components_child(record: Record) -> None:

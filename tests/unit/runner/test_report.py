@@ -37,6 +37,18 @@ class Emptied:
         return SimpleNamespace(to_dict=lambda: {"items": CORE[resource[1]]})
 
 
+def test_promises_that_nothing_holds_are_named_with_the_team() -> None:
+    client = Emptied(set())
+    assert "nothing holds" not in platform_report(client)  # type: ignore[arg-type]
+    told = {"metadata": {"name": "blue", "annotations": {"mlbatch/unenforced": "quota-gate, job-bounds"}}}
+    CORE["Namespace"], before = [told], CORE["Namespace"]
+    try:
+        text = platform_report(client)  # type: ignore[arg-type]
+    finally:
+        CORE["Namespace"] = before
+    assert "Promises that nothing holds\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
+
+
 @pytest.mark.parametrize("remembered", [set(), {KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])
 def test_what_is_missing_is_said_to_be_none(remembered: set[str]) -> None:
     """As after an update that has replaced the cluster behind the same address."""
