@@ -7,8 +7,10 @@ every stack that somebody has, unless an alias says what it was; a replacement o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
@@ -104,11 +106,7 @@ def _plain(value: Any) -> Any:
     """Return a value as YAML writes it: the mocks' whole numbers as such, images and charts without their versions."""
     if isinstance(value, Mapping):
         left_out = ("version", "mlbatch/config-sha256")
-        return {
-            key: _image(inner) if key == "image" else _plain(inner)
-            for key, inner in value.items()
-            if key not in left_out
-        }
+        return {key: _SHORT.get(key, _plain)(inner) for key, inner in value.items() if key not in left_out}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -117,6 +115,14 @@ def _plain(value: Any) -> Any:
 def _image(image: Any) -> Any:
     name = image.partition("@")[0] if isinstance(image, str) else ""
     return name.rpartition(":")[0] if ":" in name.rpartition("/")[2] else _plain(image)
+
+
+def _chart(chart: Any) -> Any:
+    """Return a chart's name: the program is given the file that it is, wherever the checkout and its mirror are."""
+    return re.sub(r"-v?[0-9][^/]*\.tgz$", "", Path(chart).name) if isinstance(chart, str) else _plain(chart)
+
+
+_SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType({"image": _image, "chart": _chart})
 
 
 def _file(text: str) -> object:
