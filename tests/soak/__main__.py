@@ -25,8 +25,10 @@ from tests.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Fault, 
 
 SYSTEM = "mlbatch-system"
 RECOVERY = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
-LONGEST = 1200
-"""Seconds after the last job by which all have to be through."""
+STALLED = 900
+"""Seconds without a job that was taken or came through that end a run. The longest job runs for 240, and starts anew
+with each node that it loses.
+"""
 
 
 def settings(project: Project) -> dict[str, Any]:
@@ -61,6 +63,7 @@ class Run:
         self.phases: dict[str, str] = {}
         self.evictions: dict[str, int] = {}
         self.refused = 0
+        self.moved = 0.0
         self.used = self.offered = 0.0
 
     @property
@@ -69,9 +72,9 @@ class Run:
         return time.monotonic() - self.began
 
     def go(self) -> None:
-        """Run until all jobs are through, or should be."""
-        told, last, longest = 0.0, self.now, LONGEST + max(job.at for job in self.to_come)
-        while (self.to_come or self.open) and self.now < longest:
+        """Run until all jobs are through, or none gets through any more."""
+        told, last = 0.0, self.now
+        while (self.to_come or self.open) and self.now < self.moved + STALLED:
             self._submit()
             self._break()
             elapsed, last = self.now - last, self.now
@@ -93,6 +96,7 @@ class Run:
                 print(f"{self.now:6.0f} s  {job.name} was refused: {str(error)[:120]!r}", flush=True)
                 return
             self.open[job.name] = self.to_come.pop(0)
+            self.moved = self.now
 
     def _break(self) -> None:
         for event in [event for event in self.ends if event.until <= self.now]:
@@ -160,6 +164,7 @@ class Run:
                 self.phases[name] = phase
                 if phase in ("Succeeded", "Failed", "Lost"):
                     del self.open[name]
+                    self.moved = self.now
                     if phase != "Succeeded":
                         print(f"{self.now:6.0f} s  {team}/{name} {phase}", flush=True)
                 elif up[name] >= job.pods:

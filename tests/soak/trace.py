@@ -71,7 +71,7 @@ def trace(seed: int, count: int) -> tuple[list[Job], list[Event]]:
             pods = chance.choice([1, 1, 1, 2]) if QUOTAS[team] > GPUS_PER_NODE else 1
             jobs.append(Job(now, team, f"job-{len(jobs)}", pods, chance.randint(30, 240)))
             now += chance.uniform(0, 3)
-        now += chance.uniform(20, 120)
+        now += chance.uniform(50, 160)
     return jobs, _faults(chance, now)
 
 
