@@ -30,7 +30,7 @@ from stacks.errors import Path as KeyPath
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.partial import PartialSettings
 from stacks.resolution import Resolved, resolve
-from stacks.settings import PlatformSettings
+from stacks.settings import PlatformSettings, images
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.mirror import MirrorSettings, resolve_path
 from stacks.settings.scheduling import SchedulingSettings
@@ -201,13 +201,13 @@ def _address(path: KeyPath, address: str) -> Iterator[ConfigError]:
 
 
 def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> Iterator[ConfigError]:
-    if settings.images is not None and ("://" in settings.images or not settings.images.strip("/ ")):
+    if settings.images is not None and not images.PREFIX.fullmatch(settings.images.rstrip("/")):
         yield ConfigError(
             path=("mirror", "images"),
             value=settings.images,
-            message="this is no prefix of an image's name",
-            expected="a registry's host and a path on it, such as registry.example.org/mirror",
-            hint="leave https:// out",
+            message=f"this is no prefix of an image's name; {images.wrong(settings.images)}",
+            expected="a registry's host and a path on it in lower case, such as registry.example.org/mirror",
+            hint="write it without a scheme, a password and a tag",
         )
     artifacts = settings.artifacts
     if artifacts is None:

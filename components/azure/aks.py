@@ -17,8 +17,24 @@ GPU_LABEL: Final[Mapping[str, str]] = {"kubernetes.azure.com/accelerator": "nvid
 BLOCK_CLASS: Final = "managed-csi-premium"
 """Class of premium disks, one of those that AKS creates (learn.microsoft.com/azure/aks/concepts-storage)."""
 
+CLASSES: Final = (
+    BLOCK_CLASS,
+    "managed-csi",
+    "azurefile-csi",
+    "azurefile-csi-premium",
+    "azurefile",
+    "azurefile-premium",
+    "default",
+    "managed",
+    "managed-premium",
+)
+"""Storage classes that AKS creates for disks and shares (learn.microsoft.com/azure/aks/concepts-storage)."""
+
 INTERNAL_LOAD_BALANCER: Final[Mapping[str, str]] = {"service.beta.kubernetes.io/azure-load-balancer-internal": "true"}
 """Annotation of a Service whose load balancer has an address of the virtual network."""
+
+RETIRED_TAG: Final = "SkipGPUDriverInstall"
+"""What kept AKS from installing a GPU driver until 14 August 2025 (Azure/AKS issue 4925)."""
 
 LOCAL_DISKS: Final = "Microsoft NVMe Direct Disk( v2)?"
 """Models of local NVMe disks; those of the operating system and remote ones have others (Azure/azure-vm-utils,
@@ -29,3 +45,8 @@ def placement(*, taint: bool) -> Placement:
     """Return where the platform's pods run. taint: the GPU nodes have the GPU taint."""
     tolerations = [GPU_TOLERATION] if taint else []
     return Placement(system=SYSTEM_NODES, gpus=NodeGroup(node_selector=GPU_LABEL, tolerations=tolerations))
+
+
+def infiniband_deployment(cluster: str) -> str:
+    """Return the name of the deployment that registers InfiniBand for a cluster."""
+    return f"{cluster}-infiniband"

@@ -9,12 +9,10 @@ from typing import Final
 import pulumi
 from pulumi_azure_native import containerservice
 
+from components.azure.aks import RETIRED_TAG
 from components.azure.scope import ResourceScope
 from components.kubernetes.node_pool import GPU_TAINT
 from components.layer import Layer
-
-RETIRED_TAG: Final = "SkipGPUDriverInstall"
-"""What kept AKS from installing a GPU driver until 14 August 2025 (Azure/AKS issue 4925)."""
 
 FIXED: Final = (
     "availabilityZones",

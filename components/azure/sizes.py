@@ -295,7 +295,9 @@ def _reserved_millicores(cores: int) -> int:
 MACHINES: Final = {name: size.machine() for name, size in GPU_SIZES.items()}
 """The same as nodes of an AKS cluster that has AKS's defaults."""
 
-_NAME: Final = re.compile(r"Standard_(?P<family>[A-Z]+)(?P<cores>\d+)(?:-(?P<active>\d+))?[A-Za-z0-9_]*")
+_NAME: Final = re.compile(
+    r"Standard_(?P<family>[A-Z]+)(?P<cores>[0-9]+)(?:-(?P<active>[0-9]+))?(?P<features>[a-z]*)[A-Za-z0-9_]*"
+)
 
 
 def is_vm_size(name: str) -> bool:
@@ -309,6 +311,12 @@ def family_of(name: str) -> str:
     return match["family"] if match else ""
 
 
+def takes_premium_disks(name: str) -> bool:
+    """Return whether a machine type attaches premium disks, which an s in its name says (vm-naming-conventions)."""
+    match = _NAME.fullmatch(name)
+    return match is not None and ("s" in match["features"] or match["family"].endswith("S"))
+
+
 def vcpus_of(name: str) -> int | None:
     """Return the vCPUs that a machine type's name states, None where it states none.
 
@@ -316,7 +324,7 @@ def vcpus_of(name: str) -> int | None:
     (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions); in older names it counts sizes.
     """
     match = _NAME.fullmatch(name)
-    version = re.search(r"_v(\d+)$", name)
+    version = re.search(r"_v([0-9]+)$", name)
     if match is None or version is None or int(version[1]) < 3:
         return None
     return int(match["active"] or match["cores"])

@@ -30,6 +30,7 @@ _SPELLING: Final = r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]
 _NANO: Final = 10**9
 _MAXIMUM: Final = 2**63 - 1
 _LARGEST_EXPONENT: Final = 18
+_MOST_DIGITS: Final = 100
 _FLOAT_PLACES: Final = 3
 
 
@@ -77,7 +78,11 @@ class Quantity:
         if match is None or not (match["whole"] or match["fraction"]):
             raise QuantityError("this is not a Kubernetes quantity")
         whole, fraction, suffix = match["whole"] or "0", match["fraction"] or "", match["suffix"] or ""
+        if len(whole) + len(fraction) > _MOST_DIGITS:
+            raise QuantityError(f"these are more digits than any amount has ({_MOST_DIGITS})")
         digits, exponent, base = int(whole + fraction), 0, 1
+        if match["exponent"] is not None and len(match["exponent"]) > _MOST_DIGITS:
+            raise QuantityError("this is more or finer than Kubernetes can hold")
         if match["exponent"] is not None:
             form, exponent = Format.EXPONENT, int(match["exponent"])
         elif suffix in _BINARY:

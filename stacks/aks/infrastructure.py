@@ -8,6 +8,7 @@ from typing import Any
 
 import pulumi
 
+from components.azure.aks import infiniband_deployment
 from components.azure.blob_storage import BlobStorage, BlobStorageArgs
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool
 from components.azure.credentials import Credentials, CredentialsArgs
@@ -130,7 +131,7 @@ def _feature(azure: AzureSettings, options: pulumi.ResourceOptions) -> list[pulu
     if not azure.registers_feature:
         return []
     args = InfinibandFeatureArgs(
-        deployment=f"{azure.cluster_name}-infiniband",
+        deployment=infiniband_deployment(azure.cluster_name),
         location=azure.location,
         timeout_seconds=azure.feature.timeout_seconds,
     )

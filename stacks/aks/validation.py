@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components.azure.aks import BLOCK_CLASS, CLASSES
 from components.azure.baselines import BASELINES
-from stacks.aks.settings.azure import NETWORK_POLICIES, AzureSettings
+from components.azure.sizes import takes_premium_disks
+from components.azure.storage_classes import FILES, FILES_NFS
+from stacks.aks.settings.azure import NETWORK_POLICIES, AzureSettings, BlobStorageSettings
 from stacks.aks.settings.health import AksHealthSettings
-from stacks.aks.settings.storage import StorageSettings
+from stacks.aks.settings.storage import StorageSettings, VolumeSettings
 from stacks.aks.settings.values import GUID
-from stacks.errors import ConfigError, key, listed, nearest
+from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.secrets import BLOB_SAS_TOKEN
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation import network
 
@@ -25,6 +30,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _token(storage, BLOB_SAS_TOKEN in partial.secrets)
     yield from _network(partial)
     yield from _autoscale(partial)
+    yield from _drain(partial)
+    yield from _disks(partial)
     checked = health is not None and health.node_check.enabled
     if checked and pool is not None and pool.shape.instance_type not in BASELINES:
         yield ConfigError(
@@ -56,6 +63,7 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     Source: learn.microsoft.com/azure/aks/azure-ad-rbac, which binds users by principal name or, guests, by object id,
     and groups by object id.
     """
+    yield from _classes(partial)
     azure = partial.section(AzureSettings)
     if azure is None or not azure.access.admin_groups:
         return
@@ -75,6 +83,25 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
                     f"{key(('teams', index, field))}: Entra presents {field} by {presented}, so that {listed(unknown)} "
                     "will be nobody; members also need Azure Kubernetes Service Cluster User Role on the cluster"
                 )
+
+
+def _classes(partial: PartialSettings) -> Iterator[str]:
+    """Yield storage classes that neither AKS nor the stack makes: a claim would wait for somebody to make them."""
+    monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
+    wanted: list[tuple[Path, str | None]] = []
+    if monitoring is not None and monitoring.enabled:
+        wanted.append((("monitoring", "storageClass"), monitoring.storage_class))
+    if workloads is not None and workloads.jupyterlab.enabled:
+        wanted.append((("workloads", "jupyterlab", "storageClass"), workloads.jupyterlab.storage_class))
+    if workloads is not None and workloads.logs_needed():
+        wanted.append((("workloads", "logs", "storageClass"), workloads.logs.storage_class))
+    known = (*CLASSES, FILES, FILES_NFS)
+    for path, name in wanted:
+        if name is not None and name not in known:
+            yield (
+                f"{key(path)}: neither AKS nor the stack makes a storage class {name}, and the volume waits until "
+                f"somebody does; there are {listed(known)}"
+            )
 
 
 def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -116,12 +143,14 @@ def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[
 
 
 def _accounts(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
-    """Refuse a volume of the stack's own account where the stack makes none."""
+    """Refuse a volume of the stack's own account where the stack makes none, or not this container."""
     azure = partial.section(AzureSettings)
-    if azure is None or azure.storage is not None:
+    if azure is None:
         return
     for index, volume in enumerate(storage.volumes):
-        if volume.account is None:
+        if azure.storage is not None:
+            yield from _own_account(index, volume, azure.storage)
+        elif volume.account is None:
             yield ConfigError(
                 path=("storage", "volumes", index, "account"),
                 message=f"the volume names no account, and without {key(('azure', 'storage'))} the stack has none "
@@ -129,6 +158,59 @@ def _accounts(partial: PartialSettings, storage: StorageSettings) -> Iterator[Co
                 expected="the name of a storage account",
                 hint=f"set it, or set {key(('azure', 'storage'))}",
             )
+
+
+def _own_account(index: int, volume: VolumeSettings, own: BlobStorageSettings) -> Iterator[ConfigError]:
+    path = ("storage", "volumes", index)
+    if volume.account == own.account:
+        yield ConfigError(
+            path=(*path, "account"),
+            value=volume.account,
+            message="this is the stack's own account, and as another's the nodes get no rights on it",
+            expected=f"the name of another account, or nothing for {key(('azure', 'storage', 'account'))}",
+            hint="remove the key",
+        )
+    elif volume.account is None and volume.container != own.container:
+        yield ConfigError(
+            path=(*path, "container"),
+            value=volume.container,
+            message="the stack's own account has no such container, and nobody makes it",
+            expected=own.container,
+            hint=f"set it to {own.container}, or {key(('azure', 'storage', 'container'))} to {volume.container}",
+        )
+
+
+def _drain(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse upgrades that wait less than a pod may take to end."""
+    azure, tenancy = partial.section(AzureSettings), partial.section(TenancySettings)
+    if azure is None or tenancy is None or not network.has_teams(partial):
+        return
+    minutes, grace = azure.upgrades.drain_timeout_minutes, tenancy.longest_grace_seconds
+    if minutes * 60 < grace:
+        yield ConfigError(
+            path=("azure", "upgrades", "drainTimeoutMinutes"),
+            value=minutes,
+            message=f"pods of teams may take {grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}), and "
+            "the upgrade of a node would fail before",
+            expected=f"at least {-(-grace // 60)}",
+            hint=f"raise it, or lower {key(('tenancy', 'longestGraceSeconds'))}",
+        )
+
+
+def _disks(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse system nodes that cannot attach the premium disk that Prometheus asks for."""
+    azure, monitoring = partial.section(AzureSettings), partial.section(MonitoringSettings)
+    if azure is None or monitoring is None or not monitoring.enabled:
+        return
+    size = azure.system_pool.vm_size
+    if (monitoring.storage_class or BLOCK_CLASS) == BLOCK_CLASS and not takes_premium_disks(size):
+        yield ConfigError(
+            path=("azure", "systemPool", "vmSize"),
+            value=size,
+            message=f"it cannot attach premium disks, and Prometheus asks for one of class {BLOCK_CLASS}",
+            expected="a VM size with an s behind the number of its vCPUs, such as Standard_D4s_v5",
+            hint=f"take such a size, or set {key(('monitoring', 'storageClass'))} to managed-csi",
+        )
 
 
 def _token(storage: StorageSettings, has_token: bool) -> Iterator[ConfigError]:

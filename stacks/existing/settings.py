@@ -9,20 +9,27 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from components import names
-from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
-from stacks.settings import PlatformSettings
+from stacks.settings import PlatformSettings, images
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
 from stacks.settings.machines import MACHINES
-from stacks.settings.model import SettingsModel, choice
-from stacks.settings.names import is_label, is_subdomain, label_errors
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
+from stacks.settings.names import (
+    ClassName,
+    annotation_errors,
+    is_label,
+    is_label_value,
+    is_subdomain,
+    label_errors,
+    qualified_errors,
+)
 
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_LABELS: Final = 8
 _MOST_TOLERATIONS: Final = 8
 """Of a ResourceFlavor (kubernetes-sigs/kueue, apis/kueue/v1beta1/resourceflavor_types.go)."""
-_REGISTRY: Final = re.compile(r"[a-z0-9][-a-z0-9.]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 
 class TolerationSettings(SettingsModel):
@@ -44,6 +51,15 @@ class TolerationSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold it to what the API server takes."""
+        yield from qualified_errors((*path, "key"), self.key, self.key)
+        if self.value is not None and not is_label_value(self.value):
+            yield ConfigError(
+                path=(*path, "value"),
+                value=self.value,
+                message="no taint can have this value",
+                expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
+                hint="write the value as `kubectl describe node` shows it",
+            )
         if (self.value is None) != (self.operator == "Exists"):
             yield ConfigError(
                 path=(*path, "value"),
@@ -72,6 +88,18 @@ class RdmaSettings(SettingsModel):
     variables: Mapping[str, str] = Field(default_factory=dict)
     """Environment for NCCL, the same in every job, such as NCCL_IB_HCA."""
 
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the variables' names to what a shell can set."""
+        for name, value in self.variables.items():
+            if not _VARIABLE.fullmatch(name):
+                yield ConfigError(
+                    path=(*path, "variables", name),
+                    value=value,
+                    message="this cannot be the name of an environment variable",
+                    expected="letters, digits and _, with no digit first",
+                    hint="write the name as NCCL's documentation has it",
+                )
+
 
 class PoolSettings(SettingsModel):
     """The GPU nodes. What one of them has for pods is an instanceType, or all of gpusPerNode, cpu and memory."""
@@ -92,9 +120,9 @@ class PoolSettings(SettingsModel):
     """Machine type; default what the smallest of the nodes has."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
     """GPUs of one node; default what the smallest of the nodes has."""
-    cpu: Quantity | None = None
+    cpu: SomeCores | None = None
     """CPU cores that one node has for pods; default what the smallest of the nodes has."""
-    memory: Quantity | None = None
+    memory: SomeBytes | None = None
     """Bytes of memory that one node has for pods; default what the smallest of the nodes has."""
     rdma: RdmaSettings | None = None
     """The network between the nodes; default none that pods ask for."""
@@ -171,11 +199,11 @@ class SystemSettings(SettingsModel):
 class StorageClassSettings(SettingsModel):
     """Storage classes by purpose; default the cluster's default class."""
 
-    block: str | None = None
+    block: ClassName | None = None
     """Class of volumes that one node mounts."""
-    files: str | None = None
+    files: ClassName | None = None
     """Class of shares that many nodes mount."""
-    logs: str | None = None
+    logs: ClassName | None = None
     """Class of shares for logs."""
 
 
@@ -218,14 +246,15 @@ class ClusterSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the registry to the beginning of an image's name, and claims to names of their own."""
-        if self.registry is not None and not _REGISTRY.fullmatch(self.registry):
+        if self.registry is not None and not images.PREFIX.fullmatch(self.registry):
             yield ConfigError(
                 path=(*path, "registry"),
                 value=self.registry,
-                message="this is no beginning of an image's name",
+                message=f"this is no beginning of an image's name; {images.wrong(self.registry)}",
                 expected="a registry's host and a path on it, in lower case, without a scheme, a tag or a / at the end",
                 hint="for example registry.example.org/ml",
             )
+        yield from annotation_errors((*path, "internalLoadBalancer"), self.internal_load_balancer)
         names_of = [claim.name for claim in self.volumes]
         for index, name in enumerate(names_of):
             if name in names_of[:index]:

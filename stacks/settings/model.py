@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 from annotated_types import GroupedMetadata
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
@@ -83,5 +83,34 @@ def _whole(value: Quantity) -> Quantity:
     return value
 
 
+def _cores(value: Quantity) -> Quantity:
+    if value.nano % _MILLI:
+        raise PydanticCustomError("quantity", "{reason}", {"reason": "Kubernetes divides CPUs into 1m at the finest"})
+    return value
+
+
+def _bytes(value: Quantity) -> Quantity:
+    if not value.is_whole:
+        raise PydanticCustomError("quantity", "{reason}", {"reason": "bytes come in whole pieces only"})
+    if value.nano and value < _LEAST_BYTES:
+        reason = f"these are {value} bytes, as no unit stands behind the number, or one that is too small"
+        raise PydanticCustomError("quantity", "{reason}", {"reason": reason})
+    return value
+
+
+def _some(value: Quantity) -> Quantity:
+    if not value.nano:
+        raise PydanticCustomError("quantity", "{reason}", {"reason": "there has to be some of it"})
+    return value
+
+
+_MILLI: Final = 10**6
+_LEAST_BYTES: Final = Quantity.parse("1Mi")
 WholeQuantity = Annotated[Quantity, AfterValidator(_whole)]
 """A quantity of something that cannot be divided."""
+Cores = Annotated[Quantity, AfterValidator(_cores)]
+"""CPU cores (kubernetes.io, concepts/configuration/manage-resources-containers: no finer than 1m)."""
+Bytes = Annotated[Quantity, AfterValidator(_bytes)]
+"""Bytes of memory or of a volume."""
+SomeCores = Annotated[Quantity, AfterValidator(_cores), AfterValidator(_some)]
+SomeBytes = Annotated[Quantity, AfterValidator(_bytes), AfterValidator(_some)]

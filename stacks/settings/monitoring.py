@@ -10,7 +10,8 @@ from pydantic import Field
 from components import catalogue
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import SettingsModel, choice
+from stacks.settings.model import Bytes, SettingsModel, choice
+from stacks.settings.names import ClassName
 
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
 _LEAST: Final = Quantity.parse("10Gi")
@@ -25,9 +26,9 @@ class MonitoringSettings(SettingsModel):
     """Version of the chart kube-prometheus-stack."""
     retention_days: Annotated[int, Field(ge=1, le=365)] = 15
     """How many days metrics are kept, while they fit the volume."""
-    storage: Quantity = Quantity.parse("100Gi")
+    storage: Bytes = Quantity.parse("100Gi")
     """Size of Prometheus's volume in bytes, at least 10Gi."""
-    storage_class: str | None = None
+    storage_class: ClassName | None = None
     """Class of Prometheus's volume; default the cluster's class of block volumes."""
     dashboards: bool = True
     """Install the platform's own dashboards."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
-from stacks.errors import ConfigError, Path
+from stacks.errors import MISSING, ConfigError, Path
+from stacks.settings.model import matching, reject
 
 LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
@@ -15,7 +16,16 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 
 
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_NAMES: Final = (
+    "at most 63 letters, digits, -, _ and ., with a letter or digit first and last, behind a domain and / where it has "
+    "one"
+)
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
+
+def is_label_value(value: str) -> bool:
+    """Whether a label or a taint can have a value."""
+    return _VALUE.fullmatch(value) is not None
 
 
 def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]:
@@ -27,11 +37,10 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
                 path=(*path, name),
                 value=value,
                 message="Kubernetes would reject this label's name",
-                expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last, behind a "
-                "domain and / where it has one",
+                expected=_NAMES,
                 hint="write the label as `kubectl get nodes --show-labels` shows it",
             )
-        if not _VALUE.fullmatch(value):
+        elif not _VALUE.fullmatch(value):
             yield ConfigError(
                 path=(*path, name),
                 value=value,
@@ -39,6 +48,40 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
                 expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
                 hint="write the value as `kubectl get nodes --show-labels` shows it",
             )
+
+
+def _class(value: str) -> str:
+    if not is_subdomain(value):
+        reject(
+            message="this cannot be the name of a storage class",
+            expected=_CLASSES,
+            hint="write it as `kubectl get storageclass` shows it, or remove the key",
+        )
+    return value
+
+
+_CLASSES: Final = f"1 to {SUBDOMAIN_LENGTH} of a-z, 0-9, - and ., with a letter or digit first and last"
+ClassName: TypeAlias = Annotated[str, matching(_class, _SUBDOMAIN.pattern, _CLASSES)]
+"""A storage class's name."""
+
+
+def annotation_errors(path: Path, annotations: Mapping[str, str]) -> Iterator[ConfigError]:
+    """Yield the annotations whose names no object can have."""
+    for name, value in annotations.items():
+        yield from qualified_errors((*path, name), name, value)
+
+
+def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator[ConfigError]:
+    """Yield the mistake of a name that no label, taint or annotation can have. value: what stands under it."""
+    prefix, _, own = name.rpartition("/")
+    if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
+        yield ConfigError(
+            path=path,
+            value=value,
+            message="Kubernetes would reject this name",
+            expected=_NAMES,
+            hint="write the name as `kubectl` shows it",
+        )
 
 
 def is_label(name: str) -> bool:

@@ -11,7 +11,7 @@ from components import names
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path
 from stacks.settings.limits import MOST_GPUS
-from stacks.settings.model import SettingsModel, choice
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
 from stacks.settings.names import label_error
 
 
@@ -30,9 +30,9 @@ class GangSettings(SettingsModel):
     """How many pods start together."""
     gpus_per_pod: Annotated[int, Field(ge=1, le=MOST_GPUS)] = 8
     """GPUs that each pod asks for."""
-    cpu_per_pod: Quantity = Quantity.parse(8)
+    cpu_per_pod: SomeCores = Quantity.parse(8)
     """CPU cores that each pod asks for."""
-    memory_per_pod: Quantity = Quantity.parse("64Gi")
+    memory_per_pod: SomeBytes = Quantity.parse("64Gi")
     """Bytes of memory that each pod asks for."""
     seconds: Annotated[int, Field(ge=1, le=7 * 24 * 3600)] = 3600
     """How many seconds the job runs."""

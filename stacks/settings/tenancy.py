@@ -15,7 +15,7 @@ from components.tenancy.promises import Promise
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import members
 from stacks.settings.jobs import JobsSettings
-from stacks.settings.model import SettingsModel, WholeQuantity, choice
+from stacks.settings.model import Bytes, Cores, SettingsModel, WholeQuantity, choice
 from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain
 from stacks.settings.network import TeamNetworkSettings, TenancyNetworkSettings
 
@@ -28,9 +28,9 @@ _LEAST_DISK: Final = Quantity.parse("1Gi")
 class QuotaSettings(SettingsModel):
     """Amounts of each resource. Every queue covers all of them, so a resource left out where it may be has 0 of it."""
 
-    cpu: Quantity = Field(alias=names.CPU)
+    cpu: Cores = Field(alias=names.CPU)
     """CPU cores."""
-    memory: Quantity = Field(alias=names.MEMORY)
+    memory: Bytes = Field(alias=names.MEMORY)
     """Bytes of memory."""
     gpu: WholeQuantity = Field(alias=names.GPU)
     """GPUs."""
@@ -50,9 +50,9 @@ class QuotaSettings(SettingsModel):
 class LimitSettings(SettingsModel):
     """Most of each resource; what is left out has no limit."""
 
-    cpu: Quantity | None = Field(alias=names.CPU, default=None)
+    cpu: Cores | None = Field(alias=names.CPU, default=None)
     """Most CPU cores."""
-    memory: Quantity | None = Field(alias=names.MEMORY, default=None)
+    memory: Bytes | None = Field(alias=names.MEMORY, default=None)
     """Most bytes of memory."""
     gpu: WholeQuantity | None = Field(alias=names.GPU, default=None)
     """Most GPUs."""
@@ -73,9 +73,9 @@ class LimitSettings(SettingsModel):
 class ReserveSettings(SettingsModel):
     """What each GPU node keeps for the pods of its DaemonSets: shares and the slack queue's default leave it out."""
 
-    cpu: Quantity | None = Field(alias=names.CPU, default=None)
+    cpu: Cores | None = Field(alias=names.CPU, default=None)
     """CPU cores; default 2, of simulated nodes none. `kubectl describe node` shows what pods ask for."""
-    memory: Quantity | None = Field(alias=names.MEMORY, default=None)
+    memory: Bytes | None = Field(alias=names.MEMORY, default=None)
     """Bytes of memory; default 4Gi, of simulated nodes none."""
 
     def amounts(self) -> Mapping[str, Quantity]:
@@ -173,7 +173,7 @@ class TeamStorageSettings(SettingsModel):
 
     claims: Annotated[int, Field(ge=0, le=5000)] = Bounds.claims
     """Most volumes (PersistentVolumeClaims)."""
-    size: Quantity = Bounds.storage
+    size: Bytes = Bounds.storage
     """Most bytes that they ask for together."""
     disk: Quantity = Bounds.disk
     """Most bytes of its node's disk that a container of a job fills, itself, its logs and emptyDir volumes, before the

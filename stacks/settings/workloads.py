@@ -20,10 +20,11 @@ from components.workloads import metaseq, nccl, olmo
 from components.workloads.interface import USER, Exposure
 from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.cidr import is_too_wide
+from stacks.settings import addresses
+from stacks.settings.images import Reference, Repository
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, choice, matching, one_of, reject
-from stacks.settings.names import label_error
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice, matching, one_of, reject
+from stacks.settings.names import ClassName, label_error
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(@sha256:[0-9a-f]{64})?")
 _MOVES: Final = "latest"
@@ -31,7 +32,8 @@ _TAGS: Final = (
     "at most 128 letters, digits, and . _ -, which do not begin with . or -; with @sha256: and 64 digits behind it, "
     "only what has that digest is run"
 )
-_REPOSITORIES: Final = "a registry and a path, such as registry.example.org/team/nccltest"
+_FILE: Final = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9._/-]{0,254}")
+_FILES: Final = "a path of letters, digits and . _ - /"
 _MESSAGE: Final = re.compile(r"[1-9][0-9]{0,3}[KMG]?")
 _MESSAGES: Final = "a whole number of bytes, or one with K, M or G"
 _WEIGHTS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([mbt])")
@@ -59,23 +61,22 @@ def _tag(value: str) -> str:
     return value
 
 
-def _repository(value: str) -> str:
-    last = value.rpartition("/")[2]
-    if ":" in last or "@" in last:
-        reject(
-            message="the image's name has a tag or a digest in it",
-            expected=_REPOSITORIES,
-            hint="put the tag into the key tag",
-        )
-    return value
-
-
 def _message_size(value: str) -> str:
     if not _MESSAGE.fullmatch(value):
         reject(
             message="this is no message size of nccl-tests",
             expected=_MESSAGES,
             hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
+        )
+    return value
+
+
+def _file(value: str) -> str:
+    if not _FILE.fullmatch(value):
+        reject(
+            message="this cannot be the path of a file in the image",
+            expected=_FILES,
+            hint=f"for example {olmo.TRAINING}",
         )
     return value
 
@@ -123,7 +124,6 @@ def _no_token(value: object) -> object:
 
 
 Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!{_MOVES}$){_TAG.pattern}", f"{_TAGS}; not {_MOVES}")]
-Repository: TypeAlias = Annotated[str, matching(_repository, "(.*/)?[^/:@]*", _REPOSITORIES)]
 MessageSize: TypeAlias = Annotated[str, matching(_message_size, _MESSAGE.pattern, _MESSAGES)]
 _PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 
@@ -151,9 +151,9 @@ class NodeWorkloadSettings(SettingsModel):
     enabled: bool = False
     """Run it."""
     submission: SubmissionSettings = SubmissionSettings()
-    cpu: Quantity | None = None
+    cpu: SomeCores | None = None
     """CPU cores per node; default that of mlbatch:workloads."""
-    memory: Quantity | None = None
+    memory: SomeBytes | None = None
     """Bytes of memory per node; default that of mlbatch:workloads."""
 
     what: ClassVar[str]
@@ -318,7 +318,7 @@ class OlmoSettings(JobSettings):
     """Training of OLMo from blob storage; its image is built from docker/olmo of edwardsp/ai-on-aks."""
 
     name: str = "olmo"
-    training: str = olmo.TRAINING
+    training: Annotated[str, matching(_file, _FILE.pattern, _FILES)] = olmo.TRAINING
     """The configuration's file in the image."""
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """Number of steps at which to stop; default the configuration's own."""
@@ -334,11 +334,11 @@ class JupyterLabSettings(NodeWorkloadSettings):
     """JupyterLab on one node. Its token is the secret mlbatch:jupyterToken, or one that is made up."""
 
     name: str = "jupyterlab"
-    image: str | None = None
+    image: Reference | None = None
     """Image, with its tag; default NVIDIA's of PyTorch."""
     fs_size: Annotated[int, Field(ge=1, le=100)] = 1
     """Size of the users' volume, in TiB."""
-    storage_class: str | None = None
+    storage_class: ClassName | None = None
     """Class of the users' volume, which many nodes can mount; default the cluster's class of shared files."""
     exposure: Exposure = Exposure.CLUSTER
     """`cluster` for port-forwards alone; `internal` or `public` for a load balancer, over plain HTTP, for the addresses
@@ -379,8 +379,7 @@ class JupyterLabSettings(NodeWorkloadSettings):
                 expected="a list of CIDR blocks, such as 203.0.113.0/24",
                 hint=f"add them, or set {key((*path, 'exposure'))} to cluster and use a port-forward",
             )
-        for index, value in enumerate(self.source_ranges):
-            yield from _range((*path, "sourceRanges", index), value)
+        yield from _ranges((*path, "sourceRanges"), self.source_ranges, self.exposure)
 
 
 class ViewerSettings(SettingsModel):
@@ -421,9 +420,9 @@ class LogsSettings(SettingsModel):
 
     name: str = "training-logs"
     """Name of the claim."""
-    storage_class: str | None = None
+    storage_class: ClassName | None = None
     """Class, one whose volumes many nodes can mount; default the cluster's class for logs."""
-    size: Quantity = Quantity.parse("100Gi")
+    size: SomeBytes = Quantity.parse("100Gi")
     """Size of the volume in bytes."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
@@ -436,9 +435,9 @@ class WorkloadsSettings(SettingsModel):
 
     namespace: str = names.WORKLOADS_NAMESPACE
     """Namespace of those that no team submits."""
-    cpu: Quantity = Quantity.parse(64)
+    cpu: SomeCores = Quantity.parse(64)
     """CPU cores of a pod that takes a whole node: what the machine type has less what its system needs."""
-    memory: Quantity = Quantity.parse("1000Gi")
+    memory: SomeBytes = Quantity.parse("1000Gi")
     """Bytes of memory of a pod that takes a whole node: what the machine type has less what its system needs."""
     nccl: NcclSettings = NcclSettings()
     metaseq: MetaseqSettings = MetaseqSettings()
@@ -521,23 +520,45 @@ def _bytes(size: str) -> int:
     return int(size.rstrip("KMG")) * _MESSAGE_UNITS.get(size[-1], 1)
 
 
-def _range(path: Path, value: str) -> Iterator[ConfigError]:
-    try:
-        network = ipaddress.ip_network(value)
-    except ValueError as error:
-        yield ConfigError(
-            path=path,
-            value=value,
-            message=f"this is no address range: {error}",
-            expected="a CIDR block, such as 203.0.113.0/24",
-            hint="correct it; a single address ends in /32",
-        )
+def _ranges(path: Path, ranges: tuple[str, ...], exposure: Exposure) -> Iterator[ConfigError]:
+    """Yield what a Service refuses, what lets everybody in, and what lets in nobody."""
+    wrong = [error for index, value in enumerate(ranges) for error in _range((*path, index), value)]
+    yield from wrong
+    if wrong:
         return
-    if is_too_wide(network):
+    if not ranges:
+        return
+    if wide := addresses.too_wide(ranges):
         yield ConfigError(
             path=path,
-            value=value,
-            message="this is next to every address there is",
+            value=list(ranges),
+            message=f"together these are {wide[0]}, which is next to every address there is",
             expected="the addresses of those who use it",
             hint="name your own network's range",
         )
+    elif exposure is Exposure.PUBLIC and all(addresses.within(value, addresses.NOT_PUBLIC) for value in ranges):
+        yield ConfigError(
+            path=path,
+            value=list(ranges),
+            message="nobody comes from these networks over the internet, so that the load balancer would let nobody in",
+            expected="networks as the internet sees them, or exposure: internal",
+            hint="name the addresses under which your network appears on the internet, or set exposure to internal",
+        )
+
+
+def _range(path: Path, value: str) -> Iterator[ConfigError]:
+    try:
+        network = ipaddress.ip_network(value, strict=False)
+    except ValueError as error:
+        wrong, hint = f"this is no address range: {error}", "correct it; a single address ends in /32"
+    else:
+        if str(network) != value:
+            wrong = "this is no address range: the first address of a network, a slash and the length of its prefix"
+            hint = f"did you mean {network}?"
+        elif addresses.within(value, addresses.LOOPBACK):
+            wrong, hint = "this is a machine's address for itself, from which nobody else comes", "remove it"
+        elif addresses.too_wide([value]):
+            wrong, hint = "this is next to every address there is", "name your own network's range"
+        else:
+            return
+    yield ConfigError(path=path, value=value, message=wrong, expected="a CIDR block, such as 203.0.113.0/24", hint=hint)

@@ -7,13 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.quantity import Quantity
 from stacks.settings import PlatformSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.limits import MOST_GPUS, MOST_NODES
 from stacks.settings.machines import MACHINES
-from stacks.settings.model import SettingsModel, choice
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
 from stacks.settings.monitoring import MonitoringSettings
 
 
@@ -26,9 +25,9 @@ class NodesSettings(SettingsModel):
     """Machine type that they show."""
     gpus_per_node: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
     """GPUs of one node, in place of the instance type's own."""
-    cpu: Quantity | None = None
+    cpu: SomeCores | None = None
     """CPU cores of one node, in place of the instance type's own."""
-    memory: Quantity | None = None
+    memory: SomeBytes | None = None
     """Bytes of memory of one node, in place of the instance type's own."""
     roce_per_node: Annotated[int, Field(ge=0, le=64)] = 0
     """`nvidia.com/roce_gdr` devices of one node."""

@@ -308,6 +308,18 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
     path: Path = ("workloads", "metaseq")
     if any(job.undivided(path)):
         return
+    replicas = job.nodes * gpus // size.model_parallel
+    if job.batch is not None and replicas * metaseq.SEQUENCE_LENGTH > job.batch:
+        least = replicas * metaseq.SEQUENCE_LENGTH
+        yield ConfigError(
+            path=(*path, "batch"),
+            value=job.batch,
+            message=f"{replicas} groups of {size.model_parallel} GPUs take {metaseq.SEQUENCE_LENGTH} tokens "
+            f"each in one update, which are {least}",
+            expected=f"at least {least}",
+            hint=f"raise it, or lower {key((*path, 'nodes'))}",
+        )
+        return
     try:
         metaseq.layout(size, job.nodes * gpus)
     except ValueError as error:
@@ -330,16 +342,18 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
             if metaseq.fewest_nodes(known, gpus=gpus, gpu_bytes=memory) <= job.nodes
         ]
         needed = size.parameters * metaseq.BYTES_PER_PARAMETER / 1e9
+        parts = [name for name in ("layers", "embedding") if getattr(job, name) is not None]
+        what = f"{job.size} with this {' and '.join(parts)}" if parts else job.size
         usable = metaseq.USABLE_MEMORY * memory / (1 << 30)
         yield ConfigError(
-            path=(*path, "size"),
-            value=job.size,
-            message=f"weights, gradients and optimizer of {job.size} take {needed:.0f} GB of GPU memory, and "
+            path=(*path, parts[0] if parts else "size"),
+            value=getattr(job, parts[0]) if parts else job.size,
+            message=f"weights, gradients and optimizer of {what} take {needed:.0f} GB of GPU memory, and "
             f"{job.nodes * gpus} GPUs have {usable:.0f} GiB each for them",
-            expected=f"{job.size} on {fewest} nodes or more; on {job.nodes}: {listed(fitting)}",
+            expected=f"{what} on {fewest} nodes or more" + ("" if parts else f"; on {job.nodes}: {listed(fitting)}"),
             hint=f"set {key((*path, 'nodes'))} to {fewest}"
             + (f" and {count_key(partial)} to as many" if fewest > pool.count else "")
-            + (f", or take {fitting[-1]}" if fitting else ""),
+            + (", or lower it" if parts else f", or take {fitting[-1]}" if fitting else ""),
         )
 
 

@@ -11,6 +11,7 @@ from stacks.partial import PartialSettings
 from stacks.settings.tenancy import TeamSettings
 from stacks.settings.workloads import NodeWorkloadSettings, WorkloadsSettings
 from stacks.target import Claim
+from stacks.validation import objects
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -20,6 +21,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         if team is not None:
             yield from _exposure(partial, index, team)
             yield from _storage(index, team, [claim for claim in claims if claim.namespace == team.name])
+            yield from _services(partial, index, team)
 
 
 def _exposure(partial: PartialSettings, index: int, team: TeamSettings) -> Iterator[ConfigError]:
@@ -60,6 +62,19 @@ def _storage(index: int, team: TeamSettings, claims: list[Claim]) -> Iterator[Co
             message=f"the stack has {len(claims)} volumes of its own in the team's namespace: {keys}",
             expected=f"at least {len(claims)}",
             hint=f"set {key((*path, 'claims'))} to as many as these and the team's own",
+        )
+
+
+def _services(partial: PartialSettings, index: int, team: TeamSettings) -> Iterator[ConfigError]:
+    own = [item for item in objects.planned(partial) if (item.kind, item.namespace) == ("Service", team.name)]
+    if team.services.total < len(own):
+        yield ConfigError(
+            path=("teams", index, "services", "total"),
+            value=team.services.total,
+            message=f"the stack has {len(own)} Services of its own in the team's namespace: "
+            + listed(item.name for item in own),
+            expected=f"at least {len(own)}",
+            hint=f"set {key(('teams', index, 'services', 'total'))} to as many as these and those of the team's jobs",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components import names
+from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
 from stacks.errors import ConfigError, key, listed
@@ -27,12 +28,15 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> list[str]:
-    """Return which shares give no GPU, in words for the reader of a run."""
+    """Return which shares give no GPU, and what quotas leave no room for, in words for the reader of a run."""
     if partial.pool is None or partial.slack is None:
         return []
     return [
-        _empty(share, admission.count_key(partial))
-        for share in empty_shares(partial.known_teams, partial.slack, partial.pool)
+        *_into_reserve(partial, partial.pool, partial.slack),
+        *(
+            _empty(share, admission.count_key(partial))
+            for share in empty_shares(partial.known_teams, partial.slack, partial.pool)
+        ),
     ]
 
 
@@ -45,6 +49,19 @@ def _empty(empty: EmptyShare, count_key: str) -> str:
         f"team {empty.team} has none of the GPUs: its share of {empty.share} rounds to none of the {empty.left} that "
         f"the teams with shares divide; {advice}"
     )
+
+
+def _into_reserve(partial: PartialSettings, pool: NodePool, slack: Quota) -> Iterator[str]:
+    """Yield the resources of which quotas give away what the nodes keep: jobs are admitted, and have no room."""
+    for resource, kept in pool.reserved.items():
+        total = _sum(quota[resource] for quota in (slack, *partial.quotas.values()))
+        room = pool.resources[resource]
+        if room < total <= pool.allocatable[resource]:
+            yield (
+                f"the quotas of {resource} add up to {total}, and jobs have {room}: each of {pool.count} nodes keeps "
+                f"{kept} for its DaemonSets ({key(('queueing', 'nodeReserve', resource))}), so that jobs may be "
+                "admitted for which there is no room"
+            )
 
 
 def _teams(partial: PartialSettings) -> Iterator[tuple[int, TeamSettings]]:
@@ -105,14 +122,26 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
                 )
         for resource in _ALWAYS_NEEDED if team.quota else ():
-            if not quota[resource].nano and borrowing.get(resource) == ZERO:
+            lent = _lent(partial, team, resource)
+            if not quota[resource].nano and (borrowing.get(resource) == ZERO or lent == ZERO):
                 yield ConfigError(
                     path=("teams", index, "quota", resource),
                     value=str(quota[resource]),
-                    message=f"the team has no {resource} and may borrow none, so none of its jobs could ever run",
+                    message=f"the team has no {resource} and "
+                    + ("may borrow none" if borrowing.get(resource) == ZERO else "nobody lends any")
+                    + ", so none of its jobs could ever run",
                     expected="a quota above 0, or a borrowing limit above 0",
                     hint=f"raise the quota, or {key(('teams', index, 'borrowingLimit', resource))}",
                 )
+
+
+def _lent(partial: PartialSettings, team: TeamSettings, resource: str) -> Quantity | None:
+    """Return what the other queues lend of a resource, None while that is not known."""
+    if partial.slack is None or None in partial.teams:
+        return None
+    others = [other for other in partial.known_teams if other is not team and other.name in partial.quotas]
+    lent = (other.lending_limit.amounts().get(resource, partial.quotas[other.name][resource]) for other in others)
+    return _sum(iter((partial.slack[resource], *lent)))
 
 
 def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:

@@ -70,6 +70,17 @@ def _threshold(item: NcclGateSettings, pool: NodePool | None) -> Iterator[Config
                     expected="a bus bandwidth in GB/s",
                     hint=f"set {key((*path, name))} to what your own machines reach, less a tolerance",
                 )
+    for name, value in (("failGbs", item.fail_gbs), ("warnGbs", item.warn_gbs)):
+        if value is not None and known is not None and value > known.expected:
+            yield ConfigError(
+                path=(*path, name),
+                value=value,
+                message=f"a healthy machine of this type reaches {known.expected:g} GB/s, so that every node would "
+                "fail or be warned of",
+                expected=f"at most {known.expected:g}",
+                hint="lower it, or remove the key for the machine type's own",
+            )
+            return
     warn = item.warn_gbs if item.warn_gbs is not None else known.warn if known else None
     fail = item.fail_gbs if item.fail_gbs is not None else known.fail if known else None
     if warn is not None and fail is not None and warn < fail:
@@ -95,6 +106,15 @@ def _fabric(partial: PartialSettings, item: NcclGateSettings, pool: NodePool | N
                 expected="a tag of that image",
                 hint=f"set {key(('workloads', 'nccl', 'tag'))}, or turn the gate off",
             )
+        return
+    if partial.fabric is not None and partial.fabric.resource is None:
+        yield ConfigError(
+            path=(*path, "scope"),
+            value=str(item.scope),
+            message="there is no RDMA network between the nodes, whose figures the check holds the nodes to",
+            expected="node, or fabric with nodes whose network devices pods may ask for",
+            hint=f"set {key((*path, 'scope'))} to node, or switch the network on",
+        )
         return
     count = item.nodes if item.nodes is not None else pool.count if pool is not None else None
     if count is not None and count < 2:

@@ -8,6 +8,7 @@ from stacks.errors import ConfigError, key
 from stacks.partial import PartialSettings
 from stacks.settings.recovery import RecoverySettings
 from stacks.settings.tenancy import TenancySettings
+from stacks.validation import network
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -45,3 +46,19 @@ def _conflict(bound: tuple[str, int], recovery: str, *, message: str, expected: 
         expected=expected,
         hint=f"{hint} {other}",
     )
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return which bounds nobody reaches, in words for the reader of a run."""
+    tenancy, recovery = partial.section(TenancySettings), partial.section(RecoverySettings)
+    if tenancy is None or recovery is None or not network.has_teams(partial):
+        return []
+    pause, grace = tenancy.jobs.retry_pause_seconds, tenancy.longest_grace_seconds
+    if recovery.recovery_timeout_seconds >= pause + grace:
+        return []
+    said = (
+        f"{key(('recovery', 'recoveryTimeoutSeconds'))} is {recovery.recovery_timeout_seconds}: a job whose pods take "
+        f"{grace} seconds to end ({key(('tenancy', 'longestGraceSeconds'))}) and that asks for a pause of {pause} "
+        f"({key(('tenancy', 'jobs', 'retryPauseSeconds'))}) is queued again before it is started anew"
+    )
+    return [said]

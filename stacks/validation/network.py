@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 
-from stacks.errors import ConfigError, key
+from stacks.errors import ConfigError, Path, key
 from stacks.partial import PartialSettings
+from stacks.settings.cidr import overlapping
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
 
 
@@ -24,6 +26,8 @@ def has_teams(partial: PartialSettings) -> bool:
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Refuse teams' namespaces as those of operators: what runs there is never let in to another team."""
     tenancy = partial.section(TenancySettings)
+    if tenancy is not None and tenancy.network.enabled:
+        yield from _denied(partial, tenancy)
     for index, name in enumerate(tenancy.network.ray_operators if tenancy is not None else ()):
         if name in partial.team_names:
             yield ConfigError(
@@ -33,6 +37,27 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
                 expected="namespaces of operators",
                 hint="name the namespace in which KubeRay's operator runs, or rename the team",
             )
+
+
+def _denied(partial: PartialSettings, tenancy: TenancySettings) -> Iterator[ConfigError]:
+    """Refuse to allow what is denied: NetworkPolicies only ever allow, and the denial would do nothing."""
+    egress = tenancy.network.egress
+    allowed: list[tuple[Path, tuple[str, ...]]] = [(("tenancy", "network", "egress", "addresses"), egress.addresses)]
+    for index, team in enumerate(partial.teams):
+        if team is not None:
+            allowed.append((("teams", index, "network", "egress", "addresses"), team.network.egress.addresses))
+    for path, texts in allowed:
+        for position, text in enumerate(texts):
+            found = overlapping(ip_network(text), egress.denied)
+            if found is not None:
+                own = key(("tenancy", "network", "egress", "denied"))
+                yield ConfigError(
+                    path=(*path, position),
+                    value=text,
+                    message=f"{own} denies {found}, which shares addresses with it, and what is allowed is allowed",
+                    expected="networks that nobody denies",
+                    hint="remove one of the two, or make them smaller",
+                )
 
 
 def warnings(partial: PartialSettings) -> list[str]:

@@ -424,7 +424,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
         {"resourceGroup": "my group."},
         'mlbatch:azure.resourceGroup = "my group."',
         "name of a resource group",
-        "1 to 76",
+        "1 to 90",
         "for example 'my-group'",
     ),
     (
@@ -452,7 +452,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
         {"adminUser": "root"},
         'mlbatch:azure.adminUser = "root"',
         "name of a nodes' administrator",
-        "not root",
+        "such as root",
         "for example 'azureuser'",
     ),
     (

@@ -8,9 +8,11 @@ from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
 from components.azure import versions
+from components.azure.aks import RETIRED_TAG, infiniband_deployment
 from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_ZONES
-from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, NODES_ONLY
+from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY
 from stacks.errors import MISSING, ConfigError, Path, listed
+from stacks.settings import addresses, cidr
 
 if TYPE_CHECKING:
     from stacks.aks.settings.azure import AzureSettings
@@ -19,6 +21,19 @@ _SUBNET_RESERVED: Final = 5
 """Addresses of each subnet that Azure keeps for itself."""
 _PRIVATE: Final = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 """Networks that are nobody's on the internet (RFC 1918)."""
+_TAKEN: Final = (
+    "127.0.0.0/8",
+    "168.63.129.16/32",
+    "169.254.0.0/16",
+    "172.30.0.0/16",
+    "172.31.0.0/16",
+    "192.0.2.0/24",
+    "224.0.0.0/3",
+)
+"""What neither a virtual network nor pods nor Services may have (learn.microsoft.com/azure/virtual-network/
+virtual-networks-faq; azure/aks/configure-azure-cni)."""
+_LONGEST_DEPLOYMENT: Final = 64
+_LONGEST_NODES_GROUP: Final = 80
 _POD_PREFIX: Final = 24
 """Prefix length of the piece of the pods' network that each node takes."""
 
@@ -35,8 +50,12 @@ def check(azure: AzureSettings) -> Iterator[ConfigError]:
         _pools,
         _network,
         _grace,
+        _reserved,
         _ranges,
         _groups,
+        _names,
+        _redundancy,
+        _tags,
     )
     for rule in rules:
         yield from rule(azure)
@@ -59,6 +78,15 @@ def _version(azure: AzureSettings) -> Iterator[ConfigError]:
             hint="set mlbatch:azure.tier to Premium, or remove support",
         )
     release = versions.release_of(version)
+    if version.count(".") > 1 and azure.upgrades.kubernetes != "none":
+        yield ConfigError(
+            path=("azure", "kubernetesVersion"),
+            value=version,
+            message="it names a patch, and mlbatch:azure.upgrades.kubernetes goes on to newer ones by itself, which "
+            "each update of the stack would try to take back",
+            expected="a minor version, or one with its patch and the channel none",
+            hint=f'set it to "{version.rpartition(".")[0]}", or remove mlbatch:azure.upgrades.kubernetes',
+        )
     good = [candidate.minor for candidate in versions.supported(day, long_term=long_term)]
     if release is None or not release.supported(day, long_term=long_term):
         yield ConfigError(
@@ -111,6 +139,24 @@ def _api_server(azure: AzureSettings) -> Iterator[ConfigError]:
         if is_set
     ]
     allowed = "exactly one of authorizedRanges, private: true and public: true"
+    others = [text for text in access.authorized_ranges if text not in (ANYBODY, NODES_ONLY)]
+    if ANYBODY not in access.authorized_ranges and (wide := addresses.too_wide(others)):
+        yield ConfigError(
+            path=(*path, "authorizedRanges"),
+            value=list(access.authorized_ranges),
+            message=f"together these are {wide[0]}, which is next to every address there is",
+            expected=allowed,
+            hint="name your own networks, or say public: true in place of authorizedRanges if that is meant",
+        )
+    for text in others:
+        if addresses.within(text, addresses.NOT_PUBLIC):
+            yield ConfigError(
+                path=(*path, "authorizedRanges", access.authorized_ranges.index(text)),
+                value=text,
+                message="nobody comes to the API server's public address from this network: it is none of the internet",
+                expected="networks as the internet sees them",
+                hint="name the addresses under which your network appears on the internet, or set private to true",
+            )
     if ANYBODY in access.authorized_ranges:
         yield ConfigError(
             path=(*path, "authorizedRanges", access.authorized_ranges.index(ANYBODY)),
@@ -336,7 +382,15 @@ def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
     for index, text in enumerate(azure.storage.allowed_ranges):
         network = IPv4Network(text)
         path: Path = ("azure", "storage", "allowedRanges", index)
-        if network.prefixlen in (0, 31):
+        if network.prefixlen not in (0, 31) and addresses.within(text, addresses.NOT_PUBLIC):
+            yield ConfigError(
+                path=path,
+                value=text,
+                message="a storage account's firewall takes public networks only",
+                expected="public networks; the nodes' subnet is let in anyway",
+                hint="remove it, or write the address that the network has on the internet",
+            )
+        elif network.prefixlen in (0, 31):
             yield ConfigError(
                 path=path,
                 value=text,
@@ -352,6 +406,72 @@ def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
                 expected="public networks; the nodes' subnet is let in anyway",
                 hint="remove it, or write the address that the network has on the internet",
             )
+
+
+def _reserved(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Refuse networks in which Azure or AKS has addresses of its own, or nobody can have one."""
+    for name, value in (
+        ("vnetCidr", azure.network.vnet_cidr),
+        ("podCidr", azure.network.pod_cidr),
+        ("serviceCidr", azure.network.service_cidr),
+    ):
+        if (found := cidr.overlapping(IPv4Network(value), _TAKEN)) is not None:
+            yield _bad_network(
+                name,
+                value,
+                f"it has addresses of {found} in it, which Azure and AKS keep for themselves",
+                f"a network without {listed(_TAKEN)}",
+            )
+
+
+def _names(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Hold the names that are made of others to their lengths."""
+    longest = _LONGEST_DEPLOYMENT - len(infiniband_deployment(""))
+    if azure.registers_feature and len(azure.cluster_name) > longest:
+        yield ConfigError(
+            path=("azure", "clusterName"),
+            value=azure.cluster_name,
+            message=f"the deployment that registers InfiniBand is named {infiniband_deployment(azure.cluster_name)}, "
+            f"and may have {_LONGEST_DEPLOYMENT} characters",
+            expected=f"at most {longest} characters",
+            hint="write a shorter name",
+        )
+    if len(azure.nodes_group) > _LONGEST_NODES_GROUP:
+        given = azure.node_resource_group is not None
+        yield ConfigError(
+            path=("azure", "nodeResourceGroup" if given else "resourceGroup"),
+            value=azure.nodes_group if given else azure.resource_group,
+            message=f"AKS' own group would be {azure.nodes_group}, and may have {_LONGEST_NODES_GROUP} characters",
+            expected=f"at most {_LONGEST_NODES_GROUP - (0 if given else 4)} characters"
+            + ("" if given else ", or a name of its own in mlbatch:azure.nodeResourceGroup"),
+            hint="write a shorter name",
+        )
+
+
+def _redundancy(azure: AzureSettings) -> Iterator[ConfigError]:
+    storage = azure.storage
+    if storage is not None and "ZRS" in storage.sku and azure.location in REGIONS_WITHOUT_ZONES:
+        yield ConfigError(
+            path=("azure", "storage", "sku"),
+            value=storage.sku,
+            message=f"it keeps copies in several zones, and region {azure.location} has none",
+            expected="Standard_LRS, Standard_GRS, Standard_RAGRS",
+            hint="take one of those, or another region",
+        )
+
+
+def _tags(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Hold the tags to those that the platform adds."""
+    own = [RETIRED_TAG] if azure.gpu_pool.skip_gpu_driver_install_tag else []
+    if len(azure.tags) + len(own) > MOST_TAGS:
+        yield ConfigError(
+            path=("azure", "tags"),
+            value=dict(azure.tags),
+            message=f"with {listed(own)}, which mlbatch:azure.gpuPool.skipGpuDriverInstallTag adds, these are "
+            f"{len(azure.tags) + len(own)} tags",
+            expected=f"at most {MOST_TAGS - len(own)} tags",
+            hint=f"remove {len(azure.tags) + len(own) - MOST_TAGS} of them",
+        )
 
 
 def _groups(azure: AzureSettings) -> Iterator[ConfigError]:

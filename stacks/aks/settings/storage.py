@@ -15,9 +15,8 @@ from components.azure.blob_volume import CAPACITY
 from components.azure.compatibility import blobfuse_fault
 from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
-from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import Rule, SettingsModel, choice, matching, reject
+from stacks.settings.model import Rule, SettingsModel, SomeBytes, choice, matching, reject
 from stacks.settings.workloads import WorkloadsSettings
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
@@ -95,7 +94,7 @@ class VolumeSettings(SettingsModel):
     """Mount it for reading alone; false for a volume that jobs write to, for which identity or token need more."""
     block_kib: Annotated[int, Field(ge=4, le=65536)] = 4
     """Size of a request in KiB; 4 for random access to large files, more for reading in order."""
-    capacity: Quantity = CAPACITY
+    capacity: SomeBytes = CAPACITY
     """Size of the volume in bytes; nominal."""
 
     def home(self, workloads: WorkloadsSettings | None) -> str:

@@ -32,7 +32,16 @@ LONG_TERM: Final = "longTerm"
 LOCAL: Final = "local"
 
 
-_MOST_TAGS: Final = 50
+_NO_ADMIN: Final = (
+    "root|a|actuser|adm|admin[12]?|administrator|aspnet|backup|console|david|guest|john|owner|server|sql|support"
+    "|support_388945a0|sys|test[1-3]?|user[1-5]?"
+)
+"""Names of administrators that Azure takes for no machine (Microsoft.Compute, OSProfile.adminUsername)."""
+_RESERVED_TAGS: Final = ("aks-managed", "azure", "microsoft", "windows")
+"""How no tag's name begins (learn.microsoft.com/azure/azure-resource-manager/management/tag-resources, and
+azure/aks/use-tags)."""
+_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+MOST_TAGS: Final = 50
 _TAG_NAME: Final = 128
 """What storage accounts allow; other resources take 512."""
 _TAG_VALUE: Final = 256
@@ -76,10 +85,9 @@ ResourceGroupName = Annotated[
     str,
     _named(
         "resource group",
-        r"[\w().-]{0,75}[\w()-]",
-        "1 to 76 letters, digits, _, -, . and parentheses, not with a . at the end (AKS' own group is named after this "
-        "one, and may have 80)",
-        lambda value: _hyphenated(value)[:76].strip("-"),
+        r"[A-Za-z0-9_().-]{0,89}[A-Za-z0-9_()-]",
+        "1 to 90 of a-z, A-Z, 0-9, _, -, . and parentheses, not with a . at the end",
+        lambda value: _hyphenated(value)[:90].strip("-"),
     ),
 ]
 ClusterName = Annotated[
@@ -131,8 +139,9 @@ AdminName = Annotated[
     str,
     _named(
         "nodes' administrator",
-        r"(?!(?:root|admin|administrator)$)[a-z_][a-z0-9_-]{0,31}",
-        "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first; not root, admin or administrator",
+        rf"(?!(?:{_NO_ADMIN})$)[a-z_][a-z0-9_-]{{0,31}}",
+        "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first; not a name that everybody tries, such "
+        "as root, admin, user or test",
         lambda value: "azureuser",
     ),
 ]
@@ -156,6 +165,12 @@ def _guid(value: str) -> str:
     if not GUID.fullmatch(value):
         reject(
             message="this is no id as Azure and Entra write them",
+            expected=_GUIDS,
+            hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
+        )
+    if value == _NOBODY:
+        reject(
+            message="this is nobody's id",
             expected=_GUIDS,
             hint="`az account show --query id` prints a subscription's, `az ad group show --query id` a group's",
         )
@@ -215,17 +230,23 @@ Zones = Annotated[tuple[_Zone, ...], AfterValidator(_zones)]
 def tags(values: Mapping[str, str]) -> Mapping[str, str]:
     """Return tags as Azure Resource Manager takes them."""
     allowed = (
-        f"at most {_MOST_TAGS} tags, with names of 1 to {_TAG_NAME} characters other than <>%&\\?/ and values of at "
+        f"at most {MOST_TAGS} tags, with names of 1 to {_TAG_NAME} characters other than <>%&\\?/ and values of at "
         f"most {_TAG_VALUE} characters"
     )
     lowered = [name.lower() for name in values]
-    if len(values) > _MOST_TAGS:
+    if len(values) > MOST_TAGS:
         reject(
-            message=f"these are {len(values)} tags", expected=allowed, hint=f"remove {len(values) - _MOST_TAGS} of them"
+            message=f"these are {len(values)} tags", expected=allowed, hint=f"remove {len(values) - MOST_TAGS} of them"
         )
     for name, value in values.items():
         if not 0 < len(name) <= _TAG_NAME or re.search(r"[<>%&\\?/]", name):
             reject(message=f"Azure refuses the tag name {name!r}", expected=allowed, hint="write another name")
+        if name.lower().startswith(_RESERVED_TAGS):
+            reject(
+                message=f"Azure keeps names like {name!r} to itself",
+                expected=f"names that begin with none of {listed(_RESERVED_TAGS)}; {allowed}",
+                hint="write another name",
+            )
         if len(value) > _TAG_VALUE:
             reject(
                 message=f"the value of tag {name!r} has {len(value)} characters", expected=allowed, hint="shorten it"

@@ -1,0 +1,52 @@
+"""Networks as a whole: whom a list of them lets in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
+from typing import Final
+
+from stacks.settings.cidr import Addresses, is_too_wide
+
+LOOPBACK: Final = tuple(ip_network(text) for text in ("127.0.0.0/8", "::1/128"))
+NOT_PUBLIC: Final = (
+    *LOOPBACK,
+    *(
+        ip_network(text)
+        for text in (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "224.0.0.0/3",
+            "fc00::/7",
+            "fe80::/10",
+            "ff00::/8",
+        )
+    ),
+)
+"""Networks from which nobody comes over the internet (IANA's registries of special-purpose addresses)."""
+
+
+def too_wide(texts: Iterable[str]) -> list[Addresses]:
+    """Return the networks that the given ones make together and that are next to every address."""
+    networks = [ip_network(text) for text in texts]
+    together: list[Addresses] = [
+        *collapse_addresses(network for network in networks if isinstance(network, IPv4Network)),
+        *collapse_addresses(network for network in networks if isinstance(network, IPv6Network)),
+    ]
+    return [network for network in together if is_too_wide(network)]
+
+
+def within(text: str, others: Iterable[Addresses]) -> bool:
+    """Whether a network lies in one of others."""
+    network = ip_network(text)
+    return any(_is_subnet(network, other) for other in others)
+
+
+def _is_subnet(network: Addresses, other: Addresses) -> bool:
+    if isinstance(network, IPv4Network) and isinstance(other, IPv4Network):
+        return network.subnet_of(other)
+    return isinstance(network, IPv6Network) and isinstance(other, IPv6Network) and network.subnet_of(other)

@@ -1,0 +1,66 @@
+"""Names of images, as container runtimes take them (distribution/reference, reference.go and regexp.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, TypeAlias
+
+from stacks.settings.model import matching, reject
+
+_HOST: Final = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:[0-9]+)?"
+_PART: Final = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
+_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
+_DIGEST: Final = r"sha256:[0-9a-f]{64}"
+_NAME: Final = rf"({_HOST}/)?{_PART}(/{_PART})*"
+PREFIX: Final = re.compile(rf"{_HOST}(/{_PART})*")
+"""A registry, and the beginning of a path on it."""
+_REPOSITORY: Final = re.compile(_NAME)
+_REFERENCE: Final = re.compile(rf"{_NAME}(:{_TAG}(@{_DIGEST})?|@{_DIGEST})")
+_REPOSITORIES: Final = "a registry and a path in lower case, such as registry.example.org/team/nccltest"
+_REFERENCES: Final = "a registry, a path in lower case and a tag or digest, such as registry.example.org/team/lab:1.2"
+
+
+def _repository(value: str) -> str:
+    last = value.rpartition("/")[2]
+    if "://" not in value and (":" in last or "@" in last):
+        reject(
+            message="the image's name has a tag or a digest in it",
+            expected=_REPOSITORIES,
+            hint="put the tag into the key tag",
+        )
+    if not _REPOSITORY.fullmatch(value):
+        reject(message=wrong(value), expected=_REPOSITORIES, hint="write the name as `docker pull` takes it")
+    return value
+
+
+def _reference(value: str) -> str:
+    if value.endswith(":latest"):
+        reject(
+            message="this tag is moved from one image to the next, so that nobody knows what runs",
+            expected=_REFERENCES,
+            hint="name a tag that stays with its image, such as a version or a date",
+        )
+    if _REPOSITORY.fullmatch(value):
+        reject(message="nothing says which of its tags to run", expected=_REFERENCES, hint="add a tag or a digest")
+    if not _REFERENCE.fullmatch(value):
+        reject(message=wrong(value), expected=_REFERENCES, hint="write the name as `docker pull` takes it")
+    return value
+
+
+def wrong(value: str) -> str:
+    """Return why a name, which no image has, is none."""
+    if "://" in value:
+        return "an image's name has no scheme"
+    if re.search(r"[^/]*:[^/]*@(?!sha256:)", value):
+        return "an image's name has no password: everybody who reads the configuration finds it here"
+    if re.search(r"\s", value):
+        return "there are blanks in this name"
+    if value != value.lower():
+        return "this is no image's name: a path on a registry is in lower case"
+    return "this is no image's name"
+
+
+Repository: TypeAlias = Annotated[str, matching(_repository, _REPOSITORY.pattern, _REPOSITORIES)]
+"""An image's name without a tag."""
+Reference: TypeAlias = Annotated[str, matching(_reference, _REFERENCE.pattern, _REFERENCES)]
+"""An image's name with its tag or digest."""

@@ -1,0 +1,46 @@
+"""Options of what is switched off: they do nothing, and somebody may wait for what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from stacks.errors import key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import CheckSettings
+from stacks.settings.model import SettingsModel
+from stacks.settings.samples import GangSettings
+from stacks.settings.workloads import NodeWorkloadSettings, ViewerSettings
+from stacks.validation.walk import sections
+
+_KEPT: Final = (NodeWorkloadSettings, ViewerSettings, CheckSettings, GangSettings)
+"""What is switched on and off time and again, and keeps its options meanwhile."""
+_SWITCHES: Final = {
+    "operator": ("operator_version", "driver_version", "drain_for_drivers"),
+    "feature_discovery": ("feature_discovery_version",),
+}
+"""Of section gpu, the options by their switch."""
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield the options that have no effect because somebody switched off what they belong to."""
+    for path, section in sections(partial):
+        for switch, options in _off(section):
+            given = [option for option in type(section).model_fields if option in section.model_fields_set & options]
+            if given:
+                fields = type(section).model_fields
+                names = listed(fields[option].alias or option for option in given)
+                yield f"{key((*path, fields[switch].alias or switch))} is false, so that these do nothing: {names}"
+
+
+def _off(section: SettingsModel) -> Iterator[tuple[str, set[str]]]:
+    """Yield the switches of a section that somebody has set to false, with the options that belong to each."""
+    if isinstance(section, _KEPT):
+        return
+    if "enabled" in section.model_fields_set and getattr(section, "enabled", True) is False:
+        yield "enabled", section.model_fields_set - {"enabled"}
+    if isinstance(section, GpuSettings):
+        for switch, options in _SWITCHES.items():
+            if switch in section.model_fields_set and not getattr(section, switch):
+                yield switch, set(options)

@@ -1,0 +1,29 @@
+"""All sections of a configuration, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from stacks.errors import Path
+from stacks.partial import PartialSettings
+from stacks.settings.model import SettingsModel
+
+
+def sections(partial: PartialSettings) -> Iterator[tuple[Path, SettingsModel]]:
+    """Yield all sections that could be read, with those in them, and where they stand."""
+    for name, section in partial.sections.items():
+        yield from _nested((name,), section)
+    for index, team in enumerate(partial.teams):
+        yield from _nested(("teams", index), team)
+
+
+def _nested(path: Path, value: object) -> Iterator[tuple[Path, SettingsModel]]:
+    if isinstance(value, SettingsModel):
+        yield path, value
+        for name, info in type(value).model_fields.items():
+            yield from _nested((*path, info.alias or name), getattr(value, name))
+    elif isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
+        for index, item in enumerate(value):
+            yield from _nested((*path, index), item)
