@@ -14,33 +14,47 @@ from components.layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)
+class Grant:
+    """What an identity may do in one container, and in no other.
+
+    name: of the identity, among those with rights. principal: its object id. writes: it may also write.
+    """
+
+    name: str
+    container: str
+    principal: pulumi.Input[str]
+    writes: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class BlobStorageArgs:
     """account: unique in all of Azure. container: within it. sku: redundancy, such as Standard_LRS.
 
+    more_containers: others in it, which stay with their data when they are no longer asked for.
     subnet_id: of the nodes, which reach the account. allowed_ranges: public networks that reach it too.
     shared_key: requests signed with the account's key, or with a SAS token made from it, are served; whoever has the
-        key has everything. reader: object id of the identity that may read, None for nobody. writes: it may also write.
+        key has everything. grants: who may read, in containers named here.
     """
 
     account: str
     container: str
+    more_containers: Sequence[str] = ()
     scope: ResourceScope
     sku: str
     subnet_id: pulumi.Input[str]
     allowed_ranges: tuple[str, ...] = ()
     shared_key: bool = False
-    reader: pulumi.Input[str] | None = None
-    writes: bool = False
+    grants: Sequence[Grant] = ()
 
 
 class BlobStorage(Layer):
-    """Create a storage account with one container: TLS 1.2, no anonymous access, closed to networks that are not given.
+    """Create a storage account with containers: TLS 1.2, no anonymous access, closed to networks that are not given.
 
     Without a hierarchical namespace, as blobfuse expects where it is not told to use Data Lake's interface.
     """
 
     ready: Sequence[pulumi.Resource]
-    """Depend on these to mount the container."""
+    """Depend on these to mount the containers."""
 
     def __init__(self, name: str, args: BlobStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:azure:BlobStorage", name, None, opts)
@@ -67,25 +81,34 @@ class BlobStorage(Layer):
             ),
             opts=options,
         )
-        container = storage.BlobContainer(
-            f"{args.account}-{args.container}",
-            account_name=args.account,
-            container_name=args.container,
-            resource_group_name=args.scope.resource_group,
-            public_access=storage.PublicAccess.NONE,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
-        )
-        self.ready = [account, container]
-        if args.reader is not None:
-            role = roles.assign(
-                f"{args.account}-blobs",
-                role=roles.BLOB_DATA_CONTRIBUTOR if args.writes else roles.BLOB_DATA_READER,
-                scope=account.id,
-                principal=args.reader,
+        own = pulumi.ResourceOptions(parent=self, depends_on=[account])
+        # Protected, it could not leave the stack with its volume.
+        kept = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(protect=False, retain_on_delete=True))
+        containers = {args.container: _container(args, args.container, own)}
+        containers |= {name: _container(args, name, kept) for name in args.more_containers if name != args.container}
+        given = [
+            roles.assign(
+                f"{args.account}-{grant.container}-{grant.name}",
+                role=roles.BLOB_DATA_CONTRIBUTOR if grant.writes else roles.BLOB_DATA_READER,
+                scope=containers[grant.container].id,
+                principal=grant.principal,
                 opts=options,
             )
-            self.ready = [*self.ready, role]
+            for grant in args.grants
+        ]
+        self.ready = [account, *containers.values(), *given]
         self.register_outputs({"id": account.id})
+
+
+def _container(args: BlobStorageArgs, name: str, options: pulumi.ResourceOptions) -> storage.BlobContainer:
+    return storage.BlobContainer(
+        f"{args.account}-{name}",
+        account_name=args.account,
+        container_name=name,
+        resource_group_name=args.scope.resource_group,
+        public_access=storage.PublicAccess.NONE,
+        opts=options,
+    )
 
 
 def _range(network: str) -> str:

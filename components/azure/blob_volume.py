@@ -22,11 +22,16 @@ from components.kubernetes.quantity import Quantity
 
 CAPACITY: Final = Quantity.parse("8Ti")
 """Nominal: what a container holds is not limited by it."""
+_ON_DISK: Final = ("--block-cache-path", "--block-cache-disk", "--cleanup-on-start")
+"""How the options of the cache on disk begin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedIdentity:
-    """The nodes' own identity, which needs `Storage Blob Data Reader` on the account. client_id: of the identity."""
+    """The nodes' own identity, which needs `Storage Blob Data Reader` on the container. client_id: of the identity.
+
+    Whatever gets onto a node, or at its metadata address, can act as it.
+    """
 
     client_id: pulumi.Input[str]
 
@@ -42,7 +47,17 @@ class SasToken:
     token: pulumi.Input[str]
 
 
-Access: TypeAlias = ManagedIdentity | SasToken
+@dataclass(frozen=True, kw_only=True)
+class WorkloadIdentity:
+    """The identity of the volume's namespace, as which each pod's own mount acts. client_id: of the identity.
+
+    The pod needs the service account that the identity trusts. Blob driver 1.27.0 or later, which calls it a preview.
+    """
+
+    client_id: pulumi.Input[str]
+
+
+Access: TypeAlias = ManagedIdentity | WorkloadIdentity | SasToken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,10 +201,12 @@ def mount_options(args: BlobVolumeArgs) -> list[str]:
     """Return blobfuse2's options, with sizes in MiB; the driver itself adds what a read-only mount needs.
 
     The cache's folder is the volume's own: blobfuse2 finds a block in it by the blob's path alone, whatever container
-    that is in. It mounts over an empty folder only, which one is not after a crash.
+    that is in. It mounts over an empty folder only, which one is not after a crash. By a workload identity each pod has
+    a mount of its own (kubernetes-sigs/blob-csi-driver, pkg/blob/nodeserver.go, NodePublishVolume): two of a node would
+    empty each other's folder, so that the cache is in memory alone.
     """
     cache = args.cache
-    return [
+    options = [
         "-o allow_other",
         "--block-cache",
         f"--block-cache-path={cache.folder}-{volume_name(args)}",
@@ -203,11 +220,16 @@ def mount_options(args: BlobVolumeArgs) -> list[str]:
         "--block-cache-prefetch-on-open=false",
         "--use-adls=false",
     ]
+    if isinstance(args.access, WorkloadIdentity):
+        return [option for option in options if not option.startswith(_ON_DISK)]
+    return options
 
 
 def _attributes(access: Access) -> Mapping[str, pulumi.Input[str]]:
     if isinstance(access, SasToken):
         return {"AzureStorageAuthType": "sas"}
+    if isinstance(access, WorkloadIdentity):
+        return {"clientID": access.client_id, "mountWithWorkloadIdentityToken": "true"}
     return {"AzureStorageAuthType": "msi", "AzureStorageIdentityClientID": access.client_id}
 
 

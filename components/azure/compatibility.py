@@ -9,6 +9,7 @@ from components.compatibility import Assessment, Verdict, numbers
 
 _FIRST_CLEANING: Final = (2, 5, 0)
 _FIRST_DOWNGRADING: Final = (1, 26, 7)
+_FIRST_WITH_TOKENS: Final = (1, 27, 0)
 _ON_NODES: Final = "2.5.1"
 """Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
 
@@ -37,4 +38,19 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
         fix="set storage.blobDriver.version to 1.27.7, or storage.blobDriver.blobfuse to null to use the nodes' own",
         source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "
         "https://github.com/kubernetes-sigs/blob-csi-driver/issues/1846",
+    )
+
+
+def identity_fault(driver: str) -> Assessment | None:
+    """Return why a version of the Blob driver cannot mount as the identity of a pod; None where it can.
+
+    Before 1.27.0 it uses a pod's token only to fetch the account's key, with which it could do everything.
+    """
+    if numbers(driver) >= _FIRST_WITH_TOKENS:
+        return None
+    return Assessment(
+        verdict=Verdict.BROKEN,
+        reason=f"blob-csi-driver {driver} does not mount as a workload identity",
+        fix="set storage.blobDriver.version to 1.27.7, or access to managedIdentity",
+        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.7/docs/workload-identity-static-pv-mount.md",
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
 from components.azure.aks import infiniband_deployment
-from components.azure.blob_storage import BlobStorage, BlobStorageArgs
+from components.azure.blob_storage import BlobStorage, BlobStorageArgs, Grant
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool
 from components.azure.credentials import Credentials, CredentialsArgs
 from components.azure.feature import InfinibandFeature, InfinibandFeatureArgs
@@ -22,11 +22,16 @@ from components.azure.provider import azure_provider
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.scope import ResourceScope
+from components.azure.workload_identity import WorkloadIdentity, WorkloadIdentityArgs
 from components.layer import standing_on
 from components.nodes.nvme_scratch import POOL_LABEL
 from stacks.aks.settings import AksSettings
 from stacks.aks.settings.azure import AzureSettings
 from stacks.aks.settings.storage import VolumeSettings
+from stacks.settings.workloads import WorkloadsSettings
+
+_NODES: Final = ""
+"""Stands for the nodes where others stand by their namespace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +41,7 @@ class Infrastructure:
     cluster: the managed cluster, with which they go. identifier: names it whatever its address is.
     kubeconfig: secret. ready: before anything runs in the cluster. pool: before anything runs on GPU nodes.
     registry: where the site's own images are pulled from. kubelet_client: client id of the nodes' identity.
+    identities: those of namespaces, by namespace, for volumes that are mounted as them.
     account: the storage account's name, None without one; storage: before anything mounts its containers.
     """
 
@@ -46,6 +52,7 @@ class Infrastructure:
     pool: Sequence[pulumi.Resource]
     registry: str
     kubelet_client: pulumi.Input[str]
+    identities: Mapping[str, WorkloadIdentity]
     account: str | None
     storage: Sequence[pulumi.Resource]
 
@@ -53,7 +60,7 @@ class Infrastructure:
 def create(settings: AksSettings) -> Infrastructure:
     """Register the Azure resources; what holds data, and the cluster, is protected unless the settings say otherwise.
 
-    The stack's volumes decide what rights the nodes need on the storage account.
+    The stack's volumes decide which containers there are, and who needs what rights on each.
     """
     azure = settings.azure
     subscription = azure_provider("azure", subscription=azure.subscription_id, location=azure.location)
@@ -107,8 +114,10 @@ def create(settings: AksSettings) -> Infrastructure:
     on_cluster = standing_on(cluster.ready[0], within(*cluster.ready, *feature))
     pool = _gpu_pool(azure, scope, network, within, on_cluster, group.ready)
     MaintenanceWindows("maintenance", _maintenance(azure, scope), on_cluster)
-    mounted = [volume for volume in settings.storage.volumes if volume.account is None and not volume.uses_token]
-    storage = _storage(azure, scope, network, identities, mounted, within(*group.ready, kept=True))
+    namespaces = _workload_identities(settings, scope, cluster, within(*group.ready))
+    mounted = [volume for volume in settings.storage.volumes if volume.account is None]
+    grants = _grants(mounted, settings.workloads, identities, namespaces)
+    storage = _storage(azure, scope, network, mounted, grants, within(*group.ready, kept=True))
     credentials = Credentials(
         "credentials",
         CredentialsArgs(cluster=azure.cluster_name, scope=scope, login=azure.access.login, after=cluster.ready),
@@ -122,6 +131,7 @@ def create(settings: AksSettings) -> Infrastructure:
         pool=pool.ready,
         registry=registry.server,
         kubelet_client=identities.kubelets.client,
+        identities=namespaces,
         account=azure.storage.account if azure.storage else None,
         storage=storage,
     )
@@ -238,26 +248,66 @@ def _gpu_pool(
     )
 
 
+def _workload_identities(
+    settings: AksSettings, scope: ResourceScope, cluster: AksCluster, options: pulumi.ResourceOptions
+) -> Mapping[str, WorkloadIdentity]:
+    """Register an identity for each namespace with a volume that is mounted as one."""
+    volumes, workloads = settings.storage.volumes, settings.workloads
+    wanted = dict.fromkeys(volume.home(workloads) for volume in volumes if volume.uses_namespace)
+    return {
+        namespace: WorkloadIdentity(
+            f"identity-{namespace}",
+            WorkloadIdentityArgs(
+                name=f"{settings.azure.cluster_name}-in-{namespace}",
+                scope=scope,
+                issuer=cluster.oidc_issuer,
+                namespace=namespace,
+            ),
+            options,
+        )
+        for namespace in wanted
+    }
+
+
+def _grants(
+    mounted: Sequence[VolumeSettings],
+    workloads: WorkloadsSettings,
+    identities: ClusterIdentities,
+    namespaces: Mapping[str, WorkloadIdentity],
+) -> list[Grant]:
+    """Return what each identity needs in the containers of the stack's own account that are mounted as it."""
+    writes: dict[tuple[str, str], bool] = {}
+    for volume in mounted:
+        if not volume.uses_token:
+            who = volume.home(workloads) if volume.uses_namespace else _NODES
+            writes[volume.container, who] = writes.get((volume.container, who), False) or not volume.read_only
+    principals = {_NODES: identities.kubelets.principal, **{name: one.principal for name, one in namespaces.items()}}
+    return [
+        Grant(name=f"in-{who}" if who else "nodes", container=container, principal=principals[who], writes=may_write)
+        for (container, who), may_write in writes.items()
+    ]
+
+
 def _storage(
     azure: AzureSettings,
     scope: ResourceScope,
     network: Network,
-    identities: ClusterIdentities,
     mounted: Sequence[VolumeSettings],
+    grants: Sequence[Grant],
     options: pulumi.ResourceOptions,
 ) -> Sequence[pulumi.Resource]:
-    """Register the storage account; the nodes may do there what the volumes mounted by their identity need."""
+    """Register the storage account with the containers that volumes name."""
     if azure.storage is None:
         return []
     args = BlobStorageArgs(
         account=azure.storage.account,
         container=azure.storage.container,
+        more_containers=list(dict.fromkeys(volume.container for volume in mounted)),
         scope=scope,
         sku=azure.storage.sku,
         subnet_id=network.subnet_id,
         allowed_ranges=azure.storage.allowed_ranges,
         shared_key=azure.storage.shared_key,
-        reader=identities.kubelets.principal if mounted else None,
-        writes=any(not volume.read_only for volume in mounted),
+        grants=grants,
     )
     return BlobStorage("data", args, options).ready

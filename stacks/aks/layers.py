@@ -10,7 +10,15 @@ import pulumi
 from components import catalogue
 from components.azure.baselines import BASELINES
 from components.azure.blob_driver import BlobDriver, BlobDriverArgs
-from components.azure.blob_volume import Access, BlobVolume, BlobVolumeArgs, BlockCache, ManagedIdentity, SasToken
+from components.azure.blob_volume import (
+    Access,
+    BlobVolume,
+    BlobVolumeArgs,
+    BlockCache,
+    ManagedIdentity,
+    SasToken,
+    WorkloadIdentity,
+)
 from components.azure.catalogue import CHARTS
 from components.azure.node_check import NCCL_PROGRAM, NODE_CHECK, SHARED_MEMORY, NodeCheck, NodeCheckArgs
 from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs
@@ -73,18 +81,21 @@ class AksLayers(SiteLayers):
                 namespace=namespace,
                 account=volume.account or self._azure.account or "",
                 container=volume.container,
-                access=self._access(volume),
+                access=self._access(volume, namespace),
                 read_only=volume.read_only,
                 capacity=volume.capacity,
                 cache=BlockCache(block_kib=volume.block_kib),
             )
-            needs = options(driver, *self._azure.storage, namespaces.find(namespace))
+            identity = [self._azure.identities[namespace]] if volume.uses_namespace else []
+            needs = options(driver, *identity, *self._azure.storage, namespaces.find(namespace))
             found[volume.name] = BlobVolume(volume.name, args, needs).claim
         return found
 
-    def _access(self, volume: VolumeSettings) -> Access:
+    def _access(self, volume: VolumeSettings, namespace: str) -> Access:
         if volume.uses_token:
             return SasToken(token=self._inputs.secrets[BLOB_SAS_TOKEN])
+        if volume.uses_namespace:
+            return WorkloadIdentity(client_id=self._azure.identities[namespace].client)
         return ManagedIdentity(client_id=self._azure.kubelet_client)
 
     def checks(self, reporter: Layer) -> None:

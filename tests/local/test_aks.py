@@ -329,7 +329,7 @@ EVERYTHING: dict[str, Any] = {
     "azure.gpuPool.count": 8,
     "storage.volumes": [
         {"name": "data", "container": "data"},
-        {"name": "corpus", "container": "data", "namespace": "blue"},
+        {"name": "corpus", "container": "corpus", "namespace": "blue", "access": "workloadIdentity"},
         {"name": "theirs", "container": "public", "account": "theirdatasets", "access": "sas"},
     ],
     "health.nodeCheck": {"enabled": True, "mode": "gate", "trigger": "1"},

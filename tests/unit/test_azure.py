@@ -17,7 +17,7 @@ import yaml
 
 from components import names
 from components.azure import sizes, versions
-from components.azure.blob_storage import BlobStorage, BlobStorageArgs
+from components.azure.blob_storage import BlobStorage, BlobStorageArgs, Grant
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool, dns_prefix
 from components.azure.credentials import Credentials, CredentialsArgs, signed_in
 from components.azure.feature import FeatureError, InfinibandFeature, InfinibandFeatureArgs
@@ -30,6 +30,7 @@ from components.azure.registry import Registry, RegistryArgs, RegistryPull, Regi
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
 from components.azure.scope import ResourceScope
+from components.azure.workload_identity import WorkloadIdentity, WorkloadIdentityArgs
 from emulator.azure.services.agent_pools import AgentPool
 from tests.unit.harness import Record, Registered, build, strings
 
@@ -75,6 +76,9 @@ ACCOUNTS = {
 def outputs(kind: str, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what Azure adds to a resource."""
     added: dict[str, Any] = {"id": ACCOUNTS[kind]} if kind in ACCOUNTS else {}
+    if kind == "azure-native:storage:BlobContainer":
+        account = ACCOUNTS["azure-native:storage:StorageAccount"]
+        added["id"] = f"{account}/blobServices/default/containers/{inputs['containerName']}"
     if kind == "azure-native:managedidentity:UserAssignedIdentity":
         added["principalId"] = KUBELET if name.endswith("-nodes") else PRINCIPAL
         added["clientId"] = f"{name}-client"
@@ -522,11 +526,22 @@ class TestBlobStorage:
         ("writes", "role"),
         [(False, "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"), (True, "ba92f5b4-2d11-453d-a403-e96b0029c9fe")],
     )
-    def test_an_identity_reads_and_writes_only_when_it_is_to(self, writes: bool, role: str) -> None:
-        found = only(self.record(reader=KUBELET, writes=writes), "authorization:RoleAssignment").inputs
+    def test_an_identity_reads_and_writes_only_when_it_is_to_and_in_its_containers_alone(
+        self, writes: bool, role: str
+    ) -> None:
+        grant = Grant(name="nodes", container="more", principal=KUBELET, writes=writes)
+        record = self.record(grants=[grant], more_containers=["data", "more"])
+        found = only(record, "authorization:RoleAssignment").inputs
         assert found["roleDefinitionId"].endswith(f"/{role}")
         assert found["principalId"] == KUBELET
-        assert found["scope"] == ACCOUNTS["azure-native:storage:StorageAccount"]
+        containers = {
+            item.inputs["containerName"]: item
+            for item in record.resources
+            if item.type == "azure-native:storage:BlobContainer"
+        }
+        assert containers.keys() == {"data", "more"}
+        assert found["scope"].endswith("/blobServices/default/containers/more")
+        assert (containers["more"].retain_on_delete, containers["data"].retain_on_delete) == (True, False)
 
     def test_the_key_and_other_networks_only_when_asked_for(self) -> None:
         found = only(
@@ -535,6 +550,24 @@ class TestBlobStorage:
         assert found.inputs["allowSharedKeyAccess"] is True
         rules = found.inputs["networkRuleSet"]["ipRules"]
         assert [rule["iPAddressOrRange"] for rule in rules] == ["203.0.113.0/24", "198.51.100.7"]
+
+
+class TestWorkloadIdentity:
+    def test_tokens_of_one_account_of_one_namespace_stand_for_it(self) -> None:
+        args = WorkloadIdentityArgs(name="lab-in-blue", scope=SCOPE, issuer="https://issuer/", namespace="blue")
+        record = run(lambda: WorkloadIdentity("identity-blue", args))
+        identity = only(record, "managedidentity:UserAssignedIdentity")
+        assert identity.inputs["resourceName"] == "lab-in-blue"
+        trust = only(record, "managedidentity:FederatedIdentityCredential")
+        assert trust.inputs == {
+            "resourceGroupName": "lab",
+            "resourceName": "lab-in-blue",
+            "federatedIdentityCredentialResourceName": "default",
+            "issuer": "https://issuer/",
+            "subject": "system:serviceaccount:blue:default",
+            "audiences": ["api://AzureADTokenExchange"],
+        }
+        assert identity.urn in record.closure(trust)
 
 
 class TestFeature:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -31,10 +32,17 @@ FUNCTIONS = (
 class Run:
     """One run of the program on a subscription. created: id and outputs of each resource, by type and name."""
 
-    def __init__(self, folder: Path, changes: dict[str, Any], *, prepared: bool = True) -> None:
-        """prepared: the subscription's owner has registered the feature before."""
+    def __init__(
+        self,
+        folder: Path,
+        changes: dict[str, Any],
+        *,
+        prepared: bool = True,
+        sections: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """prepared: the subscription's owner has registered the feature before. sections: besides `azure`."""
         any_version = {"gpu": {"fabric": {"enabled": False}}, "scheduling": {"packing": "none"}}
-        self.settings = settings_of({"target": "aks", "azure": changed(changes), **any_version})
+        self.settings = settings_of({"target": "aks", "azure": changed(changes), **any_version, **sections})
         self.azure = self.settings.azure
         self.subscription = Subscription(folder, prepared=prepared)
         self.created: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
@@ -141,6 +149,61 @@ def test_azure_takes_it_all_and_reads_it_back_unchanged(run: Callable[..., Run],
     pools = [name for name in found.subscription.node_names() if "-ndv5-" in name]
     assert len(pools) == found.azure.gpu_pool.count
     assert yaml.safe_load(found.kubeconfig)["kind"] == "Config"
+
+
+def test_each_identity_has_rights_in_the_containers_that_are_mounted_as_it_and_in_no_other(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    assert run  # whoever waits, waits on the subscription's clock
+    volumes = [
+        {"name": "data", "container": "data"},
+        {"name": "corpus", "container": "corpus", "namespace": "blue", "access": "workloadIdentity"},
+        {
+            "name": "results",
+            "container": "corpus",
+            "namespace": "blue",
+            "access": "workloadIdentity",
+            "readOnly": False,
+        },
+        {"name": "shared", "container": "data", "namespace": "blue", "access": "workloadIdentity"},
+        {"name": "theirs", "account": "others", "container": "data", "namespace": "red", "access": "workloadIdentity"},
+    ]
+    teams = [{"name": name, "users": ["a"], "share": 1} for name in ("blue", "red")]
+    small = [{**volume, "capacity": "1Ti"} for volume in volumes]
+    found = Run(tmp_path, {}, sections={"storage": {"volumes": small}, "teams": teams})
+    assert found.drift() == []
+    created = {name: outputs for (kind, name), (_, outputs) in found.created.items() if kind.endswith("Identity")}
+    assert {name.removeprefix(f"{found.azure.cluster_name}-") for name in created} == {
+        "cluster",
+        "nodes",
+        "in-blue",
+        "in-red",
+    }
+    principals = {outputs["principalId"]: name for name, outputs in created.items()}
+    blobs = {"2a2b9908-6ea1-4ae2-8e65-a410df84e7d1": "reads", "ba92f5b4-2d11-453d-a403-e96b0029c9fe": "writes"}
+    rights = {
+        (
+            principals[item.inputs["principalId"]].removeprefix(f"{found.azure.cluster_name}-"),
+            blobs[item.inputs["roleDefinitionId"].rpartition("/")[2]],
+            item.inputs["scope"].partition("/storageAccounts/")[2],
+        )
+        for item in found.record.resources
+        if item.type == "azure-native:authorization:RoleAssignment" and "/storageAccounts/" in item.inputs["scope"]
+    }
+    account = found.azure.storage.account
+    assert rights == {
+        ("nodes", "reads", f"{account}/blobServices/default/containers/data"),
+        ("in-blue", "writes", f"{account}/blobServices/default/containers/corpus"),
+        ("in-blue", "reads", f"{account}/blobServices/default/containers/data"),
+    }
+    trusted = {
+        item.inputs["subject"]: item.inputs["issuer"]
+        for item in found.record.resources
+        if item.type.endswith(":FederatedIdentityCredential")
+    }
+    assert trusted.keys() == {"system:serviceaccount:blue:default", "system:serviceaccount:red:default"}
+    cluster = found.created["azure-native:containerservice:ManagedCluster", found.azure.cluster_name][1]
+    assert set(trusted.values()) == {cluster["oidcIssuerProfile"]["issuerURL"]}
 
 
 def test_what_stands_on_what(run: Callable[..., Run]) -> None:

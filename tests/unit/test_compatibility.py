@@ -194,6 +194,13 @@ class TestStorageRules:
         for namespace in ("workloads", "blue"):
             assert self.problems({"volumes": [{**VOLUME, "namespace": namespace}]}, **sections) == []
 
+    def test_a_driver_that_cannot_mount_as_a_namespaces_identity_is_an_error(self) -> None:
+        value = {"volumes": [{**VOLUME, "access": "workloadIdentity"}]}
+        assert self.problems(value) == []
+        (problem,) = self.problems({**value, "blobDriver": {"version": "v1.24.1", "blobfuse": None}})
+        assert (problem.path, problem.value) == (("storage", "volumes", 0, "access"), "workloadIdentity")
+        assert problem.hint == "set storage.blobDriver.version to 1.27.7, or access to managedIdentity"
+
     def test_a_blobfuse_that_cannot_be_installed_is_an_error(self) -> None:
         driver = {"version": "v1.24.1", "blobfuse": "2.5.0"}
         (problem,) = self.problems({"volumes": [VOLUME], "blobDriver": driver})
@@ -267,7 +274,7 @@ class TestSettings:
                 "storage",
                 {"volumes": [{**VOLUME, "access": "key"}]},
                 ("volumes", 0, "access"),
-                "managedIdentity, sas",
+                "managedIdentity, workloadIdentity, sas",
             ),
             ("monitoring", {"version": "70.0.3"}, ("version",), "88.6.1"),
         ],

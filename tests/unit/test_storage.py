@@ -17,6 +17,7 @@ from components.azure.blob_volume import (
     BlockCache,
     ManagedIdentity,
     SasToken,
+    WorkloadIdentity,
     mount_options,
     volume_name,
 )
@@ -111,6 +112,24 @@ class TestStorageClasses:
 
 
 class TestBlobVolume:
+    def test_as_the_identity_of_its_namespace_each_pod_mounts_for_itself_and_shares_no_folder(self) -> None:
+        args = volume(access=WorkloadIdentity(client_id="client"))
+        found = volume_of(created(args))
+        assert found.inputs["spec"]["csi"]["volumeAttributes"] == {
+            "protocol": "fuse2",
+            "storageAccount": "mlbatchdata",
+            "containerName": "olmo",
+            "clientID": "client",
+            "mountWithWorkloadIdentityToken": "true",
+        }
+        assert set(mount_options(volume())) - set(mount_options(args)) == {
+            f"--block-cache-path=/mnt/blobfuse-{volume_name(volume())}",
+            "--cleanup-on-start=true",
+            "--block-cache-disk-size=102400",
+            "--block-cache-disk-timeout=604800",
+        }
+        assert volume_name(args) != volume_name(volume())
+
     def test_mount_options_are_those_of_random_access(self) -> None:
         assert mount_options(volume()) == [
             "-o allow_other",

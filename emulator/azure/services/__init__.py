@@ -11,7 +11,7 @@ from emulator.azure.services.authorization import RoleAssignment
 from emulator.azure.services.base import Kind
 from emulator.azure.services.clusters import ManagedCluster
 from emulator.azure.services.compute import ProximityPlacementGroup
-from emulator.azure.services.identity import UserAssignedIdentity
+from emulator.azure.services.identity import FederatedIdentityCredential, UserAssignedIdentity
 from emulator.azure.services.maintenance import MaintenanceConfiguration
 from emulator.azure.services.network import NetworkSecurityGroup, Subnet, VirtualNetwork
 from emulator.azure.services.registry import Registry
@@ -26,6 +26,7 @@ _KINDS: tuple[Kind, ...] = (
     Subnet(),
     NetworkSecurityGroup(),
     UserAssignedIdentity(),
+    FederatedIdentityCredential(),
     RoleAssignment(),
     Registry(),
     ProximityPlacementGroup(),

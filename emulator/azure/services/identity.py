@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from emulator.azure.errors import ArmError
+from emulator.azure.errors import ArmError, parent_not_found
 from emulator.azure.services.base import Kind, NameRule, Request, require, stable_uuid
 from emulator.azure.store import Properties
+
+_LONGEST = 600
+_MOST_CREDENTIALS = 20
 
 
 class UserAssignedIdentity(Kind):
@@ -28,6 +31,46 @@ class UserAssignedIdentity(Kind):
             "principalId": stable_uuid(request.id, "principal"),
             "tenantId": request.facts.tenant_id,
         }
+
+
+class FederatedIdentityCredential(Kind):
+    """Whose tokens stand for an identity: those of one subject of one issuer.
+
+    Source: learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations, of names, numbers,
+    lengths and unique combinations.
+    """
+
+    token = "azure-native:managedidentity:FederatedIdentityCredential"
+    type = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+    path = (
+        "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers/Microsoft.ManagedIdentity"
+        "/userAssignedIdentities/{resourceName}/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}"
+    )
+    rule = NameRule(
+        r"[A-Za-z0-9][\w-]{2,119}", "3-120 letters, digits, hyphens and underscores, a letter or digit at the start"
+    )
+
+    def check(self, request: Request) -> None:
+        identity = request.id.rpartition("/federatedIdentityCredentials/")[0]
+        if request.state.get(identity) is None:
+            raise parent_not_found(identity)
+        issuer, subject = str(request.body["issuer"]), str(request.body["subject"])
+        audiences = request.body["audiences"]
+        if len(audiences) != 1:
+            raise _refused(f"one audience has to be given, not {len(audiences)}.")
+        if not issuer.startswith("https://") or max(map(len, (issuer, subject, *audiences))) > _LONGEST:
+            raise _refused(f"the issuer is an https address, and nothing is longer than {_LONGEST} characters.")
+        theirs = request.others(self.type, identity)
+        if any((each.properties["issuer"], each.properties["subject"]) == (issuer, subject) for each in theirs):
+            raise ArmError(
+                "Conflict", "Issuer and subject combination already exists for this Managed Identity.", status=409
+            )
+        if len(theirs) >= _MOST_CREDENTIALS:
+            raise ArmError("BadRequest", "Too many Federated Identity Credentials exist for the Managed Identity.")
+
+
+def _refused(why: str) -> ArmError:
+    return ArmError("BadRequest", f"The federated identity credential is not valid: {why}")
 
 
 def identity_of(request: Request) -> Properties:

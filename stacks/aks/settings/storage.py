@@ -12,7 +12,7 @@ from pydantic import Field
 from components import names
 from components.azure import catalogue
 from components.azure.blob_volume import CAPACITY
-from components.azure.compatibility import blobfuse_fault
+from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
 from stacks.errors import ConfigError, Path, key
@@ -28,9 +28,10 @@ _NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and 
 
 
 class BlobAccess(StrEnum):
-    """How nodes may read a container."""
+    """As whom a container is read."""
 
     IDENTITY = "managedIdentity"
+    WORKLOAD = "workloadIdentity"
     SAS = "sas"
 
 
@@ -87,8 +88,9 @@ class VolumeSettings(SettingsModel):
     container: _ContainerName
     """Container whose blobs are the volume's files."""
     access: BlobAccess = BlobAccess.IDENTITY
-    """`managedIdentity`, the nodes' own, which on an account of your own needs `Storage Blob Data Reader` there; or
-    `sas`, the token that the secret key blobSasToken holds.
+    """`managedIdentity`, the nodes' own; `workloadIdentity`, one of the namespace alone, for its pods of service
+    account `default`, without a cache on disk; or `sas`, the token that the secret key blobSasToken holds. On an
+    account of your own the identity needs `Storage Blob Data Reader` on the container.
     """
     read_only: bool = True
     """Mount it for reading alone; false for a volume that jobs write to, for which identity or token need more."""
@@ -100,6 +102,11 @@ class VolumeSettings(SettingsModel):
     def home(self, workloads: WorkloadsSettings | None) -> str:
         """Return the namespace, which by default is that of the workloads."""
         return self.namespace or (workloads.namespace if workloads is not None else names.WORKLOADS_NAMESPACE)
+
+    @property
+    def uses_namespace(self) -> bool:
+        """Whether the volume is reached as the identity of its namespace."""
+        return self.access is BlobAccess.WORKLOAD
 
     @property
     def uses_token(self) -> bool:
@@ -133,6 +140,15 @@ class StorageSettings(SettingsModel):
                 expected=f"see {fault.source}",
                 hint=fault.fix,
             )
+        for index, volume in enumerate(self.volumes):
+            if volume.uses_namespace and (fault := identity_fault(driver.version)) is not None:
+                yield ConfigError(
+                    path=(*path, "volumes", index, "access"),
+                    value=volume.access.value,
+                    message=fault.reason,
+                    expected=f"see {fault.source}",
+                    hint=fault.fix,
+                )
         first: dict[str, int] = {}
         for index, volume in enumerate(self.volumes):
             other = first.setdefault(volume.name, index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.emulator.azure.subscription import (
     ASSIGNMENT,
     CLUSTER,
     CONTAINER,
+    FEDERATION,
     GROUP,
     H100,
     IDENTITY,
@@ -87,6 +89,33 @@ def test_a_region_that_does_not_exist(azure: Subscription) -> None:
     azure.group()
     call = lambda: azure.create(IDENTITY, resourceGroupName="rg", resourceName="nodes", location="mars")  # noqa: E731
     assert code_of(call) == "LocationNotAvailableForResourceType"
+
+
+FEDERATION_NAMES = {"resourceGroupName": "rg", "resourceName": "team"}
+TRUSTED = {
+    "issuer": "https://eastus.oic.prod-aks.azure.com/lab/",
+    "subject": "system:serviceaccount:blue:default",
+    "audiences": ["api://AzureADTokenExchange"],
+}
+
+
+def trust(azure: Subscription, name: str, **changes: Any) -> Callable[[], object]:
+    names = {**FEDERATION_NAMES, "federatedIdentityCredentialResourceName": name}
+    return lambda: azure.create(FEDERATION, **names, **{**TRUSTED, **changes})
+
+
+def test_an_identity_trusts_a_subject_of_an_issuer_once_and_twenty_at_most(azure: Subscription) -> None:
+    azure.group()
+    assert code_of(trust(azure, "first")) == "ParentResourceNotFound"
+    azure.create(IDENTITY, resourceGroupName="rg", resourceName="team", location="eastus")
+    trust(azure, "first")()
+    assert code_of(trust(azure, "second")) == "Conflict"
+    assert code_of(trust(azure, "third", subject="b", audiences=[])) == "BadRequest"
+    assert code_of(trust(azure, "third", subject="b", issuer="http://issuer/")) == "BadRequest"
+    assert code_of(trust(azure, "third", subject="b" * 601)) == "BadRequest"
+    for number in range(19):
+        trust(azure, f"more-{number}", subject=f"s{number}")()
+    assert code_of(trust(azure, "last", subject="last")) == "BadRequest"
 
 
 @pytest.mark.parametrize("name", ["h100acr", "H100ACR"])
