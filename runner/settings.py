@@ -51,8 +51,16 @@ def unprotect(file: StackFile, project: Mapping[str, Any]) -> None:
     project: of Pulumi.yaml, as in `localise`.
     """
     azure = _section(file, project, "azure")
-    if isinstance(azure, Mapping) and azure and "secure" not in azure and azure.get("protect", True) is True:
-        file.put_config(f"{_NAMESPACE}:azure", {**azure, "protect": False})
+    if isinstance(azure, Mapping) and azure:
+        _unprotect(file, "azure", azure)
+    tenancy = _section(file, project, "tenancy")
+    if tenancy is None or isinstance(tenancy, Mapping):
+        _unprotect(file, "tenancy", tenancy or {})
+
+
+def _unprotect(file: StackFile, name: str, section: Mapping[str, Any]) -> None:
+    if "secure" not in section and section.get("protect", True) is True:
+        file.put_config(f"{_NAMESPACE}:{name}", {**section, "protect": False})
 
 
 def foreign_secrets(file: StackFile, salt: str | None) -> Iterator[ConfigPath]:

@@ -49,6 +49,7 @@ class TeamArgs:
     defined: kinds of jobs that the stack defines (`components.tenancy.bounds.SUBMITTED`), so that they are counted.
     network: whom the team's pods speak with; None for whomever they like.
     unenforced: promises to the team that nothing holds, of which its namespace tells whoever looks at it.
+    protect: the engine deletes no namespace, with whose claims the members' data may go.
     """
 
     name: str
@@ -65,6 +66,7 @@ class TeamArgs:
     defined: Sequence[str] = (APPWRAPPERS,)
     network: Network | None = None
     unenforced: Sequence[str] = ()
+    protect: bool = True
 
 
 class Team(Layer):
@@ -103,7 +105,7 @@ class Team(Layer):
                     annotations={UNENFORCED: ", ".join(args.unenforced)} if args.unenforced else {},
                 )
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=[queue]),
+            pulumi.ResourceOptions(parent=self, depends_on=[queue], protect=args.protect),
         )
         self.namespace, self.cluster_queue = namespace.object_name, queue.object_name
         bounds = [

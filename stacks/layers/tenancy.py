@@ -77,4 +77,5 @@ def _team(
         defined=[APPWRAPPERS, *gangs],
         network=network(inputs, team.network),
         unenforced=resolved.unenforced,
+        protect=settings.tenancy.protect,
     )

@@ -120,6 +120,10 @@ class TenancySettings(SettingsModel):
 
     enabled: bool = True
     """Have them; off where somebody else manages the queues: there are no teams then."""
+    protect: bool = True
+    """Namespaces of teams, with the claims that are in them, cannot be deleted: an update that would remove a team, and
+    a destroy, are refused before they do anything. False lets them.
+    """
     longest_grace_seconds: Annotated[int, Field(ge=30, le=3600)] = GRACE_SECONDS
     """Most seconds that a pod of a team may take to end (terminationGracePeriodSeconds): a job that borrows has as long
     to write a checkpoint, and the owner of the quota waits for as long.

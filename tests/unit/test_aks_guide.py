@@ -18,6 +18,7 @@ from components.health.thresholds import Scope
 from stacks import secrets
 from stacks.aks.settings.azure import AzureSettings
 from stacks.aks.settings.health import AksHealthSettings
+from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,7 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "azure": AzureSettings,
     "health": AksHealthSettings,
+    "tenancy": TenancySettings,
     "workloads": WorkloadsSettings,
 }
 KEYS = sorted({f"{section}.{rest}" for section, rest in re.findall(r"mlbatch:(\w+)\.([\w.]+)", TEXT)})

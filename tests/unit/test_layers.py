@@ -187,6 +187,11 @@ class TestTeam:
         namespace = self.team().one("Namespace", "blue")
         assert namespace.inputs["metadata"] == {"name": "blue", "labels": {"mlbatch-team-namespace": "true"}}
 
+    def test_its_namespace_is_not_deleted_with_the_claims_in_it_unless_somebody_said_so(self) -> None:
+        kept = [item.name for item in self.team().resources if item.protect]
+        assert kept == ["blue"]
+        assert not [item for item in self.team(protect=False).resources if item.protect]
+
     def test_a_cluster_queue_with_mlbatchs_policies_and_canonical_quotas(self) -> None:
         queue = self.team().one("ClusterQueue", "blue-cluster-queue")
         assert queue.type == "kubernetes:kueue.x-k8s.io/v1beta1:ClusterQueue"

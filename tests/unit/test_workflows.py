@@ -202,6 +202,16 @@ def test_drift_without_credentials_is_a_notice() -> None:
     assert jobs("drift")["check"]["if"] == "${{ needs.configured.outputs.complete == 'true' }}"
 
 
+def test_what_signs_in_is_in_an_environment_that_others_branches_do_not_get_to() -> None:
+    for file in FILES:
+        for name, job in jobs(file.stem).items():
+            signs_in = "secrets." in str(job) or (job.get("permissions") or {}).get("id-token") == "write"
+            assert job.get("environment") == ("drift" if signs_in else None), (file.stem, name)
+    section = (ROOT / "docs" / "aks.md").read_text().split("### The nightly drift check")[1].split("\n## ")[0]
+    assert "environment:drift" in section
+    assert "refs/heads/main" not in section
+
+
 def test_the_passphrase_reaches_one_step_and_is_nowhere_a_plain_value() -> None:
     holders = [step for _, _, step in steps() if "secrets.PULUMI_CONFIG_PASSPHRASE }}" in str(step.get("env"))]
     assert [step["id"] for step in holders] == ["compare"]

@@ -162,12 +162,13 @@ def test_an_empty_file_takes_settings(text: str) -> None:
     ],
 )
 def test_a_place_that_is_thrown_away_protects_nothing(given: Any, wanted: Any) -> None:
-    file = StackFile(yaml.safe_dump({"config": {"mlbatch:azure": given}}))
-    unprotect(file, {})
-    assert file.config["mlbatch:azure"] == wanted
+    for section in ("azure", "tenancy"):
+        file = StackFile(yaml.safe_dump({"config": {f"mlbatch:{section}": given}}))
+        unprotect(file, {})
+        assert file.config[f"mlbatch:{section}"] == wanted
 
 
 def test_a_stack_without_azure_gets_no_such_section() -> None:
     file = StackFile(yaml.safe_dump({"config": {"mlbatch:target": "simulated"}}))
     unprotect(file, {})
-    assert file.config == {"mlbatch:target": "simulated"}
+    assert file.config == {"mlbatch:target": "simulated", "mlbatch:tenancy": {"protect": False}}
