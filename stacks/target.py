@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from components import names
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
@@ -68,6 +69,7 @@ class TargetSpec(ABC, Generic[S]):
     version_key: what a message calls the cluster's Kubernetes version.
     reserved: of each GPU node for the pods of its DaemonSets, unless the settings say otherwise.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
+    cluster_env: which of metaseq's own clusters its clusters are like, None for none.
     """
 
     name: ClassVar[str]
@@ -81,6 +83,7 @@ class TargetSpec(ABC, Generic[S]):
     version_key: ClassVar[str] = "the cluster's Kubernetes version"
     reserved: ClassVar[Mapping[str, Quantity]] = RESERVED
     has_kubeconfig: ClassVar[bool] = False
+    cluster_env: ClassVar[str | None] = None
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:
@@ -89,6 +92,10 @@ class TargetSpec(ABC, Generic[S]):
     @abstractmethod
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return what a pod that takes a whole node asks of the network between the nodes."""
+
+    @abstractmethod
+    def gpu_nodes(self, settings: S) -> NodeGroup:
+        """Return where pods go that ask for GPUs."""
 
     def nodes_at_first(self, partial: PartialSettings, pool: NodePool) -> int:
         """Return how many GPU nodes there are when the stack is created, of a pool that may grow."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from components.kubernetes.node_pool import GPU_TOLERATION
-from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.placement import NodeGroup
 
 SYSTEM_NODES: Final = NodeGroup(node_selector={"kubernetes.azure.com/mode": "system"})
 """AKS gives this label to the nodes of system pools."""
@@ -41,10 +41,9 @@ LOCAL_DISKS: Final = "Microsoft NVMe Direct Disk( v2)?"
 `azure-nvme-id`)."""
 
 
-def placement(*, taint: bool) -> Placement:
-    """Return where the platform's pods run. taint: the GPU nodes have the GPU taint."""
-    tolerations = [GPU_TOLERATION] if taint else []
-    return Placement(system=SYSTEM_NODES, gpus=NodeGroup(node_selector=GPU_LABEL, tolerations=tolerations))
+def gpu_nodes(*, taint: bool) -> NodeGroup:
+    """Return the nodes with GPUs. taint: they have the GPU taint."""
+    return NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION] if taint else [])
 
 
 def infiniband_deployment(cluster: str) -> str:

@@ -98,6 +98,8 @@ class AksCluster(Layer):
 
     name: str
     id: pulumi.Output[str]
+    oidc_issuer: pulumi.Output[str]
+    """Issuer of the service accounts' tokens, which federated credentials of workload identities name."""
     ready: Sequence[pulumi.Resource]
     """Depend on these to create a pool, or to sign in."""
 
@@ -146,6 +148,7 @@ class AksCluster(Layer):
         cluster.agent_pool_profiles.apply(lambda pools: self._compare(args, pools))
         self.name = args.name
         self.id = cluster.id
+        self.oidc_issuer = cluster.oidc_issuer_profile.apply(lambda profile: (profile and profile.issuer_url) or "")
         self.ready = [cluster]
         self.register_outputs({"id": self.id})
 

@@ -8,6 +8,7 @@ from typing import Any
 from components.azure import aks
 from components.azure.storage_classes import FILES, FILES_NFS
 from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
 from stacks import platform
 from stacks.aks import infrastructure
@@ -29,7 +30,7 @@ def deploy(inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str,
             limits=inputs.settings.kubernetes.client.limits,
         ),
         pool=resolved.pool,
-        placement=aks.placement(taint=inputs.settings.azure.gpu_pool.taint),
+        placement=Placement(system=aks.SYSTEM_NODES, gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=resolved.fabric,
         storage=StorageClasses(block=aks.BLOCK_CLASS, files=FILES, logs=FILES_NFS),
         registry=azure.registry,

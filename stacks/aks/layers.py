@@ -46,7 +46,6 @@ class AksLayers(SiteLayers):
         self.own_checks = (NODE_CHECK,)
         self.gate_program = NCCL_PROGRAM
         self.scratch_nodes = replace(cluster.placement.gpus, node_selector=POOL_LABEL)
-        self.cluster_env = "azure"
 
     def node_agents(self, namespace: Namespace) -> None:
         """Register the labeler of physical hosts."""

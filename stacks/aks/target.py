@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from components.azure import catalogue, fabric
+from components.azure import aks, catalogue, fabric
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
+from components.kubernetes.placement import NodeGroup
 from components.nodes.network_operator import DevicePlugin
 from stacks.aks import validation
 from stacks.aks.settings import AksGpuSettings, AksSettings
@@ -29,6 +30,7 @@ class Aks(TargetSpec[AksSettings]):
     """Azure Kubernetes Service with GPU nodes."""
 
     name = "aks"
+    cluster_env = "azure"
     summary = "Azure Kubernetes Service with NDv5 nodes, which the stack makes"
     settings = AksSettings
     sections = (
@@ -60,6 +62,10 @@ class Aks(TargetSpec[AksSettings]):
         if azure is None or gpu is None:
             return None
         return azure.pool(infiniband=gpu.fabric.enabled and gpu.fabric.device_plugin is DevicePlugin.SRIOV)
+
+    def gpu_nodes(self, settings: AksSettings) -> NodeGroup:
+        """Return the nodes that AKS labels as those with GPUs."""
+        return aks.gpu_nodes(taint=settings.azure.gpu_pool.taint)
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return the size's InfiniBand ports, by whichever plugin offers them."""

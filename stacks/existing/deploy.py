@@ -8,10 +8,10 @@ from typing import Any
 import pulumi
 
 from components.kubernetes.cluster import Cluster, StorageClasses
-from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
 from stacks import platform
-from stacks.existing.settings import ExistingSettings, TolerationSettings
+from stacks.existing.settings import ExistingSettings
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.site import Namespaces, SiteLayers
@@ -40,10 +40,7 @@ def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping
             limits=inputs.settings.kubernetes.client.limits,
         ),
         pool=resolved.pool,
-        placement=Placement(
-            system=_group(settings.system.node_selector, settings.system.tolerations),
-            gpus=_group(settings.pool.node_selector, settings.pool.tolerations),
-        ),
+        placement=Placement(system=settings.system.nodes, gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=resolved.fabric,
         storage=StorageClasses(block=classes.block, files=classes.files, logs=classes.logs),
         registry=settings.registry,
@@ -52,7 +49,3 @@ def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping
         load_balancer=settings.internal_load_balancer or None,
     )
     return platform.install(inputs, releases, cluster, ExistingLayers(list(resolved.volumes)))
-
-
-def _group(node_selector: Mapping[str, str], tolerations: Sequence[TolerationSettings]) -> NodeGroup:
-    return NodeGroup(node_selector=node_selector, tolerations=[item.toleration() for item in tolerations])

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from components import names
+from components.kubernetes.placement import NodeGroup
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import PlatformSettings, images
 from stacks.settings.gpu import ProvidedGpuSettings
@@ -128,6 +129,11 @@ class PoolSettings(SettingsModel):
     """The network between the nodes; default none that pods ask for."""
 
     @property
+    def nodes(self) -> NodeGroup:
+        """The nodes, as pods are sent to them."""
+        return NodeGroup(node_selector=self.node_selector, tolerations=[item.toleration() for item in self.tolerations])
+
+    @property
     def has_shape(self) -> bool:
         """Whether the settings say what one node has."""
         return self.instance_type is not None or None not in (self.gpus_per_node, self.cpu, self.memory)
@@ -190,6 +196,11 @@ class SystemSettings(SettingsModel):
     """Labels of the nodes that they run on."""
     tolerations: tuple[TolerationSettings, ...] = ()
     """Tolerations of the nodes' taints."""
+
+    @property
+    def nodes(self) -> NodeGroup:
+        """The nodes, as pods are sent to them."""
+        return NodeGroup(node_selector=self.node_selector, tolerations=[item.toleration() for item in self.tolerations])
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the labels to Kubernetes' rules."""

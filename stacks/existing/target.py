@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool, NodeShape
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
@@ -78,6 +79,10 @@ class Existing(TargetSpec[ExistingSettings]):
         if cluster.pool.count is not None:
             return NodePool(count=cluster.pool.count, shape=shape, minimum=cluster.pool.minimum)
         return NodePool(count=len(facts.nodes), shape=shape) if facts is not None else None
+
+    def gpu_nodes(self, settings: ExistingSettings) -> NodeGroup:
+        """Return the nodes of the pool, by their labels."""
+        return settings.cluster.pool.nodes
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return what the settings say that the nodes' device plugin offers."""

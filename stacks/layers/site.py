@@ -45,8 +45,6 @@ class SiteLayers:
     """Where the target's own image for a single node has the all-reduce test."""
     scratch_nodes: NodeGroup | None = None
     """Those whose local disks are used, None for all GPU nodes."""
-    cluster_env: str | None = None
-    """Which of metaseq's own clusters this one is like."""
 
     def checks_known(self) -> Sequence[Check]:
         """Return all checks that there are, whether they run or not."""

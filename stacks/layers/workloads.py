@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 
-from components import catalogue, names
+from components import catalogue
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import NetworkBoundary, NetworkBoundaryArgs
@@ -17,24 +17,24 @@ from components.passwords import password
 from components.scheduling.volcano import Volcano, VolcanoArgs
 from components.tenancy.team import Team
 from components.workloads import gang as sample
-from components.workloads import jupyterlab, metaseq, nccl, olmo
+from components.workloads import jupyterlab
 from components.workloads.aim import Aim, AimArgs
 from components.workloads.interface import LogVolume, LogVolumeArgs, Reach
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
-from components.workloads.metaseq import Metaseq, MetaseqArgs
-from components.workloads.nccl import Nccl, NcclArgs
-from components.workloads.olmo import Olmo, OlmoArgs
-from components.workloads.pods import NodePods
-from components.workloads.submission import Submission, SubmissionMode
+from components.workloads.metaseq import Metaseq
+from components.workloads.nccl import Nccl
+from components.workloads.olmo import Olmo
+from components.workloads.submission import SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
+from stacks.layers.jobs import Jobs
 from stacks.layers.network import network
 from stacks.layers.queueing import Queueing
 from stacks.layers.scheduling import Scheduling
 from stacks.layers.site import Namespaces, SiteLayers
 from stacks.secrets import JUPYTER_TOKEN
-from stacks.settings.workloads import NodeWorkloadSettings, SubmissionSettings
+from stacks.settings.workloads import SubmissionSettings
 
 
 def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, Team]) -> Namespaces:
@@ -96,6 +96,12 @@ class _Workloads:
     queues: Sequence[pulumi.Resource]
     volcano: Volcano | None
 
+    @property
+    def jobs(self) -> Jobs:
+        """What makes the workloads' arguments."""
+        cluster = self.cluster
+        return Jobs(self.inputs, cluster.placement.gpus, cluster.gpu_resource, self.inputs.target.cluster_env)
+
     def install(self) -> None:
         """Register each workload that is switched on."""
         settings = self.inputs.settings.workloads
@@ -114,51 +120,26 @@ class _Workloads:
 
     def _nccl(self) -> None:
         job = self.inputs.settings.workloads.nccl
-        submission, options = self._submission(job.submission)
-        args = NcclArgs(
-            submission=submission,
-            pods=self._pods(job, self.inputs.resolved.images["nccl"], nccl.SHARED_MEMORY, job.deadline_seconds),
-            smallest=job.smallest,
-            largest=job.largest,
-            sharp=job.sharp,
-            debug=job.debug,
-        )
-        Nccl(job.name, args, options)
+        namespace, options = self._namespace(job.submission)
+        Nccl(job.name, self.jobs.nccl(namespace), options)
 
     def _metaseq(self, logs: LogVolume | None) -> None:
         job = self.inputs.settings.workloads.metaseq
-        submission, options = self._submission(job.submission)
-        args = MetaseqArgs(
-            submission=submission,
-            pods=self._pods(job, self.inputs.resolved.images["metaseq"], metaseq.SHARED_MEMORY, job.deadline_seconds),
-            model=job.model,
-            updates=job.updates,
-            logs=logs.name if logs and (job.use_aim or job.use_tensorboard) else None,
-            use_aim=job.use_aim,
-            use_tensorboard=job.use_tensorboard,
-            cluster_env=self.site.cluster_env,
-        )
-        Metaseq(job.name, args, options)
+        namespace, options = self._namespace(job.submission)
+        Metaseq(job.name, self.jobs.metaseq(namespace, logs.name if logs else None), options)
 
     def _olmo(self) -> None:
         job = self.inputs.settings.workloads.olmo
-        submission, options = self._submission(job.submission)
-        args = OlmoArgs(
-            submission=submission,
-            pods=self._pods(job, self.inputs.resolved.images["olmo"], olmo.SHARED_MEMORY, job.deadline_seconds),
-            data=self.volumes[job.data or ""],
-            training=job.training,
-            stop_at=job.stop_at,
-        )
-        Olmo(job.name, args, options)
+        namespace, options = self._namespace(job.submission)
+        Olmo(job.name, self.jobs.olmo(namespace, self.volumes[job.data or ""]), options)
 
     def _jupyterlab(self) -> None:
         lab = self.inputs.settings.workloads.jupyterlab
-        submission, options = self._submission(lab.submission)
+        namespace, options = self._namespace(lab.submission)
         image = lab.image or self.inputs.mirror.image(catalogue.PYTORCH.reference)
         args = JupyterLabArgs(
-            submission=submission,
-            pods=self._pods(lab, image, jupyterlab.SHARED_MEMORY, 0),
+            submission=self.jobs.submission(lab.submission, namespace),
+            pods=self.jobs.pods(lab, image, jupyterlab.SHARED_MEMORY, 0),
             token=password(lab.name, self.inputs.secrets.get(JUPYTER_TOKEN)),
             storage_class=lab.storage_class or self.cluster.storage.files,
             storage=f"{lab.fs_size}Ti",
@@ -207,20 +188,6 @@ class _Workloads:
         )
         sample.Gang(gang.name, job, self.cluster.options(*self.queues, team))
 
-    def _submission(self, settings: SubmissionSettings) -> tuple[Submission, pulumi.ResourceOptions]:
-        """Return how a job is submitted, and the options of a component that may start once it can be."""
-        namespace, options = self._namespace(settings)
-        is_volcano = settings.gang is SubmissionMode.VOLCANO
-        submission = Submission(
-            mode=settings.gang,
-            namespace=namespace,
-            queue=self.inputs.settings.volcano.queue if is_volcano else names.LOCAL_QUEUE,
-            priority_class=settings.priority_class,
-            user=settings.user,
-            has_pod_groups=self.scheduling.has_pod_groups,
-        )
-        return submission, options
-
     def _namespace(self, settings: SubmissionSettings) -> tuple[pulumi.Input[str], pulumi.ResourceOptions]:
         """Return the namespace of a job, and the options of what is to run there."""
         if settings.gang is SubmissionMode.MLBATCH:
@@ -229,19 +196,3 @@ class _Workloads:
         volcano = [self.volcano] if self.volcano is not None else []
         own = self.namespaces.find(self.namespaces.workloads_name)
         return self.namespaces.workloads_name, self.cluster.options(*self.nodes.ready, *volcano, own)
-
-    def _pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:
-        settings = self.inputs.settings.workloads
-        return NodePods(
-            image=image,
-            nodes=workload.pods,
-            placement=self.cluster.placement.gpus,
-            gpu_resource=self.cluster.gpu_resource,
-            gpus=int(str(self.cluster.pool.shape.resources[names.GPU])),
-            cpu=str(workload.cpu or settings.cpu),
-            memory=str(workload.memory or settings.memory),
-            fabric=self.cluster.fabric,
-            shared_memory=shared_memory,
-            deadline_seconds=deadline,
-            scratch=self.inputs.settings.gpu.nvme_scratch.folder,
-        )

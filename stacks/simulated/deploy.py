@@ -8,10 +8,9 @@ from typing import Any
 import pulumi
 
 from components.kubernetes.cluster import Cluster
-from components.kubernetes.node_pool import GPU_TOLERATION
-from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
-from components.nodes.simulated import GPU_LABEL, SimulatedNodes, SimulatedNodesArgs
+from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from stacks import platform
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
@@ -31,7 +30,7 @@ def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mappin
     cluster = Cluster(
         provider=provider,
         pool=pool,
-        placement=Placement(gpus=NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION])),
+        placement=Placement(gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=inputs.resolved.fabric,
         has_admission_policies=inputs.resolved.has_admission_policies,
         ready=nodes.ready,

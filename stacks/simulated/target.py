@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from components.kubernetes.fabric import Fabric
-from components.kubernetes.node_pool import NodePool
+from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
+from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
+from components.nodes.simulated import GPU_LABEL
 from stacks.partial import PartialSettings
 from stacks.simulated.settings import NodesSettings, SimulatedSettings
 from stacks.target import TargetSpec
@@ -32,6 +34,10 @@ class Simulated(TargetSpec[SimulatedSettings]):
         """Return the simulated nodes."""
         nodes = partial.section(NodesSettings)
         return nodes.pool() if nodes is not None else None
+
+    def gpu_nodes(self, settings: SimulatedSettings) -> NodeGroup:
+        """Return the simulated nodes."""
+        return NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION])
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return no network: nothing that runs there uses one."""

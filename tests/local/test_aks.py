@@ -23,8 +23,13 @@ from emulator.azure.services.base import CLUSTER, POOL
 from emulator.azure.services.resources import REGISTRATION
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
+from stacks import secrets
+from stacks.__main__ import wanted
+from stacks.inputs import interpret
+from stacks.layers.jobs import documents
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
 from tests.local.killed import Killed
+from tests.local.member import as_member, dry_run
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
 
@@ -361,6 +366,23 @@ def test_everything_at_once_is_created_and_then_unchanged(
         assert cluster.get("apps/v1", kind, name, namespace) is not None, name
     for name in ("node-check", "nccl-gate"):
         assert cluster.get("batch/v1", "Job", name, "mlbatch-health") is not None, name
+
+
+@pytest.mark.parametrize("job", ["nccl", "metaseq", "olmo"])
+def test_a_member_may_submit_the_same_workloads(
+    job: str, settings: dict[str, Any], project: Project, paths: Paths
+) -> None:
+    """Each as `python -m stacks` prints it, under a name of the member's own."""
+    assert created(project), "the policies of the last test's stack are in force"
+    raw = {**changed(settings, EVERYTHING), "blobSasToken": secrets.HIDDEN}
+    changes = {"name": f"my-{job}", "tag": "1"}
+    inputs = interpret(wanted(raw, job, changes, {"team": "blue", "user": None}), base=paths.root, environment={})
+    (blue,) = [team for team in inputs.settings.teams if team.name == "blue"]
+    member = as_member(paths, "ada@example.org", blue.groups[:1])
+    found = documents(inputs, job)
+    assert "AppWrapper" in [document["kind"] for document in found]
+    for document in found:
+        dry_run(member, document)
 
 
 def test_the_token_is_where_the_driver_looks_and_nowhere_else(project: Project, cluster: Cluster) -> None:

@@ -21,6 +21,7 @@ from components.azure.fabric import SHARED, SRIOV
 from components.azure.node_labeler import NodeLabeler, NodeLabelerArgs, node_labeler
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
+from components.kubernetes.placement import Placement
 from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes import node_agent
 from components.nodes.feature_discovery import (
@@ -55,7 +56,7 @@ from tests.unit.harness import Record, Registered, build
 RELEASE = "kubernetes:helm.sh/v3:Release"
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 IMAGE = catalogue.PYTHON.reference
-PLACEMENT = aks.placement(taint=True)
+PLACEMENT = Placement(system=aks.SYSTEM_NODES, gpus=aks.gpu_nodes(taint=True))
 
 
 def images() -> NicImages:

@@ -1,0 +1,126 @@
+"""The batch jobs of the settings: as components take them, and as the documents that a member submits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.kubernetes.placement import NodeGroup
+from components.scheduling.packing import Packing
+from components.workloads import metaseq, nccl, olmo
+from components.workloads.metaseq import MetaseqArgs
+from components.workloads.nccl import NcclArgs
+from components.workloads.olmo import OlmoArgs
+from components.workloads.pods import NodePods
+from components.workloads.submission import Submission, SubmissionMode
+from stacks.inputs import StackInputs
+from stacks.settings.workloads import JobSettings, NodeWorkloadSettings, SubmissionSettings
+
+_NOT_A_MEMBERS: Final = frozenset({"PodDisruptionBudget"})
+"""Kinds beside a job that the role of members does not let them create."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Makes the arguments of jobs from the settings.
+
+    gpus: the nodes they go to. gpu_resource: as which they ask for GPUs. cluster_env: which of metaseq's own clusters
+    this one is like.
+    """
+
+    inputs: StackInputs[Any]
+    gpus: NodeGroup
+    gpu_resource: str = names.GPU
+    cluster_env: str | None = None
+
+    def nccl(self, namespace: pulumi.Input[str]) -> NcclArgs:
+        """Return the NCCL test's."""
+        job = self.inputs.settings.workloads.nccl
+        return NcclArgs(
+            submission=self.submission(job.submission, namespace),
+            pods=self._job_pods("nccl", job, nccl.SHARED_MEMORY),
+            smallest=job.smallest,
+            largest=job.largest,
+            sharp=job.sharp,
+            debug=job.debug,
+        )
+
+    def metaseq(self, namespace: pulumi.Input[str], logs: pulumi.Input[str] | None) -> MetaseqArgs:
+        """Return the Metaseq training's. logs: claim of the volume for its logs, None for nowhere."""
+        job = self.inputs.settings.workloads.metaseq
+        return MetaseqArgs(
+            submission=self.submission(job.submission, namespace),
+            pods=self._job_pods("metaseq", job, metaseq.SHARED_MEMORY),
+            model=job.model,
+            updates=job.updates,
+            logs=logs if job.use_aim or job.use_tensorboard else None,
+            use_aim=job.use_aim,
+            use_tensorboard=job.use_tensorboard,
+            cluster_env=self.cluster_env,
+        )
+
+    def olmo(self, namespace: pulumi.Input[str], data: pulumi.Input[str]) -> OlmoArgs:
+        """Return the OLMo training's. data: claim of the volume with its data."""
+        job = self.inputs.settings.workloads.olmo
+        return OlmoArgs(
+            submission=self.submission(job.submission, namespace),
+            pods=self._job_pods("olmo", job, olmo.SHARED_MEMORY),
+            data=data,
+            training=job.training,
+            stop_at=job.stop_at,
+        )
+
+    def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
+        """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
+        everything = self.inputs.settings
+        is_volcano = settings.gang is SubmissionMode.VOLCANO
+        return Submission(
+            mode=settings.gang,
+            namespace=namespace,
+            queue=everything.volcano.queue if is_volcano else names.LOCAL_QUEUE,
+            priority_class=settings.priority_class,
+            user=settings.user,
+            has_pod_groups=everything.queueing.enabled and everything.scheduling.packing is Packing.COSCHEDULING,
+        )
+
+    def pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:
+        """Return a workload's pods. deadline: in seconds, 0 for none."""
+        settings, resolved = self.inputs.settings.workloads, self.inputs.resolved
+        return NodePods(
+            image=image,
+            nodes=workload.pods,
+            placement=self.gpus,
+            gpu_resource=self.gpu_resource,
+            gpus=int(str(resolved.pool.shape.resources[names.GPU])),
+            cpu=str(workload.cpu or settings.cpu),
+            memory=str(workload.memory or settings.memory),
+            fabric=resolved.fabric,
+            shared_memory=shared_memory,
+            deadline_seconds=deadline,
+            scratch=self.inputs.settings.gpu.nvme_scratch.folder,
+        )
+
+    def _job_pods(self, key: str, job: JobSettings, shared_memory: str) -> NodePods:
+        return self.pods(job, self.inputs.resolved.images[key], shared_memory, job.deadline_seconds)
+
+
+def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
+    """Return what a member submits to run a job of the settings as it stands there, in a team's queue.
+
+    job: its key. Namespaces and claims are named, not made: the team's is there, and so is the volume with the data.
+    """
+    spec, settings = inputs.target, inputs.settings.workloads
+    made = Jobs(inputs, spec.gpu_nodes(inputs.settings), cluster_env=spec.cluster_env)
+    submission = settings.jobs()[job].submission
+    team = submission.team or ""
+    makers: Mapping[str, Callable[[], list[Document]]] = {
+        "nccl": lambda: nccl.documents(settings.nccl.name, made.nccl(team)),
+        "metaseq": lambda: metaseq.documents(settings.metaseq.name, made.metaseq(team, settings.logs.name)),
+        "olmo": lambda: olmo.documents(settings.olmo.name, made.olmo(team, settings.olmo.data or "")),
+    }
+    return [document for document in makers[job]() if document["kind"] not in _NOT_A_MEMBERS]
