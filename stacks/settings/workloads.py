@@ -554,7 +554,7 @@ def _range(path: Path, value: str) -> Iterator[ConfigError]:
     else:
         if str(network) != value:
             wrong = "this is no address range: the first address of a network, a slash and the length of its prefix"
-            hint = f"did you mean {network}?"
+            hint = f"did you mean {network}? a single address ends in /32"
         elif addresses.within(value, addresses.LOOPBACK):
             wrong, hint = "this is a machine's address for itself, from which nobody else comes", "remove it"
         elif addresses.too_wide([value]):
