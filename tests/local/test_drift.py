@@ -335,14 +335,14 @@ AT_RUN_TIME = [
     queue("red", patch={"status": {"pendingWorkloads": 7}}, manager="kueue", subresource="status"),
     queue(
         "red",
-        patch={"metadata": {"finalizers": ["kueue.x-k8s.io/resource-in-use", "example.com/held"]}},
+        patch=annotated("example.com/seen"),
         manager="kueue",
     ),
     Change(
         api=KUEUE,
         kind="ResourceFlavor",
         name="default-flavor",
-        patch={"metadata": {"finalizers": ["kueue.x-k8s.io/resource-in-use", "example.com/held"]}},
+        patch=annotated("example.com/seen"),
         manager="kueue",
     ),
     core("Secret", "kueue-webhook-server-cert", SYSTEM, patch={"data": {"next.crt": "YQ=="}}, manager="kueue"),
@@ -494,7 +494,7 @@ AT_RUN_TIME = [
         kind="AppWrapper",
         name="sample-gang",
         namespace="blue",
-        patch={"metadata": {"finalizers": ["workload.codeflare.dev/finalizer", "example.com/held"]}},
+        patch=annotated("example.com/seen"),
         manager="manager",
     ),
 ]
@@ -562,6 +562,9 @@ def test_what_runs_is_left_alone(project: Project, cluster: Cluster, paths: Path
     hooks = cluster.get(ADMISSION, "MutatingWebhookConfiguration", "kueue-mutating-webhook-configuration")
     assert hooks is not None
     assert all(hook["clientConfig"]["caBundle"] for hook in hooks["webhooks"])
+    queue = cluster.get(KUEUE, "ClusterQueue", "red-cluster-queue")
+    assert queue is not None
+    assert queue["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"]
     assert len(AT_RUN_TIME) >= 30
     for change in AT_RUN_TIME:
         write(cluster, change)
