@@ -338,9 +338,10 @@ def test_secrets_are_secrets(record: Record) -> None:
 
 
 def test_what_holds_data_is_protected_unless_the_settings_say_otherwise(mirror: Mirror, record: Record) -> None:
-    assert not [r.name for r in deployed(mirror, settings(azure__protect=False)).resources if r.protect]
+    given_up = settings(azure__protect=False, tenancy={"protect": False})
+    assert not [r.name for r in deployed(mirror, given_up).resources if r.protect]
     kept = {r.type.rpartition(":")[2] for r in record.resources if r.protect and r.is_custom}
-    assert kept >= {"ResourceGroup", "Registry", "ManagedCluster", "StorageAccount", "BlobContainer"}
+    assert kept >= {"ResourceGroup", "Registry", "ManagedCluster", "StorageAccount", "BlobContainer", "Namespace"}
 
 
 def test_without_queues_there_are_neither_teams_nor_their_operators(mirror: Mirror) -> None:
@@ -367,7 +368,7 @@ def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror) -> None:
 
 
 def test_a_cluster_that_the_stack_makes_is_named_by_no_kubeconfig(mirror: Mirror) -> None:
-    with pytest.raises(SettingsError, match=r"mlbatch:kubernetes\.context = .*\n.*\n    allowed: client\n"):
+    with pytest.raises(SettingsError, match=r"mlbatch:kubernetes\.context\n.*\n    allowed: client\n"):
         loaded(mirror, settings(kubernetes={"context": "x"}))
 
 

@@ -124,7 +124,8 @@ class TestGpuRules:
         assert (
             validation.warnings(partial_of(aks(gpu={"fabric": {"driverVersion": "doca3.3.0-26.01-1.0.0.0-0"}}))) == []
         )
-        assert validation.warnings(partial_of(aks(gpu={"fabric": {**value["fabric"], "enabled": False}}))) == []
+        (warning,) = validation.warnings(partial_of(aks(gpu={"fabric": {**value["fabric"], "enabled": False}})))
+        assert "mlbatch:gpu.fabric.enabled is false, so that these do nothing: driverVersion" in warning
 
     @pytest.mark.parametrize("version", ["latest", "26.1.0", "doca3.3.0-26.01-1.0.0.0-0-ubuntu22.04-amd64", "5.8"])
     def test_what_is_no_version_of_the_infiniband_driver_is_refused(self, version: str) -> None:
@@ -146,11 +147,11 @@ class TestGpuRules:
         team = {"name": "blue", "users": [], "quota": quota}
         (problem,) = self.problems({"fabric": fabric}, teams=[team])
         assert problem.path == ("teams", 0, "quota", "nvidia.com/mlnxnics")
-        assert problem.value == "8"
+        assert problem.value == 8
         assert self.problems({}, teams=[team]) == []
 
 
-VOLUME = {"name": "data", "container": "olmo"}
+VOLUME = {"name": "data", "container": "data"}
 
 
 class TestStorageRules:
