@@ -54,7 +54,7 @@ def test_every_variable_is_set_before_it_is_used(page: Path) -> None:
     for block in blocks(page):
         for line in block.splitlines():
             used = set(re.findall(r"\$\{?([A-Za-z_]+)", line))
-            known |= set(re.findall(r"(?:^|export |for | )([A-Za-z_]+)(?:=| in )", line))
+            known |= set(re.findall(r"(?:^|export |for |read -r | )([A-Za-z_]+)(?:=| in |; do)", line))
             assert used <= known, (used - known, line)
 
 
