@@ -82,7 +82,6 @@ class BlobStorage(Layer):
             opts=options,
         )
         own = pulumi.ResourceOptions(parent=self, depends_on=[account])
-        # Protected, it could not leave the stack with its volume.
         kept = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(protect=False, retain_on_delete=True))
         containers = {args.container: _container(args, args.container, own)}
         containers |= {name: _container(args, name, kept) for name in args.more_containers if name != args.container}
@@ -92,7 +91,8 @@ class BlobStorage(Layer):
                 role=roles.BLOB_DATA_CONTRIBUTOR if grant.writes else roles.BLOB_DATA_READER,
                 scope=containers[grant.container].id,
                 principal=grant.principal,
-                opts=options,
+                # It holds no data; protected, it could not leave the stack with its volume.
+                opts=pulumi.ResourceOptions(parent=self, protect=False),
             )
             for grant in args.grants
         ]

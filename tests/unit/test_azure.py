@@ -534,6 +534,8 @@ class TestBlobStorage:
         found = only(record, "authorization:RoleAssignment").inputs
         assert found["roleDefinitionId"].endswith(f"/{role}")
         assert found["principalId"] == KUBELET
+        kept = {item.type.rpartition(":")[2] for item in record.resources if item.protect}
+        assert not kept & {"RoleAssignment"}
         containers = {
             item.inputs["containerName"]: item
             for item in record.resources
