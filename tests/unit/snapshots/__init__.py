@@ -24,11 +24,15 @@ _SEPARATOR: Final = "---\n"
 
 
 def identities(record: Record) -> str:
-    """Return each resource below its parent, with the options that decide how it is replaced and deleted."""
+    """Return each resource below its parent, with the options that decide how it is replaced and deleted.
+
+    The stack, which is every other resource's parent in the end, is left out: the engine makes it.
+    """
+    resources = [item for item in record.resources if item.type != "pulumi:pulumi:Stack"]
     children: dict[str, list[Registered]] = {}
-    for item in record.resources:
+    for item in resources:
         children.setdefault(item.parent, []).append(item)
-    known = {item.urn for item in record.resources}
+    known = {item.urn for item in resources}
     roots = [item for parent, items in children.items() if parent not in known for item in items]
     lines: list[str] = []
 
