@@ -279,9 +279,9 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
 
 
 def machines(cluster: Cluster) -> list[str]:
-    """Return the names of the nodes that nobody simulates, on which the platform's controllers run."""
-    nodes = [node["metadata"] for node in cluster.list("v1", "Node")]
-    return [node["name"] for node in nodes if "kwok.x-k8s.io/node" not in (node.get("annotations") or {})]
+    """Return the names of the nodes that run pods, the platform's controllers; the others are simulated."""
+    nodes = cluster.list("v1", "Node", label_selector="node-role.kubernetes.io/control-plane")
+    return [node["metadata"]["name"] for node in nodes]
 
 
 def is_ready(cluster: Cluster, name: str) -> bool:
