@@ -93,7 +93,7 @@ class Run:
                 self.cluster.create(gang(job.name, job.team, job.pods, GPUS_PER_NODE, job.seconds))
             except (ApiException, DynamicApiError) as error:
                 self.refused += 1
-                print(f"{self.now:6.0f} s  {job.name} was refused: {str(error)[:120]!r}", flush=True)
+                print(f"{self.now:6.0f} s  {job.name} was refused: {str(error.body)[:400]}", flush=True)
                 return
             self.open[job.name] = self.to_come.pop(0)
             self.moved = self.now
