@@ -143,7 +143,7 @@ def _namespaces(partial: PartialSettings, storage: StorageSettings) -> Iterator[
 
 
 def _accounts(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
-    """Refuse a volume of the stack's own account where the stack makes none, or not this container."""
+    """Refuse a volume of the stack's own account where the stack makes none, or under that account's name."""
     azure = partial.section(AzureSettings)
     if azure is None:
         return
@@ -169,14 +169,6 @@ def _own_account(index: int, volume: VolumeSettings, own: BlobStorageSettings) -
             message="this is the stack's own account, and as another's the nodes get no rights on it",
             expected=f"the name of another account, or nothing for {key(('azure', 'storage', 'account'))}",
             hint="remove the key",
-        )
-    elif volume.account is None and volume.container != own.container:
-        yield ConfigError(
-            path=(*path, "container"),
-            value=volume.container,
-            message="the stack's own account has no such container, and nobody makes it",
-            expected=own.container,
-            hint=f"set it to {own.container}, or {key(('azure', 'storage', 'container'))} to {volume.container}",
         )
 
 

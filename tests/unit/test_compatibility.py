@@ -151,7 +151,7 @@ class TestGpuRules:
         assert self.problems({}, teams=[team]) == []
 
 
-VOLUME = {"name": "data", "container": "data"}
+VOLUME = {"name": "data", "container": "olmo"}
 
 
 class TestStorageRules:

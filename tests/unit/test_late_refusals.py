@@ -147,7 +147,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     # contradictions
     (volume(account="mlbatchexampledata"), "storage.volumes[0].account", "the stack's own account"),
-    (volume(container="other"), "storage.volumes[0].container", "nobody makes it"),
     (
         aks({"kubernetesVersion": "1.35.1", "upgrades": {"kubernetes": "patch"}}),
         "azure.kubernetesVersion",
