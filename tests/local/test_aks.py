@@ -238,8 +238,8 @@ def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
     planned = project.changes()
     assert planned["ndv5"] == "create"
     assert begun <= set(in_azure(paths))
-    imported = {urn.rpartition("::")[2] for urn in there}
-    assert {planned.get(name) for name in imported} <= {None, "update"}, "what an import does not read is written again"
+    names = {urn.rpartition("::")[2] for urn in there}
+    assert {planned.get(name) for name in names} <= {None, "update"}, "what an import does not read is written again"
 
 
 def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
