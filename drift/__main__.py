@@ -6,7 +6,7 @@ It reads the stack's state by the Pulumi command, and compares in the cluster th
 options name. Nothing is changed without --fix.
 
 Exit code: 0 when everything is as declared, or was put back; 2 when something is not; 1 when something could not be
-compared, or nothing could.
+compared, or nothing could, or what reads a ConfigMap that was put back could not be restarted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Final
 from drift import report
 from drift.check import Finding, check, put_back
 from drift.cluster import ClusterError, connected
+from drift.restarts import Restart, restart
 from drift.state import StateError, export
 
 TROUBLE: Final = 1
@@ -37,13 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"Stack {options.stack} has no object in a cluster; there is nothing to compare.")
             return 0
         with connected(options.kubeconfig, options.context) as cluster:
-            found = check(cluster, state.objects)
+            found, restarts = check(cluster, state.objects), []
             _print(report.findings(found, values=options.values))
             _print(report.summary(found, state.releases))
             if options.fix and any(finding.drifted for finding in found):
-                found = [put_back(cluster, finding) for finding in found]
+                before, found = found, [put_back(cluster, finding) for finding in found]
+                restarts = restart(cluster, before, found)
                 _print(["", "After --fix:"])
                 _print(report.findings(found, values=options.values))
+                _print(report.restarts(restarts))
                 _print(report.summary(found, ()))
     except (ClusterError, StateError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -51,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return _code(found)
+    return _code(found, restarts)
 
 
-def _code(found: Iterable[Finding]) -> int:
-    if any(finding.trouble is not None for finding in found):
+def _code(found: Iterable[Finding], restarts: Iterable[Restart]) -> int:
+    if any(finding.trouble is not None for finding in found) or any(each.refused is not None for each in restarts):
         return TROUBLE
     return DRIFT if any(finding.drifted for finding in found) else 0
 

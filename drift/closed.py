@@ -24,11 +24,11 @@ _CLOSED: Final = {
     "ClusterRoleBinding": _SUBJECTS,
     "Cohort": _SPEC,
     "ConfigMap": ("data", "binaryData"),
-    "CronJob": ("spec.jobTemplate.spec.template.spec",),
+    "CronJob": ("spec.jobTemplate.spec.template.spec", "spec.suspend"),
     "CustomResourceDefinition": ("spec.conversion", "spec.versions"),
     "DaemonSet": _POD,
-    "Deployment": _POD,
-    "Job": _POD,
+    "Deployment": (*_POD, "spec.paused"),
+    "Job": (*_POD, "spec.suspend"),
     "LimitRange": _SPEC,
     "LocalQueue": _SPEC,
     "MutatingWebhookConfiguration": _WEBHOOKS,
@@ -43,8 +43,8 @@ _CLOSED: Final = {
     "ValidatingAdmissionPolicyBinding": _SPEC,
     "ValidatingWebhookConfiguration": _WEBHOOKS,
 }
-"""By kind, where what the stack does not declare must not be: who has a right, what runs and with which rights, what
-may be reached, who is admitted with how much, what a controller reads as its settings."""
+"""By kind, where what the stack does not declare must not be: who has a right, what runs, with which rights and whether
+at all, what may be reached, who is admitted with how much, what a controller reads as its settings."""
 
 _LEFT_TO: Final = {
     "MutatingWebhookConfiguration": (("webhooks", WILDCARD, "namespaceSelector"), "admissionsenforcer"),

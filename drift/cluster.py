@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +15,16 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ResourceNotFoundError, ResourceNotUniqueError
 from urllib3.exceptions import HTTPError
 
-from drift.fields import CHECK, ENGINE
+from drift.controllers import CHECK, RESTARTED
+from drift.fields import ENGINE
 from drift.state import Declared, Manifest
+from review.paths import parse
 
 _SECONDS: Final = (5, 65)
 """Until a connection stands, and until an answer is there: the API server ends a request after 60 s."""
 
 _APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
 
 
 class ClusterError(Exception):
@@ -89,6 +93,13 @@ class Cluster:
         metadata = live["metadata"]
         conditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         self._ask("delete", declared, body={"preconditions": conditions})
+
+    def restart(self, declared: Declared, time: datetime) -> None:
+        """Have a workload replace its pods. Raises RefusedError, KindGoneError."""
+        body: Any = time.isoformat(timespec="seconds")
+        for name in reversed(parse(RESTARTED)):
+            body = {name: body}
+        self._ask("patch", declared, body=body, field_manager=CHECK, content_type=_MERGE)
 
     def _ask(self, method: str, declared: Declared, *, name: str | None = None, **options: Any) -> Manifest:
         resource = self._resource(declared)

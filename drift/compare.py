@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from drift import closed, fields
-from drift.fields import CHECK, Entry, Tree, Writer
+from drift.controllers import CHECK
+from drift.fields import Entry, Tree, Writer
 from drift.lists import names_of, pairs
 from drift.state import SECRET, Declared, Manifest
 from review.paths import WILDCARD
@@ -80,8 +81,8 @@ def settled(declared: Declared, applied: Manifest, live: Manifest) -> Manifest:
     target = copy.deepcopy(applied)
     if not declared.partial:
         written = fields.entries(applied)
-        own = next((entry.tree for entry in written if entry.writer.manager == CHECK), {})
-        target = _without_items(target, own, [entry for entry in written if entry.writer.manager != CHECK], declared)
+        own = next((entry.tree for entry in written if entry.of_check), {})
+        target = _without_items(target, own, [entry for entry in written if not entry.of_check], declared)
         for entry in written:
             if entry.of_a_person:
                 target = _without_fields(target, own, entry.tree, declared.kind, ())
@@ -98,7 +99,7 @@ def overlaid(fresh: Manifest, live: Manifest) -> Manifest:
 
     fresh: what the API server answers to the apply of what is declared under a name that nobody has.
     """
-    tree = next(entry.tree for entry in fields.entries(fresh) if entry.writer.manager == CHECK)
+    tree = next(entry.tree for entry in fields.entries(fresh) if entry.of_check)
     result: Manifest = _overlaid(tree, fresh, live)
     mine = [item for item in fresh["metadata"]["managedFields"] if item["manager"] == CHECK]
     result["metadata"]["managedFields"] = [*(live["metadata"].get("managedFields") or ()), *mine]
@@ -173,8 +174,9 @@ def _without_items(value: Any, own: Tree, others: Sequence[Entry], declared: Dec
         return value  # applied as a whole
     kept: dict[int | None, tuple[Tree, list[Entry]]] = {}
     for entry in others:
-        if entry.foreign and not entry.of_a_person:
-            kept |= {fields.index_of(key, value): ({}, []) for key, _, _ in fields.items(entry.tree)}
+        if entry.foreign and entry.is_task:
+            added = [key for key, _, below in fields.items(entry.tree) if not below or fields.ITSELF in below]
+            kept |= {fields.index_of(key, value): ({}, []) for key in added}
     for key, _, below in fields.items(own):
         inner = [entry.below(key) for entry in others if key in entry.tree]
         kept[fields.index_of(key, value)] = (below, inner)

@@ -13,33 +13,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from drift.controllers import CHECK, tasks
+from review.paths import WILDCARD, Path
+
 Tree = Mapping[str, Any]
 
 ITSELF: Final = "."
 
-CHECK: Final = "mlbatch-drift"
-"""Field manager of this check's dry runs. A manager of its own: it gives up no field that the stack's one has."""
+_APPLIES: Final = "Apply"
 
 ENGINE: Final = "pulumi-kubernetes"
 """Field manager of the provider's creates. Its updates take those fields over for the object's own manager, which has
 this name and 8 hexadecimal digits (pulumi-kubernetes, `provider/pkg/provider/provider.go`)."""
-
-CONTROLLERS: Final = frozenset(
-    {
-        "clusterrole-aggregation-controller",
-        "kube-apiserver",
-        "kube-controller-manager",
-        "kube-scheduler",
-        "kubelet",
-        "cloud-controller-manager",
-        "cloud-node-manager",
-        "kueue",
-        "kwok",
-        "slack-controller",
-    }
-)
-"""Field managers of controllers that add to objects as their task is. What they add is no drift; what they change of
-what the stack declares is, unless `components/ownership.py` or `ignore_changes` leaves it to them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +37,27 @@ class Writer:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One entry of the managed fields."""
+    """What one field manager has written in one way, or the part of it that is its task, or the other part.
+
+    operation: `Apply` or `Update`. is_task: whether a known controller writes these fields as its task is.
+    """
 
     writer: Writer
     tree: Tree
+    operation: str
     subresource: str
+    is_task: bool
+
+    @property
+    def of_check(self) -> bool:
+        """Whether it is what this check applies in its dry runs."""
+        return self.writer.manager == CHECK and self.operation == _APPLIES
 
     @property
     def foreign(self) -> bool:
-        """Whether it is neither the stack's, nor this check's, nor of a subresource such as `status`."""
+        """Whether it is neither the stack's, nor this check's, nor of the subresource `status`."""
         name = self.writer.manager
-        ours = name in (ENGINE, CHECK) or name.startswith(f"{ENGINE}-")
+        ours = name == ENGINE or name.startswith(f"{ENGINE}-") or self.of_check
         return not ours and self.subresource != "status"
 
     def below(self, key: str) -> Entry:
@@ -71,20 +66,29 @@ class Entry:
 
     @property
     def of_a_person(self) -> bool:
-        """Whether it is foreign, and of no known controller."""
-        return self.foreign and self.writer.manager not in CONTROLLERS
+        """Whether it is foreign, and no known controller's task."""
+        return self.foreign and not self.is_task
 
 
 def entries(manifest: Mapping[str, Any]) -> list[Entry]:
-    """Return the managed fields of an object."""
-    return [
-        Entry(
+    """Return the managed fields of an object; what a known controller writes beyond its task is an entry of its own."""
+    found = []
+    for item in (manifest.get("metadata") or {}).get("managedFields") or ():
+        whole = Entry(
             writer=Writer(manager=str(item.get("manager", "")), time=_time(item.get("time"))),
             tree=item.get("fieldsV1") or {},
+            operation=str(item.get("operation", "")),
             subresource=str(item.get("subresource") or ""),
+            is_task=False,
         )
-        for item in (manifest.get("metadata") or {}).get("managedFields") or ()
-    ]
+        paths = tasks(whole.writer.manager, str(manifest["kind"]))
+        if whole.of_check or not paths:
+            found.append(whole)
+            continue
+        inside, outside = _split(whole.tree, paths)
+        found += [replace(whole, tree=inside, is_task=True)] if inside else []
+        found += [replace(whole, tree=outside)] if outside else []
+    return found
 
 
 def owner(manifest: Mapping[str, Any], path: Sequence[str | int]) -> Entry | None:
@@ -129,6 +133,28 @@ def index_of(key: str, values: Sequence[Any]) -> int | None:
         if sort == "k" and isinstance(value, dict) and all(value.get(name) == part for name, part in wanted.items()):
             return index
     return None
+
+
+def _split(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, Tree]:
+    """Return the part of a tree that lies at or below one of the paths, and the part that does not.
+
+    A node above a path belongs to neither by itself: to write into an item is not to have added it.
+    """
+    inside: dict[str, Any] = {}
+    outside: dict[str, Any] = {}
+    for key, name, below in items(tree):
+        ends = [path[1:] for path in paths if path[0] == (name or WILDCARD)]
+        if () in ends:
+            inside[key] = below
+            continue
+        within, beside = _split(below, ends) if ends and below else ({}, below)
+        if within:
+            inside[key] = within
+        if beside or not within:
+            outside[key] = beside or below
+    if outside and ITSELF in tree:
+        outside[ITSELF] = {}
+    return inside, outside
 
 
 def _depth(tree: Tree, value: Any, path: Sequence[str | int]) -> int:

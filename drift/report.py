@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
+from difflib import unified_diff
+from itertools import takewhile
 from typing import Any, Final
 
 from drift.check import Finding
 from drift.compare import ABSENT, Difference, render
 from drift.fields import Writer
+from drift.restarts import Restart
 from drift.state import SECRET
 
 _VALUE: Final = 400
-"""Most characters of one value."""
+"""Most characters of one value, or of a line of it."""
+
+_BEFORE: Final = 40
+"""Characters that are shown before the first one in which two values differ."""
+
+_LINES: Final = 40
+"""Most lines of the comparison of two texts."""
+
+_AROUND: Final = 2
+"""Lines that are shown before and after those in which two texts differ."""
 
 
 def findings(found: Iterable[Finding], *, values: bool) -> Iterator[str]:
@@ -44,11 +56,20 @@ def summary(found: Sequence[Finding], releases: Sequence[str]) -> Iterator[str]:
     yield "Cloud resources are not compared here: `pulumi refresh --preview-only` looks at them."
 
 
+def restarts(done: Iterable[Restart]) -> Iterator[str]:
+    """Yield a line about each workload that was restarted, or was to be."""
+    for each in done:
+        reads = f"it reads {each.config.title}, which was put back"
+        if each.refused is None:
+            yield f"{each.workload.title}: restarted, as {reads}"
+        else:
+            yield f"{each.workload.title}: not restarted, though {reads}: {each.refused}"
+
+
 def _difference(difference: Difference, *, values: bool) -> Iterator[str]:
     yield f"  {render(difference.path)}"
     if values:
-        yield f"    declared  {_value(difference.declared)}"
-        yield f"    lives     {_value(difference.live)}"
+        yield from _values(difference.declared, difference.live)
     yield f"    written   {_written(difference)}"
 
 
@@ -65,13 +86,47 @@ def _who(writer: Writer) -> str:
     return f"{writer.manager}{when}"
 
 
+def _values(declared: Any, live: Any) -> Iterator[str]:
+    if isinstance(declared, str) and isinstance(live, str) and "\n" in declared + live:
+        lines = _compared_lines(declared, live)
+        if all(len(line) <= _VALUE for line in lines):
+            yield "    from what is declared (-) to what lives (+)"
+            yield from (f"      {line}" for line in lines[:_LINES])
+            if len(lines) > _LINES:
+                yield f"      … ({_count(len(lines) - _LINES, 'more line')})"
+            return
+    wanted, lives = _value(declared), _value(live)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(wanted, lives, strict=False))
+    start = max(sum(1 for _ in same) - _BEFORE, 0)
+    yield f"    declared  {_excerpt(wanted, start)}"
+    yield f"    lives     {_excerpt(lives, start)}"
+
+
+def _compared_lines(declared: str, live: str) -> list[str]:
+    both = [[_printable(line) for line in text.split("\n")] for text in (declared, live)]
+    return list(unified_diff(*both, lineterm="", n=_AROUND))[2:]  # without the names of two files
+
+
 def _value(value: Any) -> str:
     if value is ABSENT:
         return "nothing"
     if value is SECRET:
         return "[secret]"
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= _VALUE else f"{text[:_VALUE]}… ({len(text) - _VALUE} more characters)"
+    return _printable(json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+
+def _printable(text: str) -> str:
+    """Return a text without what a terminal obeys or hides."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _excerpt(text: str, start: int) -> str:
+    """Return a text as a whole where it is short, else what follows a place of it."""
+    if len(text) <= _VALUE:
+        return text
+    left = len(text) - start - _VALUE
+    before = f"({start} characters) …" if start else ""
+    return f"{before}{text[start : start + _VALUE]}" + (f"… ({left} more characters)" if left > 0 else "")
 
 
 def _count(number: int, what: str) -> str:

@@ -21,7 +21,7 @@ from drift.compare import render
 from drift.state import read
 from emulator.paths import Paths
 from runner.environment import inherited
-from tests.local.environment import ROOT, Cluster, Project, dev_settings
+from tests.local.environment import ROOT, Cluster, Project, dev_settings, eventually
 from tests.local.jobs import APPWRAPPER, KUEUE, running
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -122,6 +122,8 @@ BY_HAND = [
         patch=add(f"{FIRST}/lifecycle", {"preStop": {"sleep": {"seconds": 1}}}), path=f"{OF_CONTROLLER}.lifecycle"
     ),
     slack_controller(patch=add(f"{POD}/hostNetwork", True), path="spec.template.spec.hostNetwork"),
+    # in the name of a controller whose task it is not
+    slack_controller(patch=add(f"{POD}/hostPID", True), path="spec.template.spec.hostPID", manager="kueue"),
     slack_controller(
         patch=add(f"{POD}/tolerations/-", {"operator": "Exists"}), path="spec.template.spec.tolerations[2]"
     ),
@@ -132,6 +134,14 @@ BY_HAND = [
     slack_controller(
         patch=add(f"{POD}/initContainers", [{"name": "spy", "image": "docker.io/library/busybox:1.37.0"}]),
         path="spec.template.spec.initContainers",
+    ),
+    Change(
+        api="apps/v1",
+        kind="Deployment",
+        name="scheduler-plugins-controller",
+        namespace="scheduler-plugins",
+        patch={"spec": {"paused": True}},
+        path="spec.paused",
     ),
     # a volume that would be two at once with what is declared, which the API server refuses
     Change(
@@ -590,7 +600,7 @@ def test_what_is_changed_by_hand_is_named_with_its_writer(project: Project, clus
         for title, finding in left.items()
         for each in finding.differences
     }
-    expected = {(change.title, change.path, HAND if change.recorded else None) for change in BY_HAND}
+    expected = {(change.title, change.path, change.manager if change.recorded else None) for change in BY_HAND}
     assert seen == expected | FOLLOWS
 
 
@@ -601,11 +611,33 @@ def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster
     assert "mallory" not in drift(project, "--no-values").stdout.replace('[name="mallory"]', "")
     done = drift(project, "--fix")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    rolled_out(cluster)
     assert found(project, paths) == {}
     queue = cluster.get(KUEUE, "ClusterQueue", "blue-cluster-queue")
     assert queue is not None
     gpus = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][2]
     assert gpus["nominalQuota"] == "8"
+
+
+def test_what_reads_a_configmap_that_was_put_back_is_restarted(
+    project: Project, cluster: Cluster, paths: Paths
+) -> None:
+    """Kueue may have started with what somebody had written there, and would run on with it."""
+    config = cluster.existing("v1", "ConfigMap", "kueue-manager-config", SYSTEM)
+    ((key, text),) = config["data"].items()
+    write(cluster, core("ConfigMap", "kueue-manager-config", SYSTEM, patch={"data": {key: f"{text}# by hand\n"}}))
+    pods = kueue_pods(cluster)
+    done = drift(project, "--fix")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "+# by hand\n" in done.stdout
+    restarted = f"Deployment {SYSTEM}/kueue-controller-manager: restarted, as it reads ConfigMap {SYSTEM}/"
+    assert [line for line in done.stdout.splitlines() if "restarted" in line] == [
+        f"{restarted}kueue-manager-config, which was put back"
+    ]
+    rolled_out(cluster)
+    assert kueue_pods(cluster)
+    assert not kueue_pods(cluster) & pods
+    assert found(project, paths) == {}
 
 
 def test_what_is_deleted_and_what_cannot_be_changed_back_is_made_anew(
@@ -626,6 +658,7 @@ def test_what_is_deleted_and_what_cannot_be_changed_back_is_made_anew(
     ]
     done = drift(project, "--fix")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    rolled_out(cluster)
     assert found(project, paths) == {}
 
 
@@ -651,6 +684,28 @@ def test_another_cluster_and_an_absent_one_are_said(project: Project, paths: Pat
     assert unknown.returncode == 1
     assert "nobody" in unknown.stderr
     assert "Traceback" not in absent.stderr + silent.stderr + unknown.stderr
+
+
+def kueue_pods(cluster: Cluster) -> set[str]:
+    """Return the identities of Kueue's pods that are not being deleted."""
+    pods = cluster.list("v1", "Pod", SYSTEM, label_selector="app.kubernetes.io/name=kueue")
+    return {pod["metadata"]["uid"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+
+
+def rolled_out(cluster: Cluster) -> None:
+    """Wait until all pods of each Deployment are of its newest template, and ready."""
+
+    def unfinished() -> list[str]:
+        deployments = cluster.list("apps/v1", "Deployment")
+        return [each["metadata"]["name"] for each in deployments if not _is_rolled_out(each)]
+
+    eventually("every Deployment is rolled out", unfinished, lambda names: not names, seconds=180)
+
+
+def _is_rolled_out(deployment: dict[str, Any]) -> bool:
+    status, wanted = deployment["status"], deployment["spec"]["replicas"]
+    figures = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
+    return status.get("observedGeneration") == deployment["metadata"]["generation"] and figures == [wanted] * 3
 
 
 def silenced(paths: Paths) -> Path:

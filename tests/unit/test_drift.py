@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from drift import __main__ as command
-from drift import closed, fields
-from drift.check import check, put_back
+from drift import closed, fields, report
+from drift.check import Finding, check, put_back
 from drift.cluster import ClusterError, RefusedError, connected
-from drift.compare import ABSENT, appliable, differences, overlaid, render, settled
-from drift.fields import CHECK, CONTROLLERS, ENGINE, Writer
+from drift.compare import ABSENT, Difference, appliable, differences, overlaid, render, settled
+from drift.controllers import CHECK, CONTROLLERS
+from drift.fields import ENGINE, Writer
 from drift.lists import pairs
 from drift.report import findings
+from drift.restarts import Restart, restart
 from drift.state import SECRET, Declared, StateError, export, read
 
 ENCRYPTED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc:def"}
@@ -26,10 +28,12 @@ NOON = "2026-11-22T12:00:00Z"
 LATER = "2026-11-22T13:00:00Z"
 LAST = "2026-11-22T14:00:00Z"
 UID = "0b5c7a3e"
+RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 
 
 def managed(manager: str, tree: Mapping[str, Any], time: str = NOON, **rest: Any) -> dict[str, Any]:
-    return {"manager": manager, "operation": "Update", "time": time, "fieldsV1": tree, **rest}
+    operation = "Apply" if manager == CHECK else "Update"
+    return {"manager": manager, "operation": operation, "time": time, "fieldsV1": tree, **rest}
 
 
 def declared(manifest: Mapping[str, Any], **rest: Any) -> Declared:
@@ -145,7 +149,7 @@ class TestOwners:
         deployment({"name": "main", "image": "x", "args": ["a"]}),
         managed(ENGINE, of_pod({"f:containers": {MAIN: {".": {}, "f:image": {}, "f:args": {}}}})),
         managed("kubectl-edit", of_pod({"f:containers": {MAIN: {"f:image": {}}}}), LATER),
-        managed("kubelet", of_pod({"f:containers": {MAIN: {"f:image": {}}}}), LAST),
+        managed("kube-controller-manager", {"f:spec": {"f:replicas": {}}}, LAST),
         managed("some-controller", {"f:status": {}}, LAST, subresource="status"),
     )
 
@@ -153,9 +157,16 @@ class TestOwners:
         entry = fields.owner(self.LIVE, ("spec", "template", "spec", *path))
         return entry.writer if entry else None
 
-    def test_a_person_counts_before_the_engine_and_before_a_controller(self) -> None:
+    def test_a_person_counts_before_the_engine(self) -> None:
         later = datetime(2026, 11, 22, 13, tzinfo=UTC)
         assert self.owner("containers", 0, "image") == Writer(manager="kubectl-edit", time=later)
+
+    def test_a_person_counts_before_a_controller(self) -> None:
+        scaled = managed("kubectl-scale", {"f:spec": {"f:replicas": {}}}, NOON)
+        live = lived(self.LIVE, *self.LIVE["metadata"]["managedFields"], scaled)
+        entry = fields.owner(live, ("spec", "replicas"))
+        assert entry is not None
+        assert entry.writer.manager == "kubectl-scale"
 
     def test_what_is_in_a_list_that_is_written_as_a_whole_is_its_writers(self) -> None:
         found = self.owner("containers", 0, "args", 0)
@@ -205,21 +216,74 @@ class TestAdditions:
         assert [each[0] for each in drifted(what, applied, live)] == ['spec.template.spec.containers[name="side"]']
 
     @pytest.mark.parametrize("controller", sorted(CONTROLLERS))
-    def test_what_a_known_controller_adds_is_none(self, controller: str) -> None:
+    def test_what_is_no_controllers_task_is_drift_in_its_name(self, controller: str) -> None:
         what = declared(deployment({"name": "main", "image": "x"}))
         live = lived(
             deployment({"name": "main", "image": "x"}, {"name": "side"}, hostNetwork=True),
-            managed(controller, of_pod({"f:hostNetwork": {}, "f:containers": {SIDE: {".": {}, "f:name": {}}}})),
+            managed(
+                controller,
+                of_pod({"f:hostNetwork": {}, "f:containers": {SIDE: {".": {}, "f:name": {}}}}),
+                operation="Update",
+            ),
         )
+        applied = lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD))
+        assert drifted(what, applied, live) == [
+            ('spec.template.spec.containers[name="side"]', ABSENT, {"name": "side"}, controller),
+            ("spec.template.spec.hostNetwork", ABSENT, True, controller),
+        ]
+
+    @pytest.mark.parametrize("controller", sorted(CONTROLLERS))
+    def test_a_subject_in_a_controllers_name_is_drift(self, controller: str) -> None:
+        alice, mallory = ({"kind": "User", "name": name} for name in ("alice", "mallory"))
+        binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "b"}}
+        subject = {'k:{"kind":"User","name":"mallory"}': {".": {}, "f:name": {}}}
+        theirs = managed(controller, {"f:subjects": subject}, operation="Update")
+        ours = managed(CHECK, {"f:subjects": {'k:{"kind":"User","name":"alice"}': {".": {}, "f:name": {}}}})
+        live = lived({**binding, "subjects": [alice, mallory]}, theirs)
+        found = drifted(declared({**binding, "subjects": [alice]}), lived(live, theirs, ours), live)
+        assert found == [('subjects[name="mallory"]', ABSENT, mallory, controller)]
+
+    def test_what_a_controller_adds_as_its_task_is_none(self) -> None:
+        """Kueue starts a job on the nodes of a flavor."""
+        what = declared({**deployment({"name": "main", "image": "x"}), "kind": "Job"})
+        live = lived(
+            {**deployment({"name": "main", "image": "x"}, nodeSelector={"pool": "a"}), "kind": "Job"},
+            managed("kueue", {"f:spec": {"f:suspend": {}, **of_pod({"f:nodeSelector": {"f:pool": {}}})["f:spec"]}}),
+        )
+        live["spec"]["suspend"] = False
         assert drifted(what, lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD)), live) == []
+        assert fields.last_person(live) is None
+
+    def test_a_webhook_that_a_controller_has_written_into_is_still_his_who_added_it(self) -> None:
+        """Kueue writes its certificate into each webhook of its configurations."""
+        own, spy = ({"name": name, "clientConfig": {"caBundle": "YQ=="}} for name in ("own", "spy"))
+        hooks = {"apiVersion": "v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "h"}}
+        certificate = {"f:clientConfig": {"f:caBundle": {}}}
+        theirs = [
+            managed("kubectl-edit", {"f:webhooks": {'k:{"name":"spy"}': {".": {}, "f:name": {}}}}),
+            managed("kueue", {"f:webhooks": {f'k:{{"name":"{name}"}}': certificate for name in ("own", "spy")}}, LATER),
+        ]
+        ours = managed(CHECK, {"f:webhooks": {'k:{"name":"own"}': {".": {}, "f:name": {}}}})
+        live = lived({**hooks, "webhooks": [own, spy]}, *theirs)
+        what = declared({**hooks, "webhooks": [{"name": "own"}]})
+        found = drifted(what, lived(live, *theirs, ours), live)
+        assert [(path, live) for path, _, live, _ in found] == [('webhooks[name="spy"]', spy)]
 
     def test_a_field_that_is_left_out_is_drift_where_that_is_a_decision(self) -> None:
         what = declared(deployment({"name": "main", "image": "x"}))
-        open_too = {"f:spec": {"f:paused": {}, **of_pod({"f:hostNetwork": {}})["f:spec"]}}
+        open_too = {"f:spec": {"f:minReadySeconds": {}, **of_pod({"f:hostNetwork": {}})["f:spec"]}}
         live = lived(deployment({"name": "main", "image": "x"}, hostNetwork=True), managed("kubectl-edit", open_too))
-        live["spec"]["paused"] = True
+        live["spec"]["minReadySeconds"] = 5
         applied = lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD))
         assert drifted(what, applied, live) == [("spec.template.spec.hostNetwork", ABSENT, True, "kubectl-edit")]
+
+    @pytest.mark.parametrize(("kind", "field"), [("Deployment", "paused"), ("Job", "suspend"), ("CronJob", "suspend")])
+    def test_what_keeps_a_workload_from_running_is_drift(self, kind: str, field: str) -> None:
+        what = declared({**deployment(), "kind": kind})
+        live = lived(what.manifest, managed("kubectl-rollout", {"f:spec": {f"f:{field}": {}}}))
+        live["spec"][field] = True
+        applied = lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD))
+        assert drifted(what, applied, live) == [(f"spec.{field}", ABSENT, True, "kubectl-rollout")]
 
     def test_a_patch_closes_nothing(self) -> None:
         what = declared(deployment({"name": "main", "image": "x"}), partial=True)
@@ -373,6 +437,8 @@ class FakeCluster:
     def __init__(self, live: dict[str, dict[str, Any]], refuse: RefusedError | None = None, known: bool = True) -> None:
         self.live, self.refuse, self.known = live, refuse, known
         self.written: list[dict[str, Any]] = []
+        self.restarted: list[str] = []
+        self.refuse_restart: RefusedError | None = None
 
     def knows(self, what: Declared) -> bool:
         return self.known
@@ -394,6 +460,11 @@ class FakeCluster:
     def create(self, what: Declared, body: dict[str, Any]) -> dict[str, Any]:
         self.written.append(body)
         return body
+
+    def restart(self, what: Declared, time: datetime) -> None:
+        if self.refuse_restart is not None:
+            raise self.refuse_restart
+        self.restarted.append(what.title)
 
 
 class TestCheck:
@@ -447,6 +518,142 @@ class TestCheck:
         found = self.check(FakeCluster({}, refuse=RefusedError(500, "conversion webhook failed")))
         assert not found.drifted
         assert found.trouble == "it cannot be read: conversion webhook failed"
+
+
+class TestRestart:
+    """What reads a ConfigMap that was put back is restarted, and nothing else."""
+
+    READERS: ClassVar[dict[str, dict[str, Any]]] = {
+        "volume": {"volumes": [{"name": "v", "configMap": {"name": "c"}}]},
+        "projection": {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": "c"}}]}}]},
+        "variable": {
+            "initContainers": [
+                {"env": [{"name": "K", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}, {"value": SECRET}]}
+            ]
+        },
+        "variables": {"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]},
+    }
+
+    def workload(self, name: str, kind: str = "Deployment", namespace: str = "n", **pod: Any) -> Declared:
+        document = deployment(**pod)
+        document["spec"]["template"]["spec"] |= pod
+        return declared({**document, "kind": kind, "metadata": {"name": name, "namespace": namespace}})
+
+    def fixed(self, cluster: FakeCluster, *objects: Declared) -> list[Restart]:
+        cluster.live |= {each.name: lived(each.manifest) for each in objects if each.kind != "ConfigMap"}
+        before = check(cluster, objects)
+        return restart(cluster, before, [put_back(cluster, finding) for finding in before])
+
+    def changed(self) -> FakeCluster:
+        return FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})})
+
+    @pytest.mark.parametrize("how", READERS)
+    @pytest.mark.parametrize("kind", ["DaemonSet", "Deployment", "StatefulSet"])
+    def test_what_reads_it_is_restarted(self, how: str, kind: str) -> None:
+        cluster = self.changed()
+        (done,) = self.fixed(cluster, declared(CONFIG), self.workload("reader", kind, **self.READERS[how]))
+        assert cluster.restarted == [f"{kind} n/reader"]
+        assert list(report.restarts([done])) == [
+            f"{kind} n/reader: restarted, as it reads ConfigMap n/c, which was put back"
+        ]
+
+    def test_what_reads_one_that_was_gone_is_restarted(self) -> None:
+        cluster = FakeCluster({})
+        self.fixed(cluster, self.workload("reader", **self.READERS["volume"]), declared(CONFIG))
+        assert cluster.restarted == ["Deployment n/reader"]
+
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            {"kind": "Job", **READERS["volume"]},
+            {"namespace": "another", **READERS["volume"]},
+            {"volumes": [{"name": "c", "configMap": {"name": "d"}}]},
+            {"volumes": [{"name": "c", "secret": {"secretName": "c"}}]},
+        ],
+    )
+    def test_nothing_else_is(self, rest: dict[str, Any]) -> None:
+        cluster = self.changed()
+        assert self.fixed(cluster, declared(CONFIG), self.workload("other", **rest)) == []
+        assert cluster.restarted == []
+
+    def test_one_whose_contents_are_as_declared_restarts_nothing(self) -> None:
+        labelled = {**CONFIG, "metadata": {**CONFIG["metadata"], "labels": {"a": "b"}}}
+        for what in (declared(CONFIG), declared(labelled)):
+            cluster = FakeCluster({"c": lived(CONFIG)})
+            assert self.fixed(cluster, what, self.workload("reader", **self.READERS["volume"])) == []
+
+    def test_one_that_cannot_be_put_back_restarts_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise RefusedError(403, "forbidden")
+
+        cluster = self.changed()
+        monkeypatch.setattr(cluster, "replaced", refuse)
+        assert self.fixed(cluster, declared(CONFIG), self.workload("reader", **self.READERS["volume"])) == []
+
+    def test_a_restart_that_is_refused_is_said(self) -> None:
+        cluster = self.changed()
+        cluster.refuse_restart = RefusedError(403, "forbidden")
+        done = self.fixed(cluster, declared(CONFIG), self.workload("reader", **self.READERS["volume"]))
+        assert list(report.restarts(done)) == [
+            "Deployment n/reader: not restarted, though it reads ConfigMap n/c, which was put back: forbidden"
+        ]
+
+    def test_the_mark_of_a_restart_is_no_drift_and_no_persons(self) -> None:
+        what = self.workload("reader")
+        tree = {"f:spec": {"f:template": {"f:metadata": {"f:annotations": {".": {}, f"f:{RESTARTED_AT}": {}}}}}}
+        mark = managed(CHECK, tree, operation="Update")
+        live = lived(what.manifest, mark)
+        live["spec"]["template"]["metadata"] = {"annotations": {RESTARTED_AT: NOON}}
+        assert drifted(what, lived(live, managed(CHECK, {"f:spec": {"f:template": {}}}), mark), live) == []
+        assert fields.last_person(live) is None
+
+
+class TestValues:
+    def shown(self, wanted: Any, lives: Any) -> list[str]:
+        found = Difference(path=("data", "k"), declared=wanted, live=lives, writer=None)
+        lines = list(findings([Finding(declared=declared(CONFIG), differences=(found,))], values=True))
+        assert all(len(line) < 500 for line in lines)
+        assert len(lines) < 50
+        return lines[2:-1]
+
+    def test_of_long_texts_the_lines_that_differ_are_shown(self) -> None:
+        text = "".join(f"line {number}\n" for number in range(200))
+        assert self.shown(text, text.replace("line 150\n", "line 150!\n")) == [
+            "    from what is declared (-) to what lives (+)",
+            "      @@ -149,5 +149,5 @@",
+            "       line 148",
+            "       line 149",
+            "      -line 150",
+            "      +line 150!",
+            "       line 151",
+            "       line 152",
+        ]
+
+    def test_a_text_of_which_little_is_left_is_cut(self) -> None:
+        lines = self.shown("a\n" * 1000, "b\n" * 1000)
+        assert lines[-1] == "      … (1962 more lines)"
+
+    def test_an_end_of_line_is_a_difference(self) -> None:
+        assert self.shown("a\nb\n", "a\nb")[-3:] == ["       a", "       b", "      -"]
+
+    @pytest.mark.parametrize("long", ["x" * 900, "x\n" * 300 + "x" * 900])
+    def test_long_lines_are_shown_from_where_they_differ(self, long: str) -> None:
+        wanted, lives = self.shown(f"{long}declared{'y' * 900}", f"{long}hand-made{'y' * 900}")
+        assert f"{'x' * 40}declared" in wanted
+        assert f"{'x' * 40}hand-made" in lives
+        assert wanted.endswith(" more characters)")
+
+    def test_values_of_other_sorts_are_shown_from_where_they_differ(self) -> None:
+        wanted, lives = self.shown([*range(500)], [*range(499), 0])
+        assert wanted.endswith("498, 499]")
+        assert lives.endswith("498, 0]")
+
+    def test_short_values_are_whole(self) -> None:
+        assert self.shown("a", ABSENT) == ['    declared  "a"', "    lives     nothing"]
+
+    def test_what_a_terminal_obeys_or_hides_is_spelt(self) -> None:
+        assert self.shown("a\n", "a\n\x1b[2J\u202eb")[-2:] == ["      -", r"      +\x1b[2J\u202eb"]
+        assert self.shown("a", "\x9b\u202e") == ['    declared  "a"', r'    lives     "\x9b\u202e"']
 
 
 class TestCommand:
