@@ -103,8 +103,8 @@ def _values(declared: Any, live: Any) -> Iterator[str]:
 
 
 def _compared_lines(declared: str, live: str) -> list[str]:
-    both = [[_printable(line) for line in text.split("\n")] for text in (declared, live)]
-    return list(unified_diff(*both, lineterm="", n=_AROUND))[2:]  # without the names of two files
+    wanted, lives = ([_printable(line) for line in text.split("\n")] for text in (declared, live))
+    return list(unified_diff(wanted, lives, lineterm="", n=_AROUND))[2:]  # without the names of two files
 
 
 def _value(value: Any) -> str:

@@ -659,16 +659,19 @@ class TestValues:
 class TestCommand:
     @pytest.fixture
     def run(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        def run(cluster: FakeCluster, *arguments: str) -> int:
+        def run(cluster: FakeCluster, *arguments: str, **workloads: Mapping[str, Any]) -> int:
             @contextmanager
             def fake(kubeconfig: Path | None, context: str | None) -> Iterator[FakeCluster]:
                 yield cluster
 
-            resource = {
-                "urn": "urn:c", "type": "kubernetes:core/v1:ConfigMap", "custom": True, "id": "n/c",
-                "inputs": CONFIG, "outputs": {"metadata": {"uid": UID}},
-            }  # fmt: skip
-            monkeypatch.setattr(command, "export", lambda stack, root: read({"resources": [resource]}))
+            resources = [
+                {
+                    "urn": f"urn:{name}", "type": "kubernetes:some/v1:Kind", "custom": True, "id": f"n/{name}",
+                    "inputs": manifest, "outputs": {"metadata": {"uid": UID}},
+                }
+                for name, manifest in {"c": CONFIG, **workloads}.items()
+            ]  # fmt: skip
+            monkeypatch.setattr(command, "export", lambda stack, root: read({"resources": resources}))
             monkeypatch.setattr(command, "connected", fake)
             return command.main(["--stack", "mysite", *arguments])
 
@@ -681,6 +684,23 @@ class TestCommand:
         assert run(FakeCluster(changed), "--fix") == 0
         assert run(FakeCluster({}, refuse=RefusedError(403, "forbidden"))) == 1
         assert run(FakeCluster({})) == 1
+
+    def test_a_restart_is_said_and_one_that_is_refused_is_trouble(
+        self, run: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        reader = deployment(volumes=[{"name": "v", "configMap": {"name": "c"}}])
+        reader["metadata"] = {"name": "reader", "namespace": "n"}
+        changed = {"c": lived({**CONFIG, "data": {"k": "w"}}), "reader": lived(reader)}
+        cluster = FakeCluster(changed)
+        assert run(cluster, reader=reader) == 2
+        assert cluster.restarted == []
+        assert run(cluster, "--fix", reader=reader) == 0
+        assert cluster.restarted == ["Deployment n/reader"]
+        assert (
+            "Deployment n/reader: restarted, as it reads ConfigMap n/c, which was put back" in capsys.readouterr().out
+        )
+        cluster.refuse_restart = RefusedError(403, "forbidden")
+        assert run(cluster, "--fix", reader=reader) == 1
 
     def test_it_ends_with_how_many_are_as_declared(self, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
         run(FakeCluster({"c": lived({**CONFIG, "data": {"k": "w"}})}), "--fix")
