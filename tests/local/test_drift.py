@@ -625,7 +625,7 @@ def test_what_reads_a_configmap_that_was_put_back_is_restarted(
     """Kueue may have started with what somebody had written there, and would run on with it."""
     config = cluster.existing("v1", "ConfigMap", "kueue-manager-config", SYSTEM)
     ((key, text),) = config["data"].items()
-    write(cluster, core("ConfigMap", "kueue-manager-config", SYSTEM, patch={"data": {key: f"{text}# by hand\n"}}))
+    write(cluster, core("ConfigMap", "kueue-manager-config", SYSTEM, patch={"data": {key: f"{text}\n# by hand\n"}}))
     pods = kueue_pods(cluster)
     done = drift(project, "--fix")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
