@@ -233,7 +233,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     if kind == "rejected":
         return ConfigError(
             path=where,
-            value=MISSING if context["secret"] else value,
+            value=MISSING if context["secret"] else _showable(value),
             message=context["message"],
             expected=context["expected"],
             hint=_date_hint(value) or context["hint"],
@@ -243,7 +243,11 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
         return _not_known(where, value, context["what"] if kind == "choice" else " ".join(_words(where[-1])), known)
     if kind == "quantity":
         return ConfigError(
-            path=where, value=value, message=context["reason"], expected=_QUANTITIES, hint=_quantity_hint(value)
+            path=where,
+            value=_showable(value),
+            message=context["reason"],
+            expected=_QUANTITIES,
+            hint=_quantity_hint(value),
         )
     if kind in ("greater_than_equal", "less_than_equal"):
         return ConfigError(
@@ -282,7 +286,7 @@ def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]
     meant = nearest(value, known)
     return ConfigError(
         path=path,
-        value=value,
+        value=_showable(value),
         message=f"this {what} is not known",
         expected=listed(known),
         hint=f"did you mean {meant}?" if meant else f"take one of those that are known: {listed(known)}",
@@ -318,10 +322,14 @@ def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigE
         )
     hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
     hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
-    shown = value if isinstance(value, str) else without_texts(value)
     return ConfigError(
-        path=path, value=shown, message=f"this is {found}", expected=allowed, hint=f"write {wanted}{hint}"
+        path=path, value=_showable(value), message=f"this is {found}", expected=allowed, hint=f"write {wanted}{hint}"
     )
+
+
+def _showable(value: object) -> object:
+    """Return a value as a message may show it: a text as it is, of a mapping or a list where none belongs the form."""
+    return value if isinstance(value, str) else without_texts(value)
 
 
 def _quantity_hint(value: object) -> str:
