@@ -19,7 +19,7 @@ $(error make acts on the local environment alone: for a cluster of your own use 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench soak mutants clean lock settings snapshots requirements review azure
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -98,6 +98,9 @@ bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs,
 soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20)
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
+
+properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
+	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random
 
 mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: what differs from BASE) as SEED decides; print what no unit test notices
 	$(VENV)/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) --base $(BASE) $(if $(FILES),--files $(FILES))

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from components import catalogue
 from components.artifacts import Mirror, Release
 from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
+
+settings.register_profile("unit", max_examples=60, deadline=None, derandomize=True, database=None)
+settings.register_profile("random", max_examples=2000, deadline=None, database=None, print_blob=True)
+settings.load_profile("unit")
 
 
 @pytest.fixture(scope="session")
