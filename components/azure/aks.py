@@ -41,6 +41,11 @@ LOCAL_DISKS: Final = "Microsoft NVMe Direct Disk( v2)?"
 `azure-nvme-id`)."""
 
 
+LONGEST_IDENTITY: Final = 128
+"""Characters in the name of an identity (learn.microsoft.com/azure/azure-resource-manager/management/
+resource-name-rules, Microsoft.ManagedIdentity)."""
+
+
 def gpu_nodes(*, taint: bool) -> NodeGroup:
     """Return the nodes with GPUs. taint: they have the GPU taint."""
     return NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION] if taint else [])
@@ -49,3 +54,8 @@ def gpu_nodes(*, taint: bool) -> NodeGroup:
 def infiniband_deployment(cluster: str) -> str:
     """Return the name of the deployment that registers InfiniBand for a cluster."""
     return f"{cluster}-infiniband"
+
+
+def namespace_identity(cluster: str, namespace: str) -> str:
+    """Return the name of the identity as which a namespace's pods mount volumes, of at most `LONGEST_IDENTITY`."""
+    return f"{cluster}-in-{namespace}"

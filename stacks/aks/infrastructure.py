@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.azure.aks import infiniband_deployment
+from components.azure.aks import infiniband_deployment, namespace_identity
 from components.azure.blob_storage import BlobStorage, BlobStorageArgs, Grant
 from components.azure.cluster import AksCluster, AksClusterArgs, ApiServer, PodNetwork, SystemPool
 from components.azure.credentials import Credentials, CredentialsArgs
@@ -258,7 +258,7 @@ def _workload_identities(
         namespace: WorkloadIdentity(
             f"identity-{namespace}",
             WorkloadIdentityArgs(
-                name=f"{settings.azure.cluster_name}-in-{namespace}",
+                name=namespace_identity(settings.azure.cluster_name, namespace),
                 scope=scope,
                 issuer=cluster.oidc_issuer,
                 namespace=namespace,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.azure.aks import BLOCK_CLASS, CLASSES
+from components.azure.aks import BLOCK_CLASS, CLASSES, LONGEST_IDENTITY, namespace_identity
 from components.azure.baselines import BASELINES
 from components.azure.sizes import takes_premium_disks
 from components.azure.storage_classes import FILES, FILES_NFS
@@ -27,6 +27,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if storage is not None:
         yield from _namespaces(partial, storage)
         yield from _accounts(partial, storage)
+        yield from _identities(partial, storage)
         yield from _token(storage, BLOB_SAS_TOKEN in partial.secrets)
     yield from _network(partial)
     yield from _autoscale(partial)
@@ -170,6 +171,23 @@ def _own_account(index: int, volume: VolumeSettings, own: BlobStorageSettings) -
             expected=f"the name of another account, or nothing for {key(('azure', 'storage', 'account'))}",
             hint="remove the key",
         )
+
+
+def _identities(partial: PartialSettings, storage: StorageSettings) -> Iterator[ConfigError]:
+    """Refuse a volume whose namespace's identity would have a longer name than Azure takes."""
+    azure, workloads = partial.section(AzureSettings), partial.section(WorkloadsSettings)
+    if azure is None:
+        return
+    for index, volume in enumerate(storage.volumes):
+        name = namespace_identity(azure.cluster_name, volume.home(workloads))
+        if volume.uses_namespace and len(name) > LONGEST_IDENTITY:
+            yield ConfigError(
+                path=("storage", "volumes", index, "access"),
+                value=volume.access,
+                message=f"the identity of its namespace would be called {name}, which is {len(name)} characters long",
+                expected=f"a name of at most {LONGEST_IDENTITY} characters",
+                hint=f"shorten {key(('azure', 'clusterName'))} or the namespace",
+            )
 
 
 def _drain(partial: PartialSettings) -> Iterator[ConfigError]:

@@ -195,6 +195,16 @@ class TestStorageRules:
         for namespace in ("workloads", "blue"):
             assert self.problems({"volumes": [{**VOLUME, "namespace": namespace}]}, **sections) == []
 
+    def test_an_identity_with_a_longer_name_than_azure_takes_is_an_error(self) -> None:
+        team, cluster = "t" * 63, "c" * 63
+        value = {"volumes": [{**VOLUME, "access": "workloadIdentity", "namespace": team}]}
+        sections = {"teams": [{"name": team, "users": [], "share": 1}], "gpu": {"fabric": {"enabled": False}}}
+        problems = errors_of({**aks(storage=value, **sections), "azure": {**aks()["azure"], "clusterName": cluster}})
+        (problem,) = [each for each in problems if each.path[0] == "storage"]
+        assert problem.path == ("storage", "volumes", 0, "access")
+        assert f"{cluster}-in-{team}, which is 130 characters long" in problem.message
+        assert problem.expected == "a name of at most 128 characters"
+
     def test_a_driver_that_cannot_mount_as_a_namespaces_identity_is_an_error(self) -> None:
         value = {"volumes": [{**VOLUME, "access": "workloadIdentity"}]}
         assert self.problems(value) == []
