@@ -12,8 +12,8 @@ import os
 import secrets
 import shlex
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ import yaml
 
 from runner import settings
 from runner.environment import Environment, inherited, past_proxies
+from runner.file_backend import FileBackend, LockedError, TornStateError
 from runner.files import UMASK, private_folder, write_private
 from runner.placeholders import placeholder
 from runner.stack_file import ConfigPath, StackFile, spelled
@@ -50,7 +51,8 @@ class Engine:
         self.environment = environment
         self._root = root
         self._state = state
-        self._updates: dict[int, bool] = {}  # process id -> whether the last update had been killed
+        # Process id -> when the state had been written, None where an earlier update had been killed.
+        self._updates: dict[int, int | None] = {}
 
     @property
     def configuration(self) -> Path:
@@ -60,7 +62,7 @@ class Engine:
     @property
     def state_file(self) -> Path:
         """The stack's state, as the engine's file backend keeps it."""
-        return self._backend / ".pulumi" / "stacks" / str(self._project()["name"]) / f"{self.stack}.json"
+        return self._files.state
 
     @property
     def killed(self) -> datetime | None:
@@ -97,32 +99,33 @@ class Engine:
         return "".join(f"{line}\n" for line in lines)
 
     def prepare(self) -> tuple[str, ...]:
-        """Make the stack usable: create it once, copy its settings.
+        """Make the stack usable: create it once, put a state back that a full disk has torn, copy its settings.
 
         Returns the keys of secrets for which made-up values stand in, because the stack's own are encrypted for another
-        backend. Raises EngineError when the stack has no Pulumi.<stack>.yaml, or the engine fails.
+        backend. Raises EngineError when the stack has no Pulumi.<stack>.yaml, its state is lost, or the engine fails.
         """
         require_stack(self._root, self.stack)
         for folder in (self._state, self._backend, self._home, self.configuration.parent):
             private_folder(folder)
         self._link_plugins()
+        self._restore()
         if self.stack not in self._stacks():
             self._create()
         return self._configure()
 
     def unlock(self) -> None:
-        """Free the stack from the lock of a dead engine.
+        """Free the stack from the locks of dead engines.
 
         Raises EngineError when the engine that holds it is alive, or of another host.
         """
-        for file in (self._backend / ".pulumi" / "locks").glob(f"**/{self.stack}/*.json"):
-            lock = json.loads(file.read_text())
-            if lock.get("hostname") != socket.gethostname() or _alive(int(lock["pid"])):
-                raise EngineError(
-                    f"stack {self.stack!r} is being changed by process {lock['pid']} of {lock['username']} on "
-                    f"{lock['hostname']} since {lock['timestamp']}; wait for it, or stop it, and run the command again"
-                )
-            file.unlink()
+        try:
+            torn = self._files.unlock()
+        except LockedError as holder:
+            raise EngineError(
+                f"stack {self.stack!r} is being changed {holder}; wait for it, or stop it, and run the command again"
+            ) from None
+        for file in torn:
+            print(f"note: the lock {file} named no engine, as after a full disk; it is removed", file=sys.stderr)
 
     def run(self, command: str, arguments: Sequence[str] = ()) -> int:
         """Run `pulumi <command>` on the stack with the terminal attached; return its exit code."""
@@ -142,20 +145,22 @@ class Engine:
 
         The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
         the square of their number. Updates therefore leave the checkpoints out and write the state at the end; an `up`
-        that is killed before that is `killed`, until another one has succeeded.
+        that is killed before that, or that cannot write it, is `killed`, until another one has succeeded.
         """
         environment = {**self._environment(), **(variables or {})}
         if command in UPDATES:
             self.unlock()
+            self._files.prune()
             environment |= _WITHOUT_CHECKPOINTS
         unfinished = self.killed is not None
+        before = self._files.written() if command == "up" else 0
         if command == "up" and not unfinished:
             private_folder(self._marker.parent)
             self._marker.touch()
         line = [self._executable(), command, "--stack", self.stack, "--config-file", str(self.configuration)]
         process = subprocess.Popen([*line, *arguments], cwd=self._root, env=environment, umask=UMASK, **options)
         if command == "up":
-            self._updates[process.pid] = unfinished
+            self._updates[process.pid] = None if unfinished else before
         return process
 
     def finish(self, process: subprocess.Popen[Any]) -> int:
@@ -166,9 +171,10 @@ class Engine:
                 break
             except KeyboardInterrupt:
                 continue
-        unfinished = self._updates.pop(process.pid, None)
-        if unfinished is not None and (code == 0 or (code > 0 and not unfinished)):
-            self._marker.unlink(missing_ok=True)
+        if process.pid in self._updates:
+            before = self._updates.pop(process.pid)
+            if code == 0 or (code > 0 and before is not None and self._files.written() not in (before, 0)):
+                self._marker.unlink(missing_ok=True)
         return code
 
     def read_state(self) -> dict[str, Any]:
@@ -182,6 +188,31 @@ class Engine:
             json.dump({"version": 3, "deployment": deployment}, file)
             file.flush()
             self._pulumi(["stack", "import", "--stack", self.stack, "--file", file.name])
+
+    def _restore(self) -> None:
+        """Put a torn state back, and have `make up` finish the update that it lacks."""
+        if not self._files.is_torn:
+            return
+        self.unlock()
+        try:
+            found = self._files.restore()
+        except TornStateError as error:
+            raise EngineError(str(error)) from None
+        if self.killed is None:
+            private_folder(self._marker.parent)
+            self._marker.touch()
+            os.utime(self._marker, (found.written.timestamp(),) * 2)
+        print(
+            f"note: the state {found.state} was not whole, as after a full disk. It is put back from {found.copy}, as "
+            f"of {found.written:%Y-%m-%d %H:%M:%S %Z}; the broken one is kept as {found.broken}. What was created or "
+            "deleted since may be missing from it: make room, run `make refresh` for what was deleted, and `make up`, "
+            "which finishes the update.",
+            file=sys.stderr,
+        )
+
+    @property
+    def _files(self) -> FileBackend:
+        return FileBackend(self._backend, str(self._project()["name"]), self.stack)
 
     @property
     def _backend(self) -> Path:
@@ -318,13 +349,3 @@ def require_stack(root: Path, stack: str) -> None:
             f"there is no stack {stack!r}: Pulumi.{stack}.yaml does not exist. "
             f"Stacks of this checkout: {', '.join(stacks(root))}. Choose one with STACK=<name>, or write that file."
         )
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

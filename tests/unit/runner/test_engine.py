@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import signal
 import socket
 import stat
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from runner.placeholders import MARK
 from stacks.secrets import looks_like_sas
 
 SALT = "v1:local"
+STATE = {"version": 3, "checkpoint": {"latest": {"manifest": {"time": "2026-02-03T04:05:06.123456789Z"}}}}
 PULUMI = f"""#!/bin/sh
 umask > "$RECORDS/umask"
 env > "$RECORDS/env"
@@ -38,7 +42,15 @@ case "$1 $2" in
       pair=${{pair#--secret=}}
       echo "  ${{pair%%=*}}: {{secure: 'encrypted ${{pair#*=}}'}}" >> "$file"
     done ;;
-  "up --stack") if [ -e "$RECORDS/die" ]; then kill -9 $$; fi; test ! -e "$RECORDS/fail"; exit ;;
+  "preview --stack")
+    if [ -e "$RECORDS/wait" ]; then touch "$RECORDS/waiting"; fi
+    while [ -e "$RECORDS/wait" ]; do sleep 0.05; done ;;
+  "up --stack")
+    if [ -e "$RECORDS/die" ]; then kill -9 $$; fi
+    state="${{PULUMI_BACKEND_URL#file://}}/.pulumi/stacks/mlbatch"
+    mkdir -p "$state"
+    if [ ! -e "$RECORDS/lost" ]; then cp "$RECORDS/state" "$state/.dev"; mv "$state/.dev" "$state/dev.json"; fi
+    test ! -e "$RECORDS/fail"; exit ;;
 esac
 """
 
@@ -48,6 +60,7 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the script tells of its runs, and reads."""
     folder = tmp_path / "records"
     folder.mkdir()
+    (folder / "state").write_text(json.dumps(STATE))
     monkeypatch.setattr("runner.environment.INHERITED", frozenset({"HOME", "RECORDS"}))
     monkeypatch.setenv("RECORDS", str(folder))
     return folder
@@ -249,10 +262,127 @@ def test_a_killed_update_is_remembered_until_another_succeeds(engine: Engine, re
     assert engine.killed is None, "an update that fails writes its state"
 
 
-def lock(tmp_path: Path, pid: int, host: str) -> Path:
-    file = tmp_path / "state" / "pulumi-state" / ".pulumi" / "locks" / "organization" / "mlbatch" / "dev" / "1.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"pid": pid, "hostname": host, "username": "me", "timestamp": "now"}))
+@pytest.mark.parametrize("left", ["", '{"version": 3, "checkpoint": {', None])
+def test_an_update_that_fails_without_its_state_written_counts_as_killed(
+    engine: Engine, records: Path, left: str | None
+) -> None:
+    engine.prepare()
+    assert engine.run("up") == 0
+    (records / "fail").touch()
+    if left is None:
+        (records / "lost").touch()
+    else:
+        (records / "state").write_text(left)
+    assert engine.run("up") == 1
+    assert engine.killed is not None
+    (records / "fail").unlink()
+    assert engine.run("up") == 0
+    assert engine.killed is None
+
+
+def torn(engine: Engine) -> Path:
+    engine.state_file.parent.mkdir(parents=True)
+    engine.state_file.write_text('{"version": 3, "checkpoint": {')
+    return engine.state_file
+
+
+def backup(tmp_path: Path, name: str, text: str) -> Path:
+    folder = tmp_path / "state" / "pulumi-state" / ".pulumi" / "backups" / "mlbatch" / "dev"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_a_torn_state_is_put_back_from_the_engines_copy(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    state = torn(engine)
+    copy = state.with_name("dev.json.bak")
+    copy.write_text(json.dumps(STATE))
+    engine.prepare()
+    assert json.loads(state.read_text()) == STATE
+    broken = state.with_name("dev.json.broken")
+    assert broken.read_text() == '{"version": 3, "checkpoint": {'
+    assert engine.killed == datetime(2026, 2, 3, 4, 5, 6, 123456, tzinfo=UTC), (
+        "releases since then are the lost update's"
+    )
+    told = capsys.readouterr().err
+    for part in (str(state), str(copy), str(broken), "2026-02-03 04:05:06 UTC", "`make refresh`", "`make up`"):
+        assert part in told
+    engine.prepare()
+    assert capsys.readouterr().err == "", "once"
+
+
+def test_a_torn_state_is_put_back_from_the_newest_whole_backup(engine: Engine, tmp_path: Path) -> None:
+    state = torn(engine)
+    state.with_name("dev.json.bak").touch()
+    for number in (1, 2, 3):
+        backup(tmp_path, f"dev.{number}.json", json.dumps({**STATE, "number": number}))
+    backup(tmp_path, "dev.4.json", "")
+    engine.prepare()
+    assert json.loads(state.read_text())["number"] == 3
+
+
+def test_a_torn_state_without_a_whole_copy_is_named(engine: Engine, tmp_path: Path) -> None:
+    state = torn(engine)
+    with pytest.raises(EngineError, match=rf"{state} is not whole.* neither .*dev\.json\.bak and .*make clean"):
+        engine.prepare()
+    assert state.exists()
+
+
+def test_a_torn_state_stays_where_the_disk_is_still_full(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = torn(engine)
+    copy = state.with_name("dev.json.bak")
+    copy.write_text(json.dumps(STATE))
+
+    def full(source: Path, target: Path) -> None:
+        target.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shutil.copyfile", full)
+    with pytest.raises(EngineError, match=rf"{copy} cannot be put .*: No space left on device\. Make room"):
+        engine.prepare()
+    assert sorted(file.name for file in state.parent.iterdir()) == ["dev.json", "dev.json.bak"]
+
+
+def test_a_torn_state_is_left_to_the_engine_that_writes_it(engine: Engine, tmp_path: Path) -> None:
+    torn(engine)
+    lock(tmp_path, os.getpid(), socket.gethostname())
+    with pytest.raises(EngineError, match=f"is being changed by process {os.getpid()}"):
+        engine.prepare()
+
+
+def test_the_last_copies_of_the_state_are_kept(engine: Engine, tmp_path: Path) -> None:
+    engine.prepare()
+    for number in range(1, 6):
+        backup(tmp_path, f"dev.{number}.json", json.dumps(STATE))
+        backup(tmp_path, f"dev.{number}.json.attrs", "")
+    backup(tmp_path, "dev.6.json", "")
+    history = tmp_path / "state" / "pulumi-state" / ".pulumi" / "history" / "mlbatch" / "dev"
+    history.mkdir(parents=True)
+    for number in range(1, 6):
+        for kind in ("history.json", "checkpoint.json", "history.json.attrs", "checkpoint.json.attrs"):
+            (history / f"dev-{number}.{kind}").touch()
+    engine.run("preview")
+    assert len(list(history.iterdir())) == 20, "who looks removes nothing"
+    engine.run("up")
+    kept = {file.name for file in (tmp_path / "state/pulumi-state/.pulumi/backups/mlbatch/dev").iterdir()}
+    assert kept == {f"dev.{number}.json{end}" for number in (3, 4, 5) for end in ("", ".attrs")} | {"dev.6.json"}
+    assert {file.name.split(".")[0] for file in history.iterdir()} == {"dev-3", "dev-4", "dev-5"}
+    assert len(list(history.iterdir())) == 12
+
+
+def lock(tmp_path: Path, pid: int, host: str, since: datetime | None = None) -> Path:
+    since = since or datetime.now(UTC)
+    return lock_file(
+        tmp_path,
+        "1.json",
+        json.dumps({"pid": pid, "hostname": host, "username": "me", "timestamp": since.isoformat()}),
+    )
+
+
+def lock_file(tmp_path: Path, name: str, text: str) -> Path:
+    file = tmp_path / "state" / "pulumi-state" / ".pulumi" / "locks" / "organization" / "mlbatch" / "dev" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
     return file
 
 
@@ -271,6 +401,47 @@ def test_a_live_engines_lock_is_an_error(engine: Engine, tmp_path: Path, pid: in
     lock(tmp_path, pid, host)
     with pytest.raises(EngineError, match=f"is being changed by process {pid} of me on {host}"):
         engine.run("up")
+
+
+def test_a_lock_whose_process_number_belongs_to_a_later_process_is_dead(engine: Engine, tmp_path: Path) -> None:
+    engine.prepare()
+    file = lock(tmp_path, os.getpid(), socket.gethostname(), datetime.now(UTC) - timedelta(days=30))
+    assert engine.run("up") == 0
+    assert not file.exists()
+
+
+TORN_LOCKS = [("1.json.0a1b.tmp", ""), ("1.json", ""), ("1.json", '{"pid": 1'), ("1.json", "{}")]
+
+
+@pytest.mark.parametrize(("name", "text"), TORN_LOCKS)
+def test_a_lock_that_names_nobody_is_removed_and_told(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
+) -> None:
+    engine.prepare()
+    file = lock_file(tmp_path, name, text)
+    assert engine.run("up") == 0
+    assert not file.exists()
+    assert f"note: the lock {file} named no engine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), TORN_LOCKS)
+def test_a_lock_that_names_nobody_stays_while_an_engine_works(
+    engine: Engine, tmp_path: Path, records: Path, name: str, text: str
+) -> None:
+    engine.prepare()
+    file = lock_file(tmp_path, name, text)
+    (records / "wait").touch()
+    running = engine.start("preview")
+    try:
+        while not (records / "waiting").exists():
+            assert running.poll() is None
+            time.sleep(0.01)
+        with pytest.raises(EngineError, match=rf"{file} is not whole, perhaps process {running.pid}; wait for it"):
+            engine.run("up")
+        assert file.exists()
+    finally:
+        (records / "wait").unlink()
+        engine.finish(running)
 
 
 def test_an_absent_stack_is_named_with_those_that_exist(engine: Engine, tmp_path: Path) -> None:

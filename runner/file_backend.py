@@ -1,0 +1,195 @@
+"""The files in which the engine's file backend keeps a stack, after the engine was killed or the disk was full.
+
+The backend (pulumi/pkg/v3/backend/diy) writes a file beside its place and renames it, even where the disk was full and
+half of it is missing: of the state, which then does not parse, or of a lock, which then names nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+KEPT: Final = 3
+"""How many updates' copies of the state are kept. The backend itself keeps every one, twice."""
+
+_CLOCK_STEP: Final = 10.0
+"""Seconds by which the clock may have been put right between the start of a process and its lock."""
+
+
+class LockedError(Exception):
+    """A live engine holds the stack's lock, or may hold it; the message says which."""
+
+
+class TornStateError(Exception):
+    """The stack's state does not parse, and no copy can take its place; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A state that was put back. state: its file. broken: what it was. copy: what it is from, as of `written`."""
+
+    state: Path
+    broken: Path
+    copy: Path
+    written: datetime
+
+
+class FileBackend:
+    """One stack in the folder of a file backend."""
+
+    def __init__(self, folder: Path, project: str, stack: str) -> None:
+        self._folder, self._stack = folder, stack
+        self._files = folder / ".pulumi"
+        self._locks = self._files / "locks" / "organization" / project / stack
+        self._backups = self._files / "backups" / project / stack
+        self._history = self._files / "history" / project / stack
+        self.state = self._files / "stacks" / project / f"{stack}.json"
+
+    def written(self) -> int:
+        """Return when the state was written, in nanoseconds; 0 where it is not there, or not whole."""
+        return self.state.stat().st_mtime_ns if _checkpoint(self.state) is not None else 0
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether there is a state that is not whole."""
+        return self.state.exists() and _checkpoint(self.state) is None
+
+    def restore(self) -> Restored:
+        """Put a whole copy in the place of a torn state, which no engine may be writing.
+
+        Raises TornStateError without a whole copy, or where the disk has no room for it.
+        """
+        copies = [self.state.with_name(f"{self.state.name}.bak"), *self._newest_backups()]
+        for copy in copies:
+            checkpoint = _checkpoint(copy)
+            if checkpoint is not None:
+                return self._put_back(copy, _written(checkpoint, copy))
+        raise TornStateError(
+            f"the state of stack {self._stack!r} in {self.state} is not whole (a full disk leaves it so), and "
+            f"neither is any of its copies {copies[0].name} and {self._backups}/*.json. Bring a copy of your own back "
+            "to its place, or forget the whole environment with `make clean`"
+        )
+
+    def unlock(self) -> tuple[Path, ...]:
+        """Remove the locks of dead engines; return those among them that name nobody.
+
+        Raises LockedError where the engine that holds one is alive or of another host, or where one names nobody
+        while an engine works on this backend.
+        """
+        torn = []
+        for file in sorted(each for pattern in ("*.json", "*.tmp") for each in self._locks.glob(pattern)):
+            holder = _holder(file)
+            if holder is None:
+                torn.append(file)
+            elif holder["hostname"] != socket.gethostname() or _alive(holder["pid"], holder["timestamp"]):
+                raise LockedError(
+                    f"by process {holder['pid']} of {holder['username']} on {holder['hostname']} since "
+                    f"{holder['timestamp']}"
+                )
+            else:
+                file.unlink(missing_ok=True)
+        if torn:
+            for engine in self._engines():
+                raise LockedError(f"by an engine whose lock {torn[0]} is not whole, perhaps process {engine}")
+        for file in torn:
+            file.unlink(missing_ok=True)
+        return tuple(torn)
+
+    def prune(self) -> None:
+        """Forget the copies of the state that are older than the last few; torn ones do not count."""
+        whole, backups = 0, self._newest_backups()
+        for file in backups if len(backups) > KEPT else ():
+            if whole == KEPT:
+                _remove(file)
+            elif _checkpoint(file) is not None:
+                whole += 1
+        updates = sorted(self._history.glob(f"{self._stack}-*.history.json"), reverse=True)
+        for file in updates[KEPT:]:
+            _remove(file.with_name(file.name.replace(".history.", ".checkpoint.")))
+            _remove(file)
+
+    def _put_back(self, copy: Path, written: datetime) -> Restored:
+        broken = self.state.with_name(f"{self.state.name}.broken")
+        fresh = self.state.with_name(f"{self.state.name}.restored")
+        try:
+            shutil.copyfile(copy, fresh)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise TornStateError(
+                f"the state of stack {self._stack!r} in {self.state} is not whole, and {copy} cannot be put in its "
+                f"place: {error.strerror}. Make room, then run the command again"
+            ) from None
+        fresh.chmod(0o600)
+        self.state.rename(broken)
+        fresh.rename(self.state)
+        return Restored(self.state, broken, copy, written)
+
+    def _newest_backups(self) -> list[Path]:
+        return sorted(self._backups.glob(f"{self._stack}.*.json"), reverse=True)
+
+    def _engines(self) -> Iterator[int]:
+        """Return the processes of this user that are engines on this backend."""
+        variable = f"PULUMI_BACKEND_URL=file://{self._folder}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                is_engine = (process / "comm").read_text().strip() == "pulumi"
+                if is_engine and variable in (process / "environ").read_bytes().split(b"\0"):
+                    yield int(process.name)
+            except OSError:
+                continue
+
+
+def _checkpoint(file: Path) -> dict[str, Any] | None:
+    """Return the checkpoint that a file of the state holds, None where it is not whole."""
+    try:
+        found = json.loads(file.read_text())["checkpoint"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _written(checkpoint: dict[str, Any], file: Path) -> datetime:
+    try:
+        return datetime.fromisoformat(checkpoint["latest"]["manifest"]["time"])
+    except (KeyError, TypeError, ValueError):
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _holder(file: Path) -> dict[str, Any] | None:
+    """Return who holds a lock (lockContent in diy/lock.go), None where the file does not say."""
+    try:
+        lock = json.loads(file.read_text())
+        timestamp = datetime.fromisoformat(lock["timestamp"])
+        return {
+            "pid": int(lock["pid"]),
+            "username": lock["username"],
+            "hostname": lock["hostname"],
+            "timestamp": timestamp,
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _alive(pid: int, locked: datetime) -> bool:
+    """Return whether the process that locked at a time runs: one that began later has its number after a reboot."""
+    try:
+        # proc(5): after the name, which may hold anything, come the fields from the third on; starttime is the 22nd.
+        ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return False
+    lines = Path("/proc/stat").read_text().splitlines()
+    booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+    began = booted + ticks / os.sysconf("SC_CLK_TCK")
+    return began <= locked.timestamp() + _CLOCK_STEP
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)
