@@ -71,8 +71,8 @@ def install(document: Document, operator: Operator) -> Document | None:
         document["data"] = {operator.config_key: operator.config}
     elif kind.endswith("WebhookConfiguration"):
         annotate(document, _CA_BUNDLE)
-    elif kind == "ClusterRole":
-        document["rules"] = [part for rule in document.get("rules") or [] for part in _own_webhooks(rule, operator)]
+    elif kind == "ClusterRole" and "aggregationRule" not in document:  # whose rules are a controller's
+        document["rules"] = [part for rule in document["rules"] for part in _own_webhooks(rule, operator)]
     return document
 
 

@@ -67,6 +67,13 @@ def test_operators_write_into_their_own_webhooks_alone(
         )
 
 
+def test_rules_that_kubernetes_aggregates_are_declared_by_nobody(kueue_documents: dict[str, Document]) -> None:
+    """Declared empty, they would be emptied by each update, and filled again by Kubernetes."""
+    aggregated = [item for item in kueue_documents.values() if "aggregationRule" in item]
+    assert {item["metadata"]["name"] for item in aggregated} == {"kueue-batch-admin-role", "kueue-batch-user-role"}
+    assert [item for item in aggregated if "rules" in item] == []
+
+
 def webhooks(documents: dict[str, Document], kind: str, name: str) -> set[str]:
     return {webhook["name"] for webhook in documents[f"{kind}WebhookConfiguration/{name}"]["webhooks"]}
 
