@@ -28,7 +28,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
         ["mlbatch:teams[0].name", "nvidia.com/GPU", "nvidia.com/gpu"],
     ),
     ({"target": "openshit"}, ["mlbatch:target", "openshit", "simulated"]),
-    ({"mirror": {"artifacts": "/nowhere"}}, ["mlbatch:mirror.artifacts", "/nowhere", "does not exist"]),
+    ({"mirror": {"artifacts": "/nowhere"}}, ["mlbatch:mirror.artifacts", "there is no folder /nowhere"]),
     ({"kubernetes": {"kubeconfig": "absent.yaml"}}, ["mlbatch:kubernetes.kubeconfig", "absent.yaml"]),
 ]
 
