@@ -87,10 +87,12 @@ local-members: $(ENVIRONMENT) build
 local-platform: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
 		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
-		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py
+		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
+		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py
 
 local-recovery: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_recovery.py tests/local/test_packing.py
+	$(VENV)/bin/python -m pytest tests/local/test_recovery.py tests/local/test_packing.py \
+		tests/local/test_drift.py tests/local/test_killed.py
 
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
