@@ -233,7 +233,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     if kind == "rejected":
         return ConfigError(
             path=where,
-            value=MISSING if context["secret"] else _showable(value),
+            value=MISSING if context["secret"] else _judged(root, location, value),
             message=context["message"],
             expected=context["expected"],
             hint=_date_hint(value) or context["hint"],
@@ -330,6 +330,14 @@ def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigE
 def _showable(value: object) -> object:
     """Return a value as a message may show it: a text as it is, of a mapping or a list where none belongs the form."""
     return value if isinstance(value, str) else without_texts(value)
+
+
+def _judged(root: Any, location: Path, value: object) -> object:
+    """Return a value that a rule has refused as a message may show it: with its texts where it has the right form."""
+    if isinstance(value, list):
+        return [_showable(item) for item in value]
+    takes_mapping = typing.get_origin(_type_at(root, location)) in (dict, Mapping)
+    return value if takes_mapping else _showable(value)
 
 
 def _quantity_hint(value: object) -> str:

@@ -17,7 +17,9 @@ PREFIX: Final = re.compile(rf"{_HOST}(/{_PART})*")
 _REPOSITORY: Final = re.compile(_NAME)
 _REFERENCE: Final = re.compile(rf"{_NAME}(:{_TAG}(@{_DIGEST})?|@{_DIGEST})")
 _REPOSITORIES: Final = "a registry and a path in lower case, such as registry.example.org/team/nccltest"
-_REFERENCES: Final = "a registry, a path in lower case and a tag or digest, such as registry.example.org/team/lab:1.2"
+_REFERENCES: Final = (
+    "a registry, a path in lower case and a tag or digest, such as registry.example.org/team/lab:<version>"
+)
 
 
 def _repository(value: str) -> str:
@@ -34,7 +36,7 @@ def _repository(value: str) -> str:
 
 
 def _reference(value: str) -> str:
-    if value.endswith(":latest"):
+    if value.rpartition(":")[2] == "latest":
         reject(
             message="this tag is moved from one image to the next, so that nobody knows what runs",
             expected=_REFERENCES,

@@ -13,6 +13,8 @@ from tests.unit.harness import Record
 from tests.unit.test_aks import CLUSTER, POOL, deployed, only, settings, shipped
 
 ACCOUNT = "azure-native:storage:StorageAccount"
+CONTAINER = "azure-native:storage:BlobContainer"
+READS, WRITES = roles.BLOB_DATA_READER, roles.BLOB_DATA_CONTRIBUTOR
 NETWORK = "azure-native:network:VirtualNetwork"
 REGISTRY = "azure-native:containerregistry:Registry"
 WINDOW = "azure-native:containerservice:MaintenanceConfiguration"
@@ -66,6 +68,7 @@ def unusual(mirror: Mirror) -> Record:
             "sharedKey": True,
         },
     }
+    raw["storage"]["volumes"][0]["container"] = "corpus"
     return deployed(mirror, raw)
 
 
@@ -156,7 +159,7 @@ def fields(value: object, path: str = "") -> dict[str, object]:
         ),
         (REGISTRY, {"registryName": "labimages", "sku.name": "Premium", "adminUserEnabled": False}),
         (NETWORK, {"addressSpace.addressPrefixes": ["10.200.0.0/20"]}),
-        ("azure-native:storage:BlobContainer", {"containerName": "corpus", "publicAccess": "None"}),
+        (CONTAINER, {"containerName": "corpus", "publicAccess": "None"}),
     ],
     ids=lambda value: value.rpartition(":")[2] if isinstance(value, str) else "",
 )
@@ -172,26 +175,30 @@ def volume(name: str, **values: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("volumes", "given"),
     [
-        pytest.param([], [], id="no volume, no right"),
-        pytest.param([volume("a")], [roles.BLOB_DATA_READER], id="reading alone"),
-        pytest.param([volume("a"), volume("b")], [roles.BLOB_DATA_READER], id="two that are read"),
-        pytest.param([volume("a"), volume("b", readOnly=False)], [roles.BLOB_DATA_CONTRIBUTOR], id="one is written"),
-        pytest.param([volume("a", account="elsewhere", readOnly=False)], [], id="on an account of somebody else"),
+        pytest.param([], {}, id="no volume, no right"),
+        pytest.param([volume("a")], {"corpus-a": READS}, id="reading alone"),
+        pytest.param([volume("a"), volume("b")], {"corpus-a": READS, "corpus-b": READS}, id="two that are read"),
+        pytest.param(
+            [volume("a"), volume("b", readOnly=False)], {"corpus-a": READS, "corpus-b": WRITES}, id="one is written"
+        ),
+        pytest.param([volume("a", account="elsewhere", readOnly=False)], {}, id="on an account of somebody else"),
         pytest.param(
             [volume("a"), volume("b", account="elsewhere", readOnly=False)],
-            [roles.BLOB_DATA_READER],
+            {"corpus-a": READS},
             id="what is written elsewhere gives no right here",
         ),
     ],
 )
 def test_nodes_may_do_with_the_accounts_blobs_what_volumes_need_and_no_more(
-    mirror: Mirror, volumes: Sequence[Mapping[str, Any]], given: list[str]
+    mirror: Mirror, volumes: Sequence[Mapping[str, Any]], given: Mapping[str, str]
 ) -> None:
     raw = {**shipped(), "storage": {"volumes": volumes}}
     found = deployed(mirror, raw)
-    scope = f"{only(found, ACCOUNT).name}-id"
-    assert [
-        role.inputs["roleDefinitionId"].rpartition("/")[2]
+    containers = {f"{item.name}-id": item.inputs["containerName"] for item in found.resources if item.type == CONTAINER}
+    blobs = [
+        (role.inputs["scope"], role.inputs["roleDefinitionId"].rpartition("/")[2])
         for role in found.resources
-        if role.type.endswith(":RoleAssignment") and role.inputs["scope"] == scope
-    ] == given
+        if role.type.endswith(":RoleAssignment")
+    ]
+    assert [scope for scope, role in blobs if role in (READS, WRITES) and scope not in containers] == []
+    assert {containers[scope]: role for scope, role in blobs if scope in containers} == given

@@ -74,10 +74,12 @@ def test_an_object_of_kueues_is_the_same_one_in_either_version() -> None:
             former = pulumi.ResourceOptions(provider=provider, aliases=[pulumi.Alias(type_="test:index:Older")])
             Manifest(version, body, former)
 
-    first, second, other = build(program).objects()
-    assert first.former_types == ("test:index:Older", "kubernetes:kueue.x-k8s.io/v1beta2:Thing")
-    assert second.former_types == ("test:index:Older", "kubernetes:kueue.x-k8s.io/v1beta1:Thing")
-    assert other.former_types == ("test:index:Older",)
+    former = {item.name: item.former_types for item in build(program).objects()}
+    assert former == {
+        "kueue.x-k8s.io/v1beta1": ("test:index:Older", "kubernetes:kueue.x-k8s.io/v1beta2:Thing"),
+        "kueue.x-k8s.io/v1beta2": ("test:index:Older", "kubernetes:kueue.x-k8s.io/v1beta1:Thing"),
+        "v1": ("test:index:Older",),
+    }
 
 
 def test_workloads_wait_for_all_below_and_webhooks_for_workloads() -> None:

@@ -28,7 +28,9 @@ from tests.unit.test_settings import valid
 from tests.unit.test_stack import quantities, stack_of
 
 BASES: Mapping[str, dict[str, Any]] = {"simulated": valid(), "aks": everything(), "existing": shipped()}
-FOREIGN_WORDS = re.compile(r"Input should|validation error|pydantic|Traceback|NoneType|object has no|\bNone\b")
+PYTHONS_NONE = r"(?<!Unmanaged, )(?<!did you mean )None\b"
+"""Where a message says None it is Python's, but among the channels of Azure's node images."""
+FOREIGN_WORDS = re.compile(rf"Input should|validation error|pydantic|Traceback|NoneType|object has no|\b{PYTHONS_NONE}")
 LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 NAME = re.compile(rf"(?=.{{1,253}}$){LABEL}(?:\.{LABEL})*")
 RIGHTS_NAME = re.compile(r"[A-Za-z0-9@._:+-]{1,253}")

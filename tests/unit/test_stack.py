@@ -17,7 +17,7 @@ import yaml
 
 from components import ownership
 from components.artifacts import Mirror
-from components.kubernetes.provider import kubernetes_provider
+from components.kubernetes.provider import ClientLimits, kubernetes_provider
 from components.kubernetes.quantity import canonical
 from components.tenancy import slack
 from stacks import deploy, inputs
@@ -128,7 +128,9 @@ def test_the_provider_keeps_its_objects_and_takes_back_what_is_declared(record: 
 def test_an_update_can_be_told_to_take_over_what_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     """As docs/operations.md has it done after an update that was killed."""
     monkeypatch.setenv("PULUMI_K8S_UPSERT_EXISTING_OBJECTS", "true")
-    (provider,) = build(lambda: kubernetes_provider("cluster", kubeconfig="{}", identifier=UID)).resources
+    (provider,) = build(
+        lambda: kubernetes_provider("cluster", kubeconfig="{}", identifier=UID, limits=ClientLimits())
+    ).resources
     assert provider.inputs["upsertExistingObjects"] in (True, "true")
 
 
