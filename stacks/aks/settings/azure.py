@@ -262,7 +262,7 @@ class AzureSettings(SettingsModel):
     """The storage account of the data sets; default none."""
     feature: FeatureSettings = FeatureSettings()
     protect: bool = True
-    """Group, registry, storage and cluster cannot be deleted before `pulumi state unprotect`."""
+    """Group, registry, storage and cluster cannot be deleted before this is set to false and applied."""
     tags: Annotated[Mapping[str, str], AfterValidator(values.tags)] = Field(default_factory=dict)
     """Tags of everything that is created."""
 
