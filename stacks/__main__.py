@@ -1,6 +1,6 @@
 """Prints a batch job of a stack's settings as a manifest, for a member of a team to submit.
 
-    python -m stacks olmo --team blue --set nodes=2 --set tag=2026-11-21 > job.yaml
+    python -m stacks nccl --stack aks --team blue --set nodes=2 --set tag=2026-11-21 > job.yaml
     kubectl apply --filename job.yaml
 
 An experiment is no update of the stack: the job need not be switched on there. It reads the settings, and the API
@@ -12,15 +12,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from stacks import secrets
-from stacks.errors import NAMESPACE, SettingsError
+from stacks import parsing, stack_file, targets
+from stacks.errors import ConfigError, SettingsError, key, listed
 from stacks.inputs import interpret
+from stacks.settings.workloads import WorkloadsSettings
 
 JOBS: Final = ("nccl", "metaseq", "olmo")
 _TREE: Final = "workloads"
@@ -30,16 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the manifest; return the process's exit code, 1 for settings of which no job can be made."""
     parser = argparse.ArgumentParser(prog="python -m stacks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("job", choices=JOBS)
-    parser.add_argument("--stack", default="aks", help="whose settings, of Pulumi.<stack>.yaml (default: aks)")
+    parser.add_argument("--stack", required=True, help="whose settings, of Pulumi.<stack>.yaml")
     parser.add_argument("--team", help="in whose queue; default: the settings'")
     parser.add_argument("--user", help="on whose behalf, which is noted on the job")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job")
     options = parser.parse_args(arguments)
     try:
         changes = dict(_change(each) for each in options.set)
-        file = Path(f"Pulumi.{options.stack}.yaml")
+        raw = stack_file.configuration(options.stack, Path.cwd())
         submission = {"team": options.team, "user": options.user}
-        print(manifest(configuration(file), options.job, changes, submission), end="")
+        print(manifest(raw, options.job, changes, submission), end="")
     except (SettingsError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -54,7 +55,13 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
     """
     from stacks.layers.jobs import documents
 
+    problems = list(_without_workloads(raw))
+    if problems:
+        raise SettingsError(problems)
     inputs = interpret(wanted(raw, job, changes, submission), base=Path.cwd(), environment=os.environ)
+    problems = list(_without_logs(raw, inputs.settings.workloads)) if job == "metaseq" else []
+    if problems:
+        raise SettingsError(problems)
     return yaml.dump_all(documents(inputs, job), Dumper=_Dumper, sort_keys=False)
 
 
@@ -73,15 +80,46 @@ def wanted(
     return {**raw, _TREE: {**others, job: {**own, **changes, "enabled": True, "submission": queue}}}
 
 
-def configuration(file: Path) -> dict[str, Any]:
-    """Return a stack's configuration by key without the project's name; secrets are there by their keys alone."""
-    found = (yaml.safe_load(file.read_text()) or {}).get("config") or {}
-    prefix = f"{NAMESPACE}:"
-    return {
-        name.removeprefix(prefix): secrets.HIDDEN if isinstance(value, Mapping) and "secure" in value else value
-        for name, value in found.items()
-        if name.startswith(prefix)
-    }
+def _without_workloads(raw: Mapping[str, Any]) -> Iterator[ConfigError]:
+    """Yield the mistake of a target that has no workloads. What is no target at all the program refuses."""
+    able = [target.name for target in targets.every() if _TREE in target.sections]
+    name = raw.get("target")
+    if name in targets.NAMES and name not in able:
+        yield ConfigError(
+            path=("target",),
+            value=name,
+            message=f"target {name} has no workloads, of which a job could be printed",
+            expected=listed(able),
+            hint="name a stack of such a target with --stack",
+        )
+
+
+def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator[ConfigError]:
+    """Yield what would mount the claim of the logs, where the stack does not make it in the job's namespace.
+
+    raw: the stack's own configuration, which decides what is made. wanted: the workloads with the job as it is to run.
+    """
+    job, path = wanted.metaseq, (_TREE, "metaseq")
+    partial, _ = parsing.read(raw)
+    own = partial.section(WorkloadsSettings)
+    team = own.metaseq.submission.team if own is not None and own.logs_needed() else None
+    wants = job.submission.team
+    if team is not None and team == wants:
+        return
+    for name, writes in (("useAim", job.use_aim), ("useTensorboard", job.use_tensorboard)):
+        switch_on = (
+            f"have the stack make it: set {key((*path, 'enabled'))} and {key((*path, name))} to true, "
+            f"{key((*path, 'submission', 'team'))} to {wants}, and apply it"
+        )
+        if writes:
+            yield ConfigError(
+                path=(*path, name),
+                value=True,
+                message=f"the job would wait for claim {wanted.logs.name}, which the stack does not make in "
+                f"namespace {wants}",
+                expected="false" if team is None else f"false, or true with --team {team}",
+                hint=f"add --set {name}=false, or {switch_on if team is None else f'name --team {team}'}",
+            )
 
 
 class _Dumper(yaml.SafeDumper):
@@ -99,7 +137,12 @@ def _change(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
-    return key, yaml.safe_load(value) if key not in ("tag", "image", "size", "data", "training") else value
+    if key in ("tag", "image", "size", "data", "training"):
+        return key, value
+    try:
+        return key, stack_file.value_of(value)
+    except ValueError as error:
+        raise ValueError(f"--set {text}: {error}") from None
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """What a deployment starts from: the running stack's configuration, checked, and what it names outside of itself.
 
-The only module that reads the configuration. All mistakes are reported together, before any resource is registered: in
-the values, between them, and in what they name (the mirror's files, the kubeconfig, the cluster behind it). A preview,
-too, needs the cluster to answer: a preview against a cluster that nobody can reach would be a guess.
+The only module that asks the engine for the configuration; what is run without it hands over what `stack_file.py`
+reads. All mistakes are reported together, before any resource is registered: in the values, between them, and in what
+they name (the mirror's files, the kubeconfig, the cluster behind it). A preview, too, needs the cluster to answer: a
+preview against a cluster that nobody can reach would be a guess.
 """
 
 from __future__ import annotations

@@ -384,16 +384,17 @@ def _data(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Con
     job = settings.olmo
     namespace = job.submission.team if job.queued else settings.namespace
     usable = [name for name, home in volumes.items() if home == namespace]
+    allowed = listed(usable) if usable else _elsewhere(volumes, namespace)
     path: Path = ("workloads", "olmo", "data")
     if job.data is None or job.data not in volumes:
         meant = nearest(job.data, volumes) if job.data else None
-        first = f"set it to {usable[0]}" if usable else f"add a volume of namespace {namespace}"
+        first = f"set it to {usable[0]}" if usable else f"add a volume of namespace {namespace or 'its team'}"
         yield ConfigError(
             path=path,
             value=MISSING if job.data is None else job.data,
             message="OLMo reads its data from a volume, and "
             + ("no volume is named" if job.data is None else "there is no such volume"),
-            expected=listed(usable),
+            expected=allowed,
             hint=f"did you mean {meant}?" if meant else first,
         )
     elif namespace is not None and job.data not in usable:
@@ -401,6 +402,13 @@ def _data(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Con
             path=path,
             value=job.data,
             message=f"this volume is in namespace {volumes[job.data]}, and the job in {namespace}",
-            expected=listed(usable),
+            expected=allowed,
             hint=f"set the volume's namespace to {namespace}, or add one there",
         )
+
+
+def _elsewhere(volumes: Mapping[str, str], namespace: str | None) -> str:
+    """Return that no volume is in a job's namespace, and where those are that there are."""
+    others = listed(f"{name} is in {home}" for name, home in volumes.items())
+    where = f"a volume of namespace {namespace or 'its team'}"
+    return f"{where}; there is none" + (f", but {others}" if volumes else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ import yaml
 
 from components.artifacts import Mirror
 from components.tenancy.editor import RULES
-from stacks.__main__ import main, wanted
+from stacks.__main__ import main, manifest, wanted
+from stacks.errors import SettingsError
 from stacks.layers.jobs import documents
+from stacks.stack_file import configuration
 from tests.unit.harness import Record
 from tests.unit.test_aks import deployed, loaded, settings
 
@@ -66,7 +69,19 @@ def test_no_other_workload_is_on_and_the_job_keeps_its_settings() -> None:
 
 
 def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["nccl", "--team", "blue", "--user", "ada@example.org", "--set", "nodes=2", "--set", "tag=2026"]
+    arguments = [
+        "nccl",
+        "--stack",
+        "aks",
+        "--team",
+        "blue",
+        "--user",
+        "ada@example.org",
+        "--set",
+        "nodes=2",
+        "--set",
+        "tag=2026",
+    ]
     assert main(arguments) == 0
     text = capsys.readouterr().out
     files, wrapper = yaml.safe_load_all(text)
@@ -85,13 +100,108 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
         (["nccl", "--set", "node=2", "--set", "tag=1"], "mlbatch:workloads.nccl.node"),
         (["nccl", "--team", "blue"], "mlbatch:workloads.nccl.tag"),
         (["nccl", "--set", "nodes"], "--set nodes is no KEY=VALUE"),
-        (["nccl", "--stack", "nowhere"], "Pulumi.nowhere.yaml"),
+        (["nccl", "--set", "nodes=[2"], "--set nodes=[2: line 1 is no YAML: expected ',' or ']'"),
+        (["nccl", "--set", "nodes={a: b: c}"], "is no YAML"),
+        (["olmo", "--team", "blue", "--set", "tag=1"], "there is none, but data is in workloads"),
     ],
 )
 def test_a_mistake_is_told_as_by_the_program(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments) == 1
+    assert main([*arguments, "--stack", "aks"]) == 1
     shown = capsys.readouterr()
     assert said in shown.err
     assert shown.out == ""
+
+
+def test_whose_settings_has_to_be_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nccl", "--team", "blue", "--set", "tag=1"])
+    assert "--stack" in capsys.readouterr().err
+
+
+def test_a_target_without_workloads_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nccl", "--stack", "dev", "--team", "blue"]) == 1
+    shown = capsys.readouterr().err
+    assert 'mlbatch:target = "simulated"' in shown
+    assert "target simulated has no workloads" in shown
+    assert "allowed: aks, existing" in shown
+    assert "remove" not in shown, "a member has written nothing there"
+
+
+LOGS = {**COMMON, "useAim": True, "useTensorboard": True}
+
+
+@pytest.mark.parametrize(
+    ("own", "team", "changes", "refused", "fix"),
+    [
+        pytest.param({}, "blue", {"useAim": True}, ["useAim"], "metaseq.enabled and", id="off"),
+        pytest.param(
+            {"useAim": True}, "blue", {}, ["useAim"], "--set useAim=false", id="off, and kept from the settings"
+        ),
+        pytest.param(LOGS, "red", {}, ["useAim", "useTensorboard"], "or name --team blue", id="in another team"),
+        pytest.param(
+            {**COMMON}, "blue", {"useTensorboard": True}, ["useTensorboard"], "to blue, and apply", id="no logs"
+        ),
+        pytest.param(LOGS, "blue", {}, [], "", id="in its team"),
+        pytest.param({**COMMON, "useAim": True}, "blue", {"useTensorboard": True}, [], "", id="by the other option"),
+        pytest.param(LOGS, "red", {"useAim": False, "useTensorboard": False}, [], "", id="without logs"),
+    ],
+)
+def test_logs_go_where_the_stack_makes_their_claim(
+    own: dict[str, Any], team: str, changes: dict[str, Any], refused: list[str], fix: str
+) -> None:
+    """A pod that mounts a claim that nobody makes waits for ever."""
+    given = raw(metaseq={"tag": "1", **own})
+    submission = {"team": team, "user": None}
+    if not refused:
+        text = manifest(given, "metaseq", changes, submission)
+        assert ("claimName: training-logs" in text) == (team == "blue")
+        return
+    with pytest.raises(SettingsError) as error:
+        manifest(given, "metaseq", changes, submission)
+    problems = error.value.problems
+    assert [problem.path for problem in problems] == [("workloads", "metaseq", name) for name in refused]
+    assert all(fix in problem.hint and "training-logs" in problem.message for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("config:\n  mlbatch:target: aks\n  mlbatch:grafanaPassword: [hunter2\n", "line 4 is no YAML"),
+        ("config:\n  mlbatch:target: aks\n mlbatch:teams: []\n", "line 3 is no YAML"),
+        ("config: [mlbatch:target]\n", "no mapping `config`"),
+        ("- config\n", "no mapping `config`"),
+        ("config:\n  mlbatch:workloads: {nccl: {tag: 2026-13-41}}\n", "month must be in 1..12"),
+    ],
+)
+def test_a_slip_in_the_stacks_file_names_the_file_and_the_line(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Pulumi.mysite.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["nccl", "--stack", "mysite"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: Pulumi.mysite.yaml: ")
+    assert said in shown
+    assert len(shown.splitlines()) == 1
+    assert "hunter2" not in shown
+
+
+def test_a_stack_without_a_file_is_told_those_that_have_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("Pulumi.yaml", "Pulumi.mysite.yaml", "Pulumi.aks.yaml"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert main(["nccl", "--stack", "nowhere"]) == 1
+    said = "error: there is no Pulumi.nowhere.yaml here; the stacks that have a file: aks, mysite\n"
+    assert capsys.readouterr().err == said
+
+
+def test_secrets_are_there_by_their_keys_alone(tmp_path: Path) -> None:
+    text = "config:\n  mlbatch:target: aks\n  mlbatch:jupyterToken:\n    secure: v1:abc\n  other:key: 1\n"
+    (tmp_path / "Pulumi.mysite.yaml").write_text(text)
+    assert configuration("mysite", tmp_path) == {"target": "aks", "jupyterToken": "[secret]"}
+    (tmp_path / "Pulumi.mysite.yaml").write_text("")
+    assert configuration("mysite", tmp_path) == {}
