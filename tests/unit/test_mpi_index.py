@@ -114,7 +114,7 @@ def test_mpirun_may_cut_the_names_of_hosts_at_the_first_dot(tmp_path: Path, tool
     home = tmp_path / "pod-0"
     assert (home / ".ssh" / "config").read_text() == (
         "Host nccl-0\n  HostName nccl-0.nccl-service\nHost nccl-1\n  HostName nccl-1.nccl-service\n"
-        f"Host *\n  Port 2022\n  IdentityFile {home}/work/key\n  BatchMode yes\n"
+        f"Host *\n  Port 2022\n  IdentityFile {home / 'work' / 'key'}\n  BatchMode yes\n"
         "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
     )
 
@@ -122,12 +122,13 @@ def test_mpirun_may_cut_the_names_of_hosts_at_the_first_dot(tmp_path: Path, tool
 @pytest.mark.skipif(not os.access("/run", os.W_OK), reason="sshd's folder is made in /run, as root")
 def test_the_ssh_server_takes_the_launchers_key_and_nothing_else(tmp_path: Path, tools: Path) -> None:
     port, ssh_port = free_port(), free_port()
-    values = {"hosts": ["127.0.0.1", "localhost"], "command": ["true"], "port": port, "sshPort": ssh_port}
+    # Both are on this machine, where one server has the port: the program waits until the other is started as well.
+    started = [tmp_path / f"pod-{index}" / "sshd.json" for index in (0, 1)]
+    wait = "; ".join(f"until [ -s '{file}' ]; do sleep 0.05; done" for file in started)
+    values = {"hosts": ["127.0.0.1", "localhost"], "command": ["sh", "-c", wait], "port": port, "sshPort": ssh_port}
     assert [finish(pod)[0] for pod in [start(tmp_path, tools, index, **values) for index in (0, 1)]] == [0, 0]
-    # Both are on this machine, where one server has the port; both are started in the same way.
-    given = [json.loads(file.read_text()) for file in tmp_path.glob("pod-*/sshd.json")]
-    for home, words in zip(tmp_path.glob("pod-*/sshd.json"), given, strict=True):
-        work = home.parent / "work"
+    for file in started:
+        words, work = json.loads(file.read_text()), file.parent / "work"
         options = {
             "HostKey": str(work / "host_key"),
             "AuthorizedKeysFile": str(work / "authorized_keys"),
@@ -140,7 +141,6 @@ def test_the_ssh_server_takes_the_launchers_key_and_nothing_else(tmp_path: Path,
         assert words[:4] == ["-D", "-e", "-p", str(ssh_port)]
         assert words[4::2] == ["-o"] * len(options)
         assert words[5::2] == [f"{name}={value}" for name, value in options.items()]
-    assert len(given) == 2
 
 
 def test_the_ssh_server_of_a_volcano_worker_is_the_images_own() -> None:
