@@ -50,11 +50,15 @@ def policies() -> list[AdmissionPolicy]:
     return [_appwrapper(), _kueue(), _slack_controller()]
 
 
+def _account(name: str) -> dict[str, str]:
+    return {"account": f"request.userInfo.username == '{name}'"}
+
+
 def _appwrapper() -> AdmissionPolicy:
     return AdmissionPolicy(
         name=Promise.APPWRAPPER_SCOPE.policy,
         requests=[_EVERYTHING],
-        conditions={"account": f"request.userInfo.username == '{APPWRAPPER}'"},
+        conditions=_account(APPWRAPPER),
         validations=[
             Validation(
                 expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}",
@@ -70,7 +74,7 @@ def _kueue() -> AdmissionPolicy:
     return AdmissionPolicy(
         name=Promise.KUEUE_SCOPE.policy,
         requests=[_EVERYTHING],
-        conditions={"account": f"request.userInfo.username == '{KUEUE}'"},
+        conditions=_account(KUEUE),
         validations=[
             Validation(
                 expression=f"namespaceObject == null || {_IN_TEAM} || {own} || {_KEPT}",
@@ -90,7 +94,7 @@ def _slack_controller() -> AdmissionPolicy:
     return AdmissionPolicy(
         name=Promise.LENDING_SCOPE.policy,
         requests=[Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"])],
-        conditions={"account": f"request.userInfo.username == '{ACCOUNTS}:{SLACK_CONTROLLER}'"},
+        conditions=_account(f"{ACCOUNTS}:{SLACK_CONTROLLER}"),
         validations=[
             Validation(
                 expression=f"{kept} && {_quotas('object')} == {_quotas('oldObject')}",
