@@ -382,15 +382,7 @@ def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
     for index, text in enumerate(azure.storage.allowed_ranges):
         network = IPv4Network(text)
         path: Path = ("azure", "storage", "allowedRanges", index)
-        if network.prefixlen not in (0, 31) and addresses.within(text, addresses.NOT_PUBLIC):
-            yield ConfigError(
-                path=path,
-                value=text,
-                message="a storage account's firewall takes public networks only",
-                expected="public networks; the nodes' subnet is let in anyway",
-                hint="remove it, or write the address that the network has on the internet",
-            )
-        elif network.prefixlen in (0, 31):
+        if network.prefixlen in (0, 31):
             yield ConfigError(
                 path=path,
                 value=text,
@@ -398,7 +390,7 @@ def _ranges(azure: AzureSettings) -> Iterator[ConfigError]:
                 expected="public networks with a prefix length from 1 to 30, or of one address (/32)",
                 hint="write single addresses, or a larger network" if network.prefixlen else "name your own networks",
             )
-        elif any(network.overlaps(private) for private in _PRIVATE):
+        elif addresses.within(text, addresses.NOT_PUBLIC) or any(network.overlaps(private) for private in _PRIVATE):
             yield ConfigError(
                 path=path,
                 value=text,
