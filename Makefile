@@ -18,6 +18,9 @@ ifneq (,$(findstring command line,$(origin KUBECONFIG)))
 $(error make acts on the local environment alone: for a cluster of your own use plain `pulumi up --stack <name>` (README.md))
 endif
 
+# Azure's SDK alone takes seconds to compile: what Python has compiled is kept, also where an image switches that off.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure
 
@@ -79,19 +82,19 @@ unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 local: local-aks local-members local-platform local-recovery ## run the tests against local clusters of their own
 
 local-aks: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_aks.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_aks.py
 
 local-members: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-platform: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
+	$(VENV)/bin/python -m pytest --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
 		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py
 
 local-recovery: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_recovery.py tests/local/test_packing.py \
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_recovery.py tests/local/test_packing.py \
 		tests/local/test_drift.py tests/local/test_killed.py
 
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
