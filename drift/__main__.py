@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from drift import report
-from drift.check import Finding, check, put_back
+from drift.check import Finding, check, put_all_back
 from drift.cluster import ClusterError, connected
 from drift.restarts import Restart, restart
 from drift.state import StateError, export
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print(report.findings(found, values=options.values))
             _print(report.summary(found, state.releases))
             if options.fix and any(finding.drifted for finding in found):
-                before, found = found, [put_back(cluster, finding) for finding in found]
+                before, found = found, put_all_back(cluster, found)
                 restarts = restart(cluster, before, found)
                 _print(["", "After --fix:"])
                 _print(report.findings(found, values=options.values))

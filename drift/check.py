@@ -59,6 +59,20 @@ def check(cluster: Cluster, objects: Sequence[Declared]) -> list[Finding]:
         return list(threads.map(lambda finding: _compared(cluster, finding), read))
 
 
+def put_all_back(cluster: Cluster, found: Sequence[Finding]) -> list[Finding]:
+    """Bring all objects to what is declared, as `put_back` does each.
+
+    What could not be compared is compared again after the others: what they were may have been the reason, as with a
+    second PriorityClass that is the default.
+    """
+    done = [put_back(cluster, finding) for finding in found]
+    return [put_back(cluster, _again(cluster, each)) if each.trouble is not None else each for each in done]
+
+
+def _again(cluster: Cluster, finding: Finding) -> Finding:
+    return _compared(cluster, _read(cluster, finding.declared, known=cluster.knows(finding.declared)))
+
+
 def put_back(cluster: Cluster, finding: Finding) -> Finding:
     """Bring one object to what is declared, unless what differs has changed since it was compared.
 

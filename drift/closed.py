@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from components import names
 from components.ownership import RUNTIME_FIELDS
 from review.paths import WILDCARD, Path, contains, parse
 
@@ -16,6 +17,14 @@ _RULES: Final = ("rules", "aggregationRule")
 _SUBJECTS: Final = ("subjects", "roleRef")
 _WEBHOOKS: Final = ("webhooks",)
 _SPEC: Final = ("spec",)
+
+SELECTED_BY: Final = (
+    names.TEAM_LABEL,
+    "metrics",
+    *(f"pod-security.kubernetes.io/{mode}{of}" for mode in ("enforce", "audit", "warn") for of in ("", "-version")),
+)
+"""Labels of namespaces by which rules know teams' namespaces (components/tenancy/boundary.py), networks whom to let in
+(components/queueing/network.py), and the API server how strict to be with pods."""
 
 _CLOSED: Final = {
     "AppWrapper": ("spec.components",),
@@ -32,12 +41,14 @@ _CLOSED: Final = {
     "LimitRange": _SPEC,
     "LocalQueue": _SPEC,
     "MutatingWebhookConfiguration": _WEBHOOKS,
+    "Namespace": tuple(f'metadata.labels["{label}"]' for label in SELECTED_BY),
     "NetworkPolicy": _SPEC,
+    "PriorityClass": ("globalDefault",),
     "ResourceFlavor": _SPEC,
     "ResourceQuota": _SPEC,
     "Role": _RULES,
     "RoleBinding": _SUBJECTS,
-    "Service": ("spec.externalIPs", "spec.externalName", "spec.loadBalancerSourceRanges", "spec.selector"),
+    "Service": _SPEC,
     "StatefulSet": _POD,
     "ValidatingAdmissionPolicy": _SPEC,
     "ValidatingAdmissionPolicyBinding": _SPEC,

@@ -173,6 +173,21 @@ BY_HAND = [
         patch={"spec": {"externalIPs": ["192.0.2.1"]}},
         path="spec.externalIPs",
     ),
+    core(
+        "Service",
+        "appwrapper-controller-manager-metrics-service",
+        SYSTEM,
+        patch={"spec": {"type": "NodePort"}},
+        path="spec.type",
+    ),
+    # by what rules select namespaces
+    core(
+        "Namespace",
+        SYSTEM,
+        patch={"metadata": {"labels": {"pod-security.kubernetes.io/warn": "privileged"}}},
+        path='metadata.labels["pod-security.kubernetes.io/warn"]',
+    ),
+    core("Namespace", "blue", patch={"metadata": {"labels": {"metrics": "enabled"}}}, path="metadata.labels.metrics"),
     Change(
         api=NETWORK,
         kind="NetworkPolicy",
@@ -616,6 +631,20 @@ def test_the_command_says_it_and_puts_it_back(project: Project, cluster: Cluster
     queue = cluster.existing(KUEUE, "ClusterQueue", "red-cluster-queue")
     cpus = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
     assert (cpus["name"], cpus["nominalQuota"]) == ("cpu", "224")
+
+
+def test_another_default_priority_is_put_back_with_the_one_that_was(
+    project: Project, cluster: Cluster, paths: Paths
+) -> None:
+    """A cluster has one default at most, so that the declared one cannot be compared before the other is put back."""
+    for name, default in (("default-priority", False), ("low-priority", True)):
+        cluster.patch("scheduling.k8s.io/v1", "PriorityClass", name, {"globalDefault": default})
+    assert project.run("up", "--yes", "--skip-preview").returncode != 0
+    assert cluster.get("scheduling.k8s.io/v1", "PriorityClass", "default-priority") is not None
+    done = drift(project, "--fix")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert found(project, paths) == {}
+    project.up()
 
 
 def test_what_reads_a_configmap_that_was_put_back_is_restarted(

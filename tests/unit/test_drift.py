@@ -13,7 +13,7 @@ import pytest
 
 from drift import __main__ as command
 from drift import closed, fields, report
-from drift.check import Finding, check, put_back
+from drift.check import Finding, check, put_all_back, put_back
 from drift.cluster import ClusterError, RefusedError, connected
 from drift.compare import ABSENT, Difference, appliable, differences, overlaid, render, settled
 from drift.controllers import CHECK, CONTROLLERS
@@ -285,6 +285,17 @@ class TestAdditions:
         applied = lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD))
         assert drifted(what, applied, live) == [(f"spec.{field}", ABSENT, True, "kubectl-rollout")]
 
+    def test_a_label_that_rules_select_by_is_drift_and_another_is_none(self) -> None:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "labels": {"a": "b"}}}
+        labels = {"a": "b", "own": "x", "metrics": "enabled", "pod-security.kubernetes.io/enforce": "privileged"}
+        theirs = managed("kubectl-label", {"f:metadata": {"f:labels": {f"f:{key}": {} for key in list(labels)[1:]}}})
+        live = lived(namespace, theirs, labels=labels)
+        applied = lived(live, theirs, managed(CHECK, {"f:metadata": {"f:labels": {"f:a": {}}}}), labels=labels)
+        assert {path for path, *_ in drifted(declared(namespace), applied, live)} == {
+            "metadata.labels.metrics",
+            'metadata.labels["pod-security.kubernetes.io/enforce"]',
+        }
+
     def test_a_patch_closes_nothing(self) -> None:
         what = declared(deployment({"name": "main", "image": "x"}), partial=True)
         live = lived(deployment({"name": "main", "image": "x"}, {"name": "side"}), managed("kubectl-edit", of_pod({})))
@@ -518,6 +529,22 @@ class TestCheck:
         found = self.check(FakeCluster({}, refuse=RefusedError(500, "conversion webhook failed")))
         assert not found.drifted
         assert found.trouble == "it cannot be read: conversion webhook failed"
+
+    def test_what_could_not_be_compared_is_compared_again_after_the_others_are_put_back(self) -> None:
+        """As with the default PriorityClass, which the API server refuses beside another one."""
+        second = {**CONFIG, "metadata": {"name": "d", "namespace": "n"}}
+
+        class One(FakeCluster):
+            def applied(self, what: Declared, body: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
+                if what.name == "c" and not self.written:
+                    raise RefusedError(403, "d is the default already")
+                return super().applied(what, body, name)
+
+        cluster = One({"c": lived({**CONFIG, "data": {"k": "w"}}), "d": lived({**second, "data": {"k": "w"}})})
+        found = check(cluster, [declared(CONFIG), declared(second)])
+        assert [each.trouble is None for each in found] == [False, True]
+        assert [each.trouble or each.drifted for each in put_all_back(cluster, found)] == [False, False]
+        assert [body["metadata"]["name"] for body in cluster.written] == ["d", "c"]
 
 
 class TestRestart:
