@@ -30,15 +30,15 @@ class PrioritiesArgs:
 class Priorities(Layer):
     """Create the priority classes.
 
-    Their value, and which of them is the default, cannot be changed in place: a change replaces the class. A cluster
-    has at most one default class; every pod created later without a class gets it.
+    Their value cannot be changed in place: a change replaces the class. A cluster has at most one default class; every
+    pod created later without a class gets it.
     """
 
     def __init__(self, name: str, args: PrioritiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:scheduling:Priorities", name, None, opts)
         options = pulumi.ResourceOptions(
             parent=self,
-            replace_on_changes=["value", "globalDefault", "preemptionPolicy"],
+            replace_on_changes=["value", "preemptionPolicy"],
             delete_before_replace=True,
         )
         self.ready = [

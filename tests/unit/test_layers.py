@@ -126,7 +126,7 @@ class TestPriorities:
         item = record(lambda opts: Priorities("priorities", PrioritiesArgs(), opts)).one(
             "PriorityClass", "low-priority"
         )
-        assert set(item.replace_on_changes) == {"value", "globalDefault", "preemptionPolicy"}
+        assert set(item.replace_on_changes) == {"value", "preemptionPolicy"}
 
 
 class TestFlavor:
