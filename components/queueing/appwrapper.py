@@ -1,7 +1,7 @@
 """AppWrapper: one job around many objects, started, watched over and restarted as a whole.
 
-Configured as MLBatch configures it (project-codeflare/mlbatch, `setup.k8s/appwrapper/config_patch.yaml`), in the words
-of AppWrapper's own `pkg/config/config.go`.
+Configured as MLBatch configures it (project-codeflare/mlbatch, `setup.k8s/appwrapper/coscheduling/config_patch.yaml`),
+in the words of AppWrapper's own `pkg/config/config.go`.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class KueueArgs:
 
     release: upstream's manifest file and images.
     pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
-    resources: MLBatch's request for the manager, with upstream's limit on CPU. nodes: for services.
+    resources: of the manager, by default upstream's (config/components/manager/manager.yaml). nodes: for services.
     """
 
     release: Release

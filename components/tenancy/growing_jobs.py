@@ -105,7 +105,8 @@ def _ray(cluster: str) -> list[Rule]:
 
 
 _LONGEST_WAIT: Final = 3600
-"""Seconds that pods of a PodGroup wait for each other on their nodes; 60 where it says nothing."""
+"""Seconds that pods of a PodGroup wait for each other on their nodes; where it says nothing, as long as the scheduler's
+own setting says (components/scheduling/coscheduling.py)."""
 
 POD_GROUP: Final = (
     Rule(

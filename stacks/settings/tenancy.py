@@ -43,8 +43,14 @@ class QuotaSettings(SettingsModel):
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the quota by resource name."""
-        amounts = (self.cpu, self.memory, self.gpu, self.rdma, self.infiniband, self.pods)
-        return dict(zip(names.RESOURCES, amounts, strict=True))
+        return {
+            names.CPU: self.cpu,
+            names.MEMORY: self.memory,
+            names.GPU: self.gpu,
+            names.RDMA: self.rdma,
+            names.INFINIBAND: self.infiniband,
+            names.PODS: self.pods,
+        }
 
 
 class LimitSettings(SettingsModel):
@@ -65,9 +71,15 @@ class LimitSettings(SettingsModel):
 
     def amounts(self) -> Mapping[str, Quantity]:
         """Return the limits by resource name."""
-        limits = (self.cpu, self.memory, self.gpu, self.rdma, self.infiniband, self.pods)
-        named = zip(names.RESOURCES, limits, strict=True)
-        return {resource: limit for resource, limit in named if limit is not None}
+        limits = {
+            names.CPU: self.cpu,
+            names.MEMORY: self.memory,
+            names.GPU: self.gpu,
+            names.RDMA: self.rdma,
+            names.INFINIBAND: self.infiniband,
+            names.PODS: self.pods,
+        }
+        return {resource: limit for resource, limit in limits.items() if limit is not None}
 
 
 class ReserveSettings(SettingsModel):
