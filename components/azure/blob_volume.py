@@ -51,7 +51,7 @@ class SasToken:
 class WorkloadIdentity:
     """The identity of the volume's namespace, as which each pod's own mount acts. client_id: of the identity.
 
-    The pod needs the service account that the identity trusts. Blob driver 1.27.0 or later, which calls it a preview.
+    The pod needs the service account that the identity trusts. Blob driver 1.27.8 or later, which calls it a preview.
     """
 
     client_id: pulumi.Input[str]

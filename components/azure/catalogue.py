@@ -11,10 +11,10 @@ ARTIFACTS: Final[tuple[Artifact, ...]] = ()
 CHARTS: Final = (
     Chart(
         name="blob-csi-driver",
-        version="1.27.7",
+        version="1.27.9",
         repository="https://raw.githubusercontent.com/kubernetes-sigs/blob-csi-driver/master/charts",
         registries={"image.baseRepo": ""},
-        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.7/charts/README.md",
+        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.9/charts/README.md",
     ),
     Chart(
         name="blob-csi-driver",
@@ -25,8 +25,8 @@ CHARTS: Final = (
     ),
 )
 
-BLOBFUSE: Final = "2.5.3"
-"""The blobfuse2 that blob-csi-driver 1.27.7 installs on Ubuntu nodes (charts/v1.27.7/blob-csi-driver/values.yaml)."""
+BLOBFUSE: Final = "2.5.4"
+"""The blobfuse2 that blob-csi-driver 1.27.9 installs on Ubuntu nodes (charts/v1.27.9/blob-csi-driver/values.yaml)."""
 
 NODE_HEALTH_CHECKS: Final = Image(
     reference="mcr.microsoft.com/aznhc/aznhc-nv:1.2.0",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.azure.catalogue import BLOBFUSE
+from components.azure.catalogue import BLOBFUSE, CHARTS
+from components.catalogue import find_chart
 from components.compatibility import Assessment, Verdict, numbers
 
 _FIRST_CLEANING: Final = (2, 5, 0)
 _FIRST_DOWNGRADING: Final = (1, 26, 7)
-_FIRST_WITH_TOKENS: Final = (1, 27, 0)
+_FIRST_KEEPING_MOUNTS: Final = (1, 27, 8)
 _ON_NODES: Final = "2.5.1"
 """Azure/AgentBaker, cse_install_ubuntu.sh, BLOBFUSE2_VERSION; images of later months have later ones."""
+_DRIVER: Final = find_chart("blob-csi-driver", charts=CHARTS).version
 
 
 def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
@@ -35,7 +37,8 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
         verdict=Verdict.BROKEN,
         reason=f"the nodes come with blobfuse2 {_ON_NODES} or later, and the installer of blob-csi-driver {driver} "
         "cannot go back to an older one",
-        fix="set storage.blobDriver.version to 1.27.7, or storage.blobDriver.blobfuse to null to use the nodes' own",
+        fix=f"set storage.blobDriver.version to {_DRIVER}, "
+        "or storage.blobDriver.blobfuse to null to use the nodes' own",
         source="https://github.com/kubernetes-sigs/blob-csi-driver/issues/1000, "
         "https://github.com/kubernetes-sigs/blob-csi-driver/issues/1846",
     )
@@ -44,13 +47,15 @@ def blobfuse_fault(driver: str, blobfuse: str | None) -> Assessment | None:
 def identity_fault(driver: str) -> Assessment | None:
     """Return why a version of the Blob driver cannot mount as the identity of a pod; None where it can.
 
-    Before 1.27.0 it uses a pod's token only to fetch the account's key, with which it could do everything.
+    Before 1.27.0 it uses a pod's token only to fetch the account's key, with which it could do everything. Up to 1.27.7
+    it lists the container of each such mount every minute or two, and unmounts it under its running pod when that fails
+    once (pkg/blob/nodeserver.go, ensureMountPoint).
     """
-    if numbers(driver) >= _FIRST_WITH_TOKENS:
+    if numbers(driver) >= _FIRST_KEEPING_MOUNTS:
         return None
     return Assessment(
         verdict=Verdict.BROKEN,
-        reason=f"blob-csi-driver {driver} does not mount as a workload identity",
-        fix="set storage.blobDriver.version to 1.27.7, or access to managedIdentity",
-        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.7/docs/workload-identity-static-pv-mount.md",
+        reason=f"blob-csi-driver {driver} does not mount as a workload identity, or loses such mounts while pods run",
+        fix=f"set storage.blobDriver.version to {_DRIVER}, or access to managedIdentity",
+        source="https://github.com/kubernetes-sigs/blob-csi-driver/blob/v1.27.8/pkg/blob/nodeserver.go",
     )

@@ -62,7 +62,7 @@ def test_a_chart_of_an_oci_repository_is_named_by_its_address() -> None:
 def test_a_mirror_takes_the_repositorys_place() -> None:
     chart = catalogue.find_chart("blob-csi-driver", charts=azure.CHARTS)
     release = installed(Mirror(charts="/srv/mirror").chart(chart))
-    assert release.inputs["chart"] == "/srv/mirror/blob-csi-driver-1.27.7.tgz"
+    assert release.inputs["chart"] == "/srv/mirror/blob-csi-driver-1.27.9.tgz"
     assert "repositoryOpts" not in release.inputs
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components import catalogue
-from components.azure.compatibility import blobfuse_fault
+from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.compatibility import ROWS, Combination, Row, Verdict, assess
 from stacks import secrets, validation
 from stacks.aks.settings import AksGpuSettings
@@ -210,23 +210,27 @@ class TestStorageRules:
         assert self.problems(value) == []
         (problem,) = self.problems({**value, "blobDriver": {"version": "v1.24.1", "blobfuse": None}})
         assert (problem.path, problem.value) == (("storage", "volumes", 0, "access"), "workloadIdentity")
-        assert problem.hint == "set storage.blobDriver.version to 1.27.7, or access to managedIdentity"
+        assert problem.hint == "set storage.blobDriver.version to 1.27.9, or access to managedIdentity"
 
     def test_a_blobfuse_that_cannot_be_installed_is_an_error(self) -> None:
         driver = {"version": "v1.24.1", "blobfuse": "2.5.0"}
         (problem,) = self.problems({"volumes": [VOLUME], "blobDriver": driver})
         assert problem.path == ("storage", "blobDriver", "blobfuse")
         assert problem.value == "2.5.0"
-        assert "1.27.7" in problem.hint
+        assert "1.27.9" in problem.hint
         assert self.problems({"volumes": [VOLUME], "blobDriver": {**driver, "blobfuse": None}}) == []
-        assert blobfuse_fault("1.27.7", "2.5.0") is None
+        assert blobfuse_fault("1.27.9", "2.5.0") is None
 
-    @pytest.mark.parametrize("driver", ["v1.24.1", "1.27.7"])
+    @pytest.mark.parametrize(("driver", "works"), [("v1.24.1", False), ("1.27.7", False), ("1.27.8", True)])
+    def test_a_driver_that_loses_the_mounts_of_an_identity_is_not_taken(self, driver: str, works: bool) -> None:
+        assert (identity_fault(driver) is None) is works
+
+    @pytest.mark.parametrize("driver", ["v1.24.1", "1.27.9"])
     def test_a_blobfuse_that_mounts_nothing_after_a_crash_is_an_error(self, driver: str) -> None:
         (problem,) = self.problems({"volumes": [VOLUME], "blobDriver": {"version": driver, "blobfuse": "2.4.2"}})
         assert problem.path == ("storage", "blobDriver", "blobfuse")
         assert "after a crash" in problem.message
-        assert problem.hint == "set storage.blobDriver.blobfuse to 2.5.3, or to null to use the nodes' own"
+        assert problem.hint == "set storage.blobDriver.blobfuse to 2.5.4, or to null to use the nodes' own"
 
 
 class TestTokens:
@@ -279,7 +283,7 @@ class TestSettings:
             ("gpu", {"fabric": {"devicePlugin": "hostdev"}}, ("fabric", "devicePlugin"), "sriov, shared"),
             ("gpu", {"featureDiscoveryVersion": "0.16.0"}, ("featureDiscoveryVersion",), "0.18.3"),
             ("gpu", {"nvmeScratch": {"filesystem": "btrfs"}}, ("nvmeScratch", "filesystem"), "ext4, xfs"),
-            ("storage", {"blobDriver": {"version": "1.24.1"}}, ("blobDriver", "version"), "1.27.7, v1.24.1"),
+            ("storage", {"blobDriver": {"version": "1.24.1"}}, ("blobDriver", "version"), "1.27.9, v1.24.1"),
             ("storage", {"files": {"reclaim": "Recycle"}}, ("files", "reclaim"), "Retain, Delete"),
             (
                 "storage",

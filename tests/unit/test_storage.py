@@ -56,12 +56,12 @@ class TestBlobDriver:
         return blob_driver_values(BlobDriverArgs(chart=chart, blobfuse=blobfuse))
 
     def test_the_proxy_puts_the_pinned_blobfuse_on_the_nodes(self) -> None:
-        node = self.values("2.5.3")["node"]
+        node = self.values("2.5.4")["node"]
         assert node["enableBlobfuseProxy"] is True
         assert node["blobfuseProxy"] == {
             "installBlobfuse": False,
             "installBlobfuse2": True,
-            "blobfuse2Version": "2.5.3",
+            "blobfuse2Version": "2.5.4",
         }
         assert node["tolerations"] == [{"operator": "Exists"}]
 

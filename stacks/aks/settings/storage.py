@@ -56,7 +56,7 @@ def _name(value: str) -> str:
 
 _BlobfuseVersion = Annotated[
     str,
-    _matching(_BLOBFUSE, "version of blobfuse2", "three numbers with dots, such as 2.5.3, or null for the nodes' own"),
+    _matching(_BLOBFUSE, "version of blobfuse2", "three numbers with dots, such as 2.5.4, or null for the nodes' own"),
 ]
 _AccountName = Annotated[str, _matching(_ACCOUNT, "storage account's name", "3 to 24 of a-z and 0-9")]
 _ContainerName = Annotated[
