@@ -282,6 +282,11 @@ BUSYBOX: Final = Image(
     reference="docker.io/library/busybox:1.36.1",
     source="https://hub.docker.com/_/busybox",
 )
+AUTOPILOT: Final = Image(
+    reference="quay.io/autopilot/autopilot:v2.1.3",
+    source="https://github.com/IBM/autopilot/blob/autopilot-v2.1.3/.github/workflows/publish-release.yml: the image's "
+    "tag is the version of helm-charts/autopilot/Chart.yaml; the chart itself runs latest",
+)
 PYTORCH: Final = Image(
     reference="nvcr.io/nvidia/pytorch:23.10-py3",
     source="https://github.com/edwardsp/ai-on-aks/blob/main/examples/jupyterlab/values.yaml",

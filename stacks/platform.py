@@ -28,6 +28,6 @@ def install(
     teams = tenancy.install(inputs, cluster, queues)
     namespaces = workloads.namespaces(inputs, cluster, teams)
     volumes = site.volumes(namespaces)
-    health.install(inputs, cluster, site, nodes)
+    health.install(inputs, cluster, site, nodes, metrics)
     workloads.install(inputs, cluster, site, namespaces, volumes, nodes, schedulers, queues)
     return outputs(inputs.settings, inputs.resolved)

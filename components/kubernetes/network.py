@@ -194,9 +194,14 @@ def boundary(namespace: pulumi.Input[str], network: Network) -> Document:
     )
 
 
-def inward(namespace: pulumi.Input[str]) -> Document:
-    """Return the policy that lets only a namespace's own pods connect to its pods; these connect to whom they like."""
-    return _policy(NAME, namespace, {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [_own()]}]})
+def inward(namespace: pulumi.Input[str], metrics: Mapping[int, Sequence[Document]] | None = None) -> Document:
+    """Return the policy that lets only a namespace's own pods connect to its pods; these connect to whom they like.
+
+    metrics: ports that other peers reach, too, by number.
+    """
+    readers = [{"from": list(peers), "ports": [_port(port, "TCP")]} for port, peers in (metrics or {}).items() if peers]
+    ingress = [{"from": [_own()]}, *readers]
+    return _policy(NAME, namespace, {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": ingress})
 
 
 def answering(

@@ -33,7 +33,9 @@ class OwnNodeAccount:
     """An account and what it may change of its node.
 
     cluster_name: of the policy and the permissions, which are not in a namespace. who: in refusals.
-    labels: names, or prefixes that end in `/`. annotations: names. taints: keys.
+    labels, annotations: names, or prefixes that end in `/`. taints: keys.
+    reads: rules of RBAC for what else it needs of the cluster. held: the policy is in force; off where the cluster has
+        none of the kind, and RBAC alone has to do.
     """
 
     name: str
@@ -43,6 +45,8 @@ class OwnNodeAccount:
     labels: Sequence[str]
     annotations: Sequence[str] = ()
     taints: Sequence[str] = ()
+    reads: Sequence[Document] = ()
+    held: bool = True
 
 
 def register(account: OwnNodeAccount, prefix: str, parent: pulumi.Resource) -> list[Manifest]:
@@ -62,12 +66,12 @@ def documents(account: OwnNodeAccount) -> list[Document]:
     own, everywhere = {"name": account.name, "namespace": account.namespace}, {"name": account.cluster_name}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
-        *policy(account).documents(),
+        *(policy(account).documents() if account.held else ()),
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": everywhere,
-            "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}],
+            "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}, *account.reads],
         },
         {
             "apiVersion": f"{_RBAC}/v1",

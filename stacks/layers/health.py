@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from components import catalogue, names
+from components.health import autopilot
+from components.health.autopilot import Autopilot, AutopilotArgs
 from components.health.check_job import CheckArgs, GateArgs
 from components.health.nccl_gate import SHARED_MEMORY, NcclGate, NcclGateArgs
 from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
+from components.observability.prometheus import MONITOR_LABELS, SCRAPERS, Monitoring
 from components.workloads import nccl
 from components.workloads.pods import NodePods
 from stacks.inputs import StackInputs
@@ -18,8 +21,41 @@ from stacks.layers.site import SiteLayers
 from stacks.settings.health import CheckSettings, Mode
 
 
-def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes: GpuNodes) -> None:
+def install(
+    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes: GpuNodes, metrics: Monitoring | None
+) -> None:
     """Register the checks that are switched on."""
+    _checks(inputs, cluster, site, nodes)
+    if inputs.settings.health.autopilot.enabled:
+        needs = [*nodes.ready, *([metrics] if metrics is not None else [])]
+        args = autopilot_args(inputs, cluster, site, metrics)
+        Autopilot("autopilot", args, cluster.options(*needs))
+
+
+def autopilot_args(
+    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None
+) -> AutopilotArgs:
+    """Return Autopilot on this cluster: on each GPU node, also where a check has failed, or it is never found well."""
+    settings = inputs.settings.health.autopilot
+    own_operator = inputs.settings.gpu.operator
+    return AutopilotArgs(
+        image=inputs.mirror.image(catalogue.AUTOPILOT.reference),
+        nodes=site.kept_usable(cluster.placement.gpus),
+        checks=settings.checks,
+        interval_hours=settings.interval_hours,
+        deep_check_hours=settings.deep_check_hours,
+        pvc_storage_class=settings.pvc_storage_class,
+        pcie_gbs=settings.pcie_gbs,
+        runtime_class=settings.runtime_class or (autopilot.RUNTIME_CLASS if own_operator else None),
+        guarded_gpus=own_operator if settings.guarded_gpus is None else settings.guarded_gpus,
+        held=cluster.has_admission_policies,
+        pod_security=cluster.pod_security,
+        callers=([SCRAPERS] if metrics is not None else []) if inputs.settings.tenancy.network.enabled else None,
+        monitor_labels=MONITOR_LABELS if metrics is not None else None,
+    )
+
+
+def _checks(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, nodes: GpuNodes) -> None:
     wanted = [item for item in inputs.settings.health.checks().values() if item.enabled]
     if not wanted:
         return

@@ -9,12 +9,14 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from components.health import autopilot
 from components.health.thresholds import Scope, Threshold
 from components.kubernetes.node_pool import NodePool
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import machines
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel
+from stacks.settings.model import SettingsModel, choice
+from stacks.settings.names import ClassName
 
 MOST_GBS: Final = 10000
 _OWN: Final = "the stack's settings"
@@ -85,10 +87,79 @@ class NcclGateSettings(CheckSettings):
         )
 
 
+class AutopilotSettings(SettingsModel):
+    """IBM's Autopilot: periodic checks on each GPU node, whose verdict AppWrapper and the slack queue go by."""
+
+    enabled: bool = False
+    """Have it."""
+    checks: tuple[Annotated[str, choice("check of Autopilot", autopilot.CHECKS)], ...] = autopilot.DEFAULT_CHECKS
+    """What each round checks: bandwidth to the GPUs (`pciebw`), replaced memory rows (`remapped`), NVIDIA's diagnostics
+    (`dcgm`), the way to the other nodes (`ping`), throttling (`gpupower`), memory bandwidth (`gpumem`, which computes
+    on the GPUs whether a job has them or not), and volumes (`pvc`).
+    """
+    interval_hours: Annotated[int, Field(ge=1, le=7 * 24)] = 1
+    """Hours between two rounds. A mark of an earlier one, EVICT too, lasts until the next."""
+    deep_check_hours: Annotated[int, Field(ge=0, le=7 * 24)] = 4
+    """Hours between two deep checks: a quarter of an hour of NVIDIA's longest diagnostics on a node whose eight GPUs
+    are idle. 0 for none.
+    """
+    pvc_storage_class: ClassName | None = None
+    """Class of the volumes that `pvc` makes, one of 100Mi on each node in each round. It has to offer ReadWriteMany,
+    and to make a volume before a pod wants it.
+    """
+    pcie_gbs: Annotated[int, Field(ge=1, le=64)] = 4
+    """Bandwidth of a GPU's PCIe link in GB/s, below which `pciebw` fails."""
+    runtime_class: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """RuntimeClass of its pods; default `nvidia` with the platform's GPU operator, else the nodes' own runtime."""
+    guarded_gpus: bool | None = None
+    """The nodes show GPUs only to containers that ask for them, and to privileged ones, as the platform's GPU operator
+    has them do. Autopilot's pods then get the capability SYS_ADMIN, by which NVIDIA's runtime knows those. Default: as
+    the platform installs that operator.
+    """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the checks to what can run."""
+        if not self.checks:
+            yield ConfigError(
+                path=(*path, "checks"),
+                value=[],
+                message="without a check every node would be marked as healthy",
+                expected=f"some of {', '.join(autopilot.CHECKS)}",
+                hint=f"remove the key for the usual ones, or set {key((*path, 'enabled'))} to false",
+            )
+        for index, name in enumerate(self.checks):
+            if name in self.checks[:index]:
+                yield ConfigError(
+                    path=(*path, "checks", index),
+                    value=name,
+                    message="this check is listed already, and would run twice in each round",
+                    expected="each check once",
+                    hint="remove it",
+                )
+        wanted = autopilot.PVC in self.checks
+        if wanted and self.pvc_storage_class is None:
+            yield ConfigError(
+                path=(*path, "pvcStorageClass"),
+                message="the check pvc makes volumes, and nothing says of which class",
+                expected="a class with ReadWriteMany volumes that are made at once, such as one of an NFS server",
+                hint=f"set it to a class that `kubectl get storageclass` shows, or take pvc out of "
+                f"{key((*path, 'checks'))}",
+            )
+        if self.pvc_storage_class is not None and not wanted:
+            yield ConfigError(
+                path=(*path, "pvcStorageClass"),
+                value=self.pvc_storage_class,
+                message="only the check pvc makes volumes, and it is not asked for",
+                expected=f"no class, or pvc among {key((*path, 'checks'))}",
+                hint=f"add pvc to {key((*path, 'checks'))}, or remove the key",
+            )
+
+
 class HealthSettings(SettingsModel):
     """The checks; none unless asked for."""
 
     nccl_gate: NcclGateSettings = NcclGateSettings()
+    autopilot: AutopilotSettings = AutopilotSettings()
 
     def checks(self) -> Mapping[str, CheckSettings]:
         """Return the checks by key."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components import names
+from components.health import autopilot
 from components.health.thresholds import Scope
 from components.kubernetes.node_pool import NodePool
 from stacks.errors import ConfigError, Path, key
 from stacks.partial import PartialSettings
 from stacks.settings import machines
-from stacks.settings.health import CheckSettings, HealthSettings, NcclGateSettings
+from stacks.settings.health import AutopilotSettings, CheckSettings, HealthSettings, NcclGateSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation.admission import count_key, no_image
 
@@ -26,6 +28,22 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _image(partial, settings.nccl_gate)
         yield from _threshold(settings.nccl_gate, pool)
         yield from _fabric(partial, settings.nccl_gate, pool)
+    if settings.autopilot.enabled and pool is not None:
+        yield from _deep_check(settings.autopilot, pool)
+
+
+def _deep_check(item: AutopilotSettings, pool: NodePool) -> Iterator[ConfigError]:
+    """Yield a deep check that no node has the GPUs for: its pod is refused, and the node keeps the mark TESTING."""
+    gpus, wanted = pool.shape.resources[names.GPU], autopilot.DEEP_CHECK_GPUS
+    if item.deep_check_hours and gpus.nano < wanted * 10**9:
+        yield ConfigError(
+            path=("health", "autopilot", "deepCheckHours"),
+            value=item.deep_check_hours,
+            message=f"Autopilot's deep check asks for {wanted} GPUs of a node, and the nodes have {gpus}: they would "
+            "be kept from jobs for a check that cannot start",
+            expected="0 on nodes with fewer GPUs",
+            hint="set it to 0; the checks of each round run all the same",
+        )
 
 
 def _nodes(partial: PartialSettings, path: Path, item: CheckSettings, pool: NodePool) -> Iterator[ConfigError]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components import names
-from components.health import reporter
+from components.health import autopilot, reporter
 from components.nodes import feature_discovery, node_agent
 from components.observability import prometheus
 from components.scheduling import coscheduling, volcano
@@ -22,6 +22,7 @@ _OWN: Final = frozenset(
         node_agent.NAMESPACE,
         prometheus.NAMESPACE,
         reporter.NAMESPACE,
+        autopilot.NAMESPACE,
         coscheduling.NAMESPACE,
         volcano.NAMESPACE,
     }

@@ -158,7 +158,7 @@ def everything(**changes: Any) -> dict[str, Any]:
     return settings(
         azure__gpuPool__count=4,
         storage={"volumes": [{"name": "data", "namespace": "blue", "container": "data"}]},
-        health={"nodeCheck": gate, "ncclGate": {**gate, "scope": "fabric"}},
+        health={"nodeCheck": gate, "ncclGate": {**gate, "scope": "fabric"}, "autopilot": {"enabled": True}},
         workloads={
             "nccl": {**common, "submission": {"gang": "none"}},
             "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},

@@ -17,6 +17,7 @@ from tests.unit.whole_stacks import STACKS, registered
 
 MPI = "its ssh server starts as root and becomes the user of each session; pinned memory for the fabric"
 UNCONFINED: Mapping[str, str] = {
+    "DaemonSet autopilot/autopilot": "pings other nodes, and sees GPUs that it does not ask for",
     "DaemonSet mlbatch-nodes/local-nvme-scratch": "makes and mounts a file system on the node's disks",
     "Job mlbatch-health/nccl-gate": MPI,
     "Job mlbatch-health/node-check": "Azure's checks read the node's devices as root",

@@ -16,6 +16,7 @@ import pytest
 import components
 from components import catalogue, names
 from components.artifacts import LocatedChart, Mirror, Release
+from components.health.autopilot import Autopilot, AutopilotArgs
 from components.health.check_job import CheckArgs, GateArgs
 from components.health.nccl_gate import NcclGate, NcclGateArgs
 from components.health.reporter import Reporter, ReporterArgs
@@ -76,7 +77,7 @@ GPUS = NodeGroup(
 )
 ROCE = Fabric(resource=names.RDMA, devices=4, variables={"NCCL_SOCKET_IFNAME": "lab0"}, topology="lab.xml")
 PYTHON = "registry.lab.example/python:3"
-AGENTS = frozenset({"local-nvme-scratch", "nccl-gate"})
+AGENTS = frozenset({"autopilot", "local-nvme-scratch", "nccl-gate"})
 """What runs on GPU nodes and asks for no GPU in each container."""
 
 
@@ -125,7 +126,7 @@ class Lab:
         self.nodes()
         monitoring = self.monitoring()
         self.queues(kueue, appwrapper, scheduling, monitoring)
-        self.health()
+        self.health(monitoring)
         self.workloads()
 
     def nodes(self) -> None:
@@ -208,12 +209,14 @@ class Lab:
             deadline_seconds=3600,
         )
 
-    def health(self) -> None:
-        """Install a check that marks nodes."""
+    def health(self, monitoring: Monitoring) -> None:
+        """Install checks that mark nodes."""
         reporter = Reporter("health", ReporterArgs(), self.on(gpus=True))
         check = CheckArgs(pods=self.pods("nccl:1"), trigger="1", gate=GateArgs(), python_image=PYTHON)
         threshold = Threshold(expected=450, warn=400, fail=300, source="the lab's own measurements")
         NcclGate("nccl-gate", NcclGateArgs(check=check, scope=Scope.FABRIC, threshold=threshold), self.on(reporter))
+        checks = AutopilotArgs(image=PYTHON, nodes=self.cluster.placement.gpus, monitor_labels=MONITOR_LABELS)
+        Autopilot("autopilot", checks, self.on(monitoring))
 
     def workloads(self) -> None:
         """Submit each job in another way, and what looks at them."""

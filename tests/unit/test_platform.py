@@ -40,7 +40,10 @@ def everything(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
         },
         "monitoring": {"enabled": True},
         "volcano": {"enabled": True},
-        "health": {"ncclGate": {"enabled": True, "mode": "gate", "warnGbs": 300, "failGbs": 200}},
+        "health": {
+            "ncclGate": {"enabled": True, "mode": "gate", "warnGbs": 300, "failGbs": 200},
+            "autopilot": {"enabled": True, "checks": ["pciebw", "dcgm", "pvc"], "pvcStorageClass": "shared"},
+        },
         "workloads": {
             "nccl": {**common, "submission": {"gang": "none"}},
             "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},

@@ -1,0 +1,276 @@
+"""Autopilot as the seeds set it up, with rights no wider than its checks need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from components import catalogue
+from components.health import autopilot
+from components.health.autopilot import Autopilot, AutopilotArgs
+from components.kubernetes.cluster import PodSecurity
+from components.kubernetes.placement import NodeGroup
+from components.observability.prometheus import MONITOR_LABELS, SCRAPERS
+from stacks.errors import ConfigError
+from tests.unit.configurations import aks, errors_of
+from tests.unit.harness import Record, build
+
+NODES = NodeGroup(
+    node_selector={"nvidia.com/gpu.present": "true"},
+    tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+)
+TUTORIAL = "000, Extended Autopilot Setup"
+SETUP = "002, Autopilot"
+IMAGE = catalogue.AUTOPILOT.reference
+
+
+def args(**changes: Any) -> AutopilotArgs:
+    return AutopilotArgs(**{"image": IMAGE, "nodes": NODES, **changes})
+
+
+def record(**changes: Any) -> Record:
+    def program() -> None:
+        kubernetes.Provider("cluster", kubeconfig="{}")
+        Autopilot("autopilot", args(**changes))
+
+    return build(program)
+
+
+def pod(**changes: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = autopilot.daemon_set("autopilot", args(**changes))["spec"]["template"]["spec"]
+    return found
+
+
+def environment(**changes: Any) -> dict[str, str]:
+    return {item["name"]: item["value"] for item in autopilot.environment(args(**changes)) if "value" in item}
+
+
+class TestDefaultConfiguration:
+    """Seeds 002 and 000, MLBatch Cluster Setup: `helm upgrade --install autopilot -n autopilot autopilot/autopilot`,
+    with the values of the chart at its tag autopilot-v2.1.3 (helm-charts/autopilot/values.yaml)."""
+
+    def test_checks_and_their_pace_are_the_charts(self) -> None:
+        (container,) = pod()["containers"]
+        assert environment()["PERIODIC_CHECKS"] == "pciebw,remapped,dcgm,ping,gpupower"
+        assert " ".join(container["command"]) == (
+            "/usr/local/bin/autopilot --port 3333 --loglevel 2 --bw 4 --w 1 --invasive-check-timer 4"
+        )
+
+    def test_names_are_those_that_the_seeds_commands_use(self) -> None:
+        built = record(monitor_labels=MONITOR_LABELS)
+        assert built.one("DaemonSet", "autopilot", "autopilot")
+        assert built.one("ServiceMonitor", "autopilot-metrics-monitor", "autopilot"), SETUP
+        assert built.one("Service", "autopilot-healthchecks", "autopilot")
+        assert built.one("Service", "autopilot-metrics-service", "autopilot")
+
+    def test_it_runs_on_gpu_nodes_also_on_tainted_ones(self) -> None:
+        assert pod()["nodeSelector"] == {"nvidia.com/gpu.present": "true"}, (
+            "As-is, Autopilot will run on GPU nodes (002)"
+        )
+        assert pod()["tolerations"] == [dict(NODES.tolerations[0])]
+
+    def test_the_image_stays_what_it_is(self) -> None:
+        """The chart names `latest`, which takes texts with a unit since July 2025; this program writes whole hours."""
+        images = {container["image"] for container in (*pod()["containers"], *pod()["initContainers"])}
+        assert images == {"quay.io/autopilot/autopilot:v2.1.3"}
+
+    def test_the_pods_are_the_charts(self) -> None:
+        (container,) = pod()["containers"]
+        assert {port["name"]: port["containerPort"] for port in container["ports"]} == {
+            "healthcheck": 3333,
+            "http": 8081,
+            "readinessprobe": 8080,
+        }
+        assert container["readinessProbe"]["httpGet"] == {"path": "/readinessprobe", "port": 8080, "scheme": "HTTP"}
+        assert container["livenessProbe"]["exec"] == {"command": ["nvidia-smi"]}
+        assert container["securityContext"] == {
+            "runAsNonRoot": True,
+            "runAsUser": 1000910000,
+            "capabilities": {"drop": ["ALL"], "add": ["NET_RAW", "NET_ADMIN"]},
+        }
+        assert "limits" not in container["resources"], "diagnostics take several GB"
+
+
+class TestExtendedConfiguration:
+    CHECKS = ("pciebw", "remapped", "dcgm", "ping", "gpupower", "pvc")
+
+    def test_the_tutorials_environment(self) -> None:
+        found = environment(checks=self.CHECKS, pvc_storage_class="nfs-client-pokprod")
+        assert found["PERIODIC_CHECKS"] == "pciebw,remapped,dcgm,ping,gpupower,pvc", TUTORIAL
+        assert found["PVC_TEST_STORAGE_CLASS"] == "nfs-client-pokprod", TUTORIAL
+
+    def test_a_failed_dcgm_check_does_not_pass_for_want_of_a_list(self) -> None:
+        """The tutorial's list takes the place of the chart's, and DCGM_FATAL_ERRORS goes with it: patch_node then walks
+        over None, the check ends in an error, and the round counts that as no failure (gpu-dcgm/entrypoint.py)."""
+        for found in (environment(), environment(checks=self.CHECKS, pvc_storage_class="nfs")):
+            assert found["DCGM_FATAL_ERRORS"] == ""
+
+    def test_volumes_are_made_by_those_alone_who_are_asked_to(self) -> None:
+        def may(**changes: Any) -> set[str]:
+            (role,) = record(**changes).of("Role")
+            return {resource for rule in role.inputs["rules"] for resource in rule["resources"]}
+
+        assert "persistentvolumeclaims" not in may()
+        assert "persistentvolumeclaims" in may(checks=self.CHECKS, pvc_storage_class="nfs")
+        assert "jobs" not in may(deep_check_hours=0)
+        assert "PVC_TEST_STORAGE_CLASS" not in environment()
+
+    def test_what_cannot_run_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="iperf is none of pciebw"):
+            args(checks=("iperf",))
+        with pytest.raises(ValueError, match="pvc needs a storage class"):
+            args(checks=("pvc",))
+
+
+class TestDeepChecks:
+    def test_none_is_a_hundred_years_for_upstream_panics_at_zero(self) -> None:
+        (container,) = pod(deep_check_hours=0)["containers"]
+        assert container["command"][-2:] == ["--invasive-check-timer", "876000"]
+
+    def test_their_job_waits_for_no_gpu_in_its_copy_of_the_init_container(self) -> None:
+        """It copies command and arguments, and neither environment nor rights (pkg/utils/functions.go, CreateJob)."""
+        (container,) = pod()["initContainers"]
+        assert container["env"] == [{"name": "WAIT_FOR", "value": "/usr/bin/nvidia-smi"}]
+        assert container["args"][0].startswith('[ -z "$WAIT_FOR" ] || [ -f "$WAIT_FOR" ] || ')
+
+    def test_a_failed_one_is_seen_before_its_job_goes(self) -> None:
+        assert environment()["INVASIVE_JOB_TTLSEC"] == "1800"
+
+
+class TestRights:
+    def test_jobs_and_volumes_are_made_in_its_own_namespace_alone(self) -> None:
+        """The chart lets it make jobs and volumes in every namespace (templates/serviceaccount.yaml)."""
+        (role,) = record().of("ClusterRole")
+        assert role.inputs["rules"] == [
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]},
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+        ]
+
+    def test_a_pod_changes_its_own_nodes_marks_and_nothing_else(self) -> None:
+        (policy,) = record().of("ValidatingAdmissionPolicy")
+        text = str(policy.inputs["spec"])
+        assert "system:serviceaccount:autopilot:autopilot" in text
+        assert "authentication.kubernetes.io/node-name" in text
+        assert "startsWith('autopilot.ibm.com/')" in text
+        assert record(held=False).of("ValidatingAdmissionPolicy") == []
+
+    def test_rights_come_after_the_policy_that_holds_them_and_pods_after_both(self) -> None:
+        built = record()
+        (binding,), (policy,) = built.of("ClusterRoleBinding"), built.of("ValidatingAdmissionPolicyBinding")
+        assert policy.urn in built.closure(binding)
+        (daemons,) = built.of("DaemonSet")
+        assert binding.urn in built.closure(daemons)
+
+    def test_nodes_that_guard_their_gpus_show_them_to_one_capability_more(self) -> None:
+        guarded = pod(guarded_gpus=True, runtime_class="nvidia")
+        assert guarded["runtimeClassName"] == "nvidia"
+        contexts = [item["securityContext"] for item in (*guarded["initContainers"], *guarded["containers"])]
+        assert [context["capabilities"]["add"] for context in contexts] == [
+            ["SYS_ADMIN"],
+            ["NET_RAW", "NET_ADMIN", "SYS_ADMIN"],
+        ]
+        assert not any("privileged" in context for context in contexts)
+        assert "runtimeClassName" not in pod()
+
+    def test_openshift_grants_its_account_less_than_the_chart(self) -> None:
+        (found,) = record(pod_security=PodSecurity.SCC).of("SecurityContextConstraints")
+        assert found.inputs["users"] == ["system:serviceaccount:autopilot:autopilot"]
+        assert found.inputs["groups"] == []
+        assert found.inputs["allowPrivilegedContainer"] is False
+        assert found.inputs["allowHostDirVolumePlugin"] is False
+        assert found.inputs["allowedCapabilities"] == ["NET_RAW", "NET_ADMIN"]
+        assert found.inputs["volumes"] == ["projected"]
+        (guarded,) = record(pod_security=PodSecurity.SCC, guarded_gpus=True).of("SecurityContextConstraints")
+        assert guarded.inputs["allowedCapabilities"] == ["NET_RAW", "NET_ADMIN", "SYS_ADMIN"]
+        assert record().of("SecurityContextConstraints") == []
+
+    def test_only_prometheus_connects_from_outside_and_only_to_metrics(self) -> None:
+        """Whoever reaches port 3333 may start checks that take the GPUs of idle nodes."""
+        (policy,) = record(callers=[SCRAPERS]).of("NetworkPolicy")
+        assert policy.inputs["spec"] == {
+            "podSelector": {},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"from": [{"podSelector": {}}]},
+                {"from": [SCRAPERS.peer()], "ports": [{"port": 8081, "protocol": "TCP"}]},
+            ],
+        }
+        (alone,) = record(callers=[]).of("NetworkPolicy")
+        assert alone.inputs["spec"]["ingress"] == [{"from": [{"podSelector": {}}]}]
+        assert record().of("NetworkPolicy") == []
+
+
+class TestMetrics:
+    def test_prometheus_finds_them_by_construction(self) -> None:
+        """Seeds 000 and 002 relabel the chart's monitor by hand: it says release: prometheus."""
+        built = record(monitor_labels=MONITOR_LABELS)
+        monitor = built.one("ServiceMonitor", "autopilot-metrics-monitor").inputs
+        assert monitor["metadata"]["labels"]["release"] == "kube-prometheus-stack"
+        (endpoint,) = monitor["spec"]["endpoints"]
+        assert endpoint == {"port": "http", "path": "/metrics", "scheme": "http"}
+        wanted = monitor["spec"]["selector"]["matchLabels"].items()
+        ports = {
+            port["name"]: port["port"]
+            for service in built.of("Service")
+            if wanted <= service.inputs["metadata"]["labels"].items()
+            for port in service.inputs["spec"]["ports"]
+        }
+        assert ports["http"] == 8081
+
+    def test_without_a_prometheus_no_monitor_is_made(self) -> None:
+        assert record().of("ServiceMonitor") == []
+
+
+def wrong(**health: Any) -> list[ConfigError]:
+    return errors_of(aks(health={"autopilot": {"enabled": True, **health}}))
+
+
+class TestSettings:
+    def test_the_usual_checks_need_no_setting(self) -> None:
+        assert wrong() == []
+
+    def test_the_tutorials_extended_checks(self) -> None:
+        checks = ["pciebw", "remapped", "dcgm", "ping", "gpupower", "pvc"]
+        assert wrong(checks=checks, pvcStorageClass="nfs-client-pokprod") == []
+
+    @pytest.mark.parametrize(
+        ("health", "said"),
+        [
+            (
+                {"checks": ["pciebw", "iperf"]},
+                ("checks[1]", "iperf", "pciebw, remapped, dcgm, ping, gpupower, gpumem, pvc"),
+            ),
+            ({"checks": []}, ("checks", "every node would be marked as healthy")),
+            ({"checks": ["dcgm", "dcgm"]}, ("checks[1]", "listed already")),
+            ({"checks": ["pvc"]}, ("pvcStorageClass", "nothing says of which class", "kubectl get storageclass")),
+            ({"pvcStorageClass": "nfs"}, ("pvcStorageClass", "not asked for", "add pvc to")),
+            ({"pvcStorageClass": "No Class", "checks": ["pvc"]}, ("pvcStorageClass", "name of a storage class")),
+            ({"intervalHours": 0}, ("intervalHours", "0", "from 1 to 168")),
+            ({"deepCheckHours": -1}, ("deepCheckHours", "-1", "from 0 to 168")),
+            ({"pcieGbs": 0}, ("pcieGbs", "0", "from 1 to 64")),
+        ],
+        ids=lambda value: str(value) if isinstance(value, dict) else "",
+    )
+    def test_a_mistake_is_told(self, health: dict[str, Any], said: tuple[str, ...]) -> None:
+        (problem,) = wrong(**health)
+        assert f"mlbatch:health.autopilot.{said[0]}" in str(problem)
+        for words in said[1:]:
+            assert words in str(problem)
+
+    def test_a_deep_check_needs_the_eight_gpus_that_it_asks_for(self) -> None:
+        small = {
+            "target": "existing",
+            "cluster": {"pool": {"count": 2, "gpusPerNode": 4, "cpu": 32, "memory": "256Gi"}},
+        }
+        (problem,) = errors_of({**small, "health": {"autopilot": {"enabled": True}}})
+        assert problem.path == ("health", "autopilot", "deepCheckHours")
+        assert "asks for 8 GPUs of a node, and the nodes have 4" in str(problem)
+        assert errors_of({**small, "health": {"autopilot": {"enabled": True, "deepCheckHours": 0}}}) == []
+
+    def test_no_team_has_its_namespace(self) -> None:
+        (problem,) = errors_of(aks(teams=[{"name": "autopilot", "users": ["alice@example.org"], "share": 1}]))
+        assert problem.path == ("teams", 0, "name")
