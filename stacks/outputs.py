@@ -11,12 +11,12 @@ from stacks.resolution import Resolved
 from stacks.settings import PlatformSettings
 
 
-def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]:
-    """Return the outputs, all of them known before the update.
+def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the outputs, all of them known before the update but for a password that is made.
 
     nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
     teams: namespace, queues, users and groups by team. unenforced: promises to them that nothing holds.
-    sample: namespace and name of the sample job, or None.
+    sample: namespace and name of the sample job, or None. grafana: how it is reached, or None.
     """
     pool, gang = resolved.pool, settings.samples.gang
     quotas = {names.SLACK_QUEUE: resolved.slack}
@@ -41,6 +41,7 @@ def outputs(settings: PlatformSettings, resolved: Resolved) -> Mapping[str, Any]
         },
         "unenforced": list(resolved.unenforced),
         "sample": {"namespace": gang.team, "name": gang.name} if gang is not None and gang.enabled else None,
+        "grafana": grafana,
     }
 
 

@@ -48,6 +48,7 @@ class Cluster:
     fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
     storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
     has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
+    own_monitoring: namespaces in which it has a Prometheus of its own, with an operator that looks after it.
     default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.
     load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
         no such load balancer.
@@ -64,6 +65,7 @@ class Cluster:
     registry: pulumi.Input[str] | None = None
     pod_security: PodSecurity = PodSecurity.STANDARDS
     has_admission_policies: bool = True
+    own_monitoring: Sequence[str] = ()
     default_priority: str | None = None
     load_balancer: Mapping[str, str] | None = None
     deleted_with: pulumi.Resource | None = None

@@ -8,6 +8,8 @@ from typing import Final
 
 import pulumi
 
+from components import names
+from components.health import autopilot
 from components.kubernetes.manifests import Document, Manifest
 
 RULES_NAME: Final = "mlbatch-alerts"
@@ -76,6 +78,86 @@ ALERTS: Final = (
         severity="warning",
         summary="{{ $value }} workloads wait in {{ $labels.cluster_queue }}, and none was admitted for two hours.",
         action="See `kubectl describe workload` in the team's namespace: the quota may be less than the job asks for.",
+    ),
+    Alert(
+        name="MLBatchSlackSpent",
+        expression=f'mlbatch_lending_limit{{queue="{names.SLACK_QUEUE}",resource="{names.GPU}"}} == 0',
+        lasting="15m",
+        severity="critical",
+        summary="As many GPUs are lost as the slack queue has: with more, teams miss their own quota.",
+        action="See which nodes count for nothing in mlbatch_node_unusable, and bring them back.",
+    ),
+    Alert(
+        name="MLBatchNodeUnusable",
+        expression="mlbatch_node_unusable == 1",
+        lasting="1h",
+        severity="warning",
+        summary="Node {{ $labels.node }} has counted for nothing for an hour: {{ $labels.reason }}.",
+        action="Bring it back, or take it out of the pool and its quotas.",
+    ),
+    Alert(
+        name="MLBatchSlackControllerSilent",
+        expression="time() - mlbatch_slack_last_reconcile_timestamp_seconds > 300",
+        lasting="5m",
+        severity="critical",
+        summary="The slack controller has looked at no node for five minutes: limits stay as they are.",
+        action="See its pod in mlbatch-system, and its log.",
+    ),
+    Alert(
+        name="MLBatchNodeSick",
+        expression='kube_node_labels{label_autopilot_ibm_com_gpuhealth=~"ERR|EVICT"} == 1',
+        lasting="",
+        severity="critical",
+        summary="A health check marked node {{ $labels.node }} as {{ $labels.label_autopilot_ibm_com_gpuhealth }}.",
+        action="Jobs stay away or are moved. Cordon the node before the next round marks it anew, and have it checked.",
+    ),
+    Alert(
+        name="MLBatchNodeSuspect",
+        expression='kube_node_labels{label_autopilot_ibm_com_gpuhealth="WARN"} == 1',
+        lasting="5m",
+        severity="warning",
+        summary="A light check of Autopilot failed on node {{ $labels.node }}.",
+        action="Ask Prometheus for autopilot_health_checks of that node, which has each check's result.",
+    ),
+    Alert(
+        name="MLBatchDiagnosticsFailed",
+        expression='autopilot_health_checks{health=~"dcgm|remapped|power-slowdown"} == 1',
+        lasting="1m",
+        severity="warning",
+        summary="The check {{ $labels.health }} failed on node {{ $labels.node }}, GPU {{ $labels.deviceid }}.",
+        action="Cordon the node, and have its GPUs looked at.",
+    ),
+    Alert(
+        name="MLBatchDeepCheckFailed",
+        expression=f'kube_job_status_failed{{namespace="{autopilot.NAMESPACE}",job_name=~"dcgm-.*"}} > 0',
+        lasting="",
+        severity="critical",
+        summary="NVIDIA's long diagnostics found something: job {{ $labels.job_name }}.",
+        action="Its pod names node and test, for half an hour. Cordon the node: the next round marks it as healthy.",
+    ),
+    Alert(
+        name="MLBatchVolumeCheckFailed",
+        expression='autopilot_health_checks{health="pvc"} == 1',
+        lasting="5m",
+        severity="critical",
+        summary="A volume that Autopilot asked for on node {{ $labels.node }} was not there in time.",
+        action="See the events of claims in the namespace autopilot, and the storage server.",
+    ),
+    Alert(
+        name="MLBatchNodeUnreachable",
+        expression='autopilot_health_checks{health="ping"} == 1',
+        lasting="10m",
+        severity="critical",
+        summary="Node {{ $labels.node }} does not reach {{ $labels.deviceid }}.",
+        action="Jobs over both hang: look at the network between them.",
+    ),
+    Alert(
+        name="MLBatchNodeUnchecked",
+        expression=f'kube_daemonset_status_number_unavailable{{namespace="{autopilot.NAMESPACE}"}} > 0',
+        lasting="30m",
+        severity="warning",
+        summary="Autopilot does not run on {{ $value }} nodes.",
+        action="See its pods: GPUs that do not answer keep them from starting.",
     ),
     Alert(
         name="MLBatchInfiniBandPortDown",

@@ -143,13 +143,20 @@ QUEUES: Final = Dashboard(
             },
         ),
         Panel(
-            title="GPUs that may be lent",
+            title="GPUs that are borrowed",
+            stacked=True,
             queries={
                 "{{cluster_queue}}": (
-                    'sum by (cluster_queue) (kueue_cluster_queue_lending_limit{cluster_queue=~"$queue",'
-                    'resource="nvidia.com/gpu"})'
+                    'clamp_min(sum by (cluster_queue) (kueue_cluster_queue_resource_usage{cluster_queue=~"$queue",'
+                    'resource="nvidia.com/gpu"}) - sum by (cluster_queue) (kueue_cluster_queue_nominal_quota'
+                    '{cluster_queue=~"$queue",resource="nvidia.com/gpu"}), 0)'
                 )
             },
+        ),
+        Panel(
+            title="GPUs that may be lent at most",
+            description="Of queues whose loans the slack controller limits, because nodes are lost.",
+            queries={"{{queue}}": 'mlbatch_lending_limit{queue=~"$queue",resource="nvidia.com/gpu"}'},
         ),
         Panel(
             title="Time until admission",
@@ -243,7 +250,41 @@ INFINIBAND: Final = Dashboard(
     ),
 )
 
-DASHBOARDS: Final = (GPUS, QUEUES, INFINIBAND)
+NODES: Final = Dashboard(
+    uid="mlbatch-nodes",
+    title="MLBatch / Node health",
+    variables={"node": "label_values(kube_node_labels, node)"},
+    panels=(
+        Panel(
+            title="Marks of health checks",
+            description="Jobs stay away from ERR and TESTING, and are moved from EVICT.",
+            queries={
+                "{{node}} {{label_autopilot_ibm_com_gpuhealth}}": (
+                    'kube_node_labels{node=~"$node",label_autopilot_ibm_com_gpuhealth=~"WARN|ERR|TESTING|EVICT"}'
+                )
+            },
+        ),
+        Panel(
+            title="Nodes that count for nothing",
+            queries={"{{node}}: {{reason}}": 'mlbatch_node_unusable{node=~"$node"}'},
+        ),
+        Panel(
+            title="Bandwidth to GPUs",
+            unit="GBs",
+            queries={"{{node}} GPU {{deviceid}}": 'autopilot_health_checks{health="pciebw",node=~"$node"}'},
+        ),
+        Panel(
+            title="Checks that failed",
+            queries={
+                "{{node}} {{health}} {{deviceid}}": (
+                    'autopilot_health_checks{health=~"dcgm|remapped|power-slowdown|ping|pvc",node=~"$node"} == 1'
+                )
+            },
+        ),
+    ),
+)
+
+DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,6 @@ KUEUE_METRICS: Final = (
     "kueue_evicted_workloads_total",
     "kueue_cluster_queue_nominal_quota",
     "kueue_cluster_queue_resource_usage",
-    "kueue_cluster_queue_lending_limit",
     "kueue_cluster_queue_weighted_share",
 )
 """Defined in kubernetes-sigs/kueue, pkg/metrics/metrics.go; those of resources need `enableClusterQueueResources`."""
@@ -67,10 +66,35 @@ INFINIBAND_METRICS: Final = (
 )
 """Defined in prometheus/node_exporter, collector/infiniband_linux.go."""
 
-CLUSTER_METRICS: Final = ("kube_node_status_condition", "kube_node_status_allocatable", "kube_node_labels")
-"""Defined in kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md."""
+AUTOPILOT_METRICS: Final = ("autopilot_health_checks",)
+"""Defined in IBM/autopilot, autopilot-daemon/pkg/utils/prometheus.go, with the check in the label health."""
+
+SLACK_METRICS: Final = (
+    "mlbatch_slack_last_reconcile_timestamp_seconds",
+    "mlbatch_usable",
+    "mlbatch_lending_limit",
+    "mlbatch_node_unusable",
+)
+"""Of the platform's slack controller, components/tenancy/slack_controller.py. Kueue's own metric of a lending limit is
+0 where there is none, too (pkg/util/resource/resource.go, QuantityToFloat)."""
+
+CLUSTER_METRICS: Final = (
+    "kube_node_status_condition",
+    "kube_node_status_allocatable",
+    "kube_node_labels",
+    "kube_job_status_failed",
+    "kube_daemonset_status_number_unavailable",
+)
+"""Defined in kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md and docs/metrics/workload."""
 
 KNOWN: Final = frozenset(
-    {*(field.name for field in DCGM_FIELDS), *KUEUE_METRICS, *INFINIBAND_METRICS, *CLUSTER_METRICS}
+    {
+        *(field.name for field in DCGM_FIELDS),
+        *KUEUE_METRICS,
+        *INFINIBAND_METRICS,
+        *AUTOPILOT_METRICS,
+        *SLACK_METRICS,
+        *CLUSTER_METRICS,
+    }
 )
 """Everything that a dashboard or an alert may ask for."""

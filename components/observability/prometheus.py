@@ -22,20 +22,25 @@ from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
 from components.layer import Layer
+from components.tenancy import slack
 
 NAMESPACE: Final = "monitoring"
+"""Unless the settings name another."""
 RELEASE: Final = "kube-prometheus-stack"
+GRAFANA_SERVICE: Final = f"{RELEASE}-grafana"
+GRAFANA_USER: Final = "admin"
+NODE_EXPORTER_PORT: Final = 9100
 MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
 """Prometheus takes up the monitors and rules that carry this label, in every namespace (`serviceMonitorSelector`)."""
-
-SCRAPERS: Final = Pods(namespace=NAMESPACE, labels={"app.kubernetes.io/name": "prometheus"})
-"""Prometheus's own pods, as its operator labels them (prometheus-operator, pkg/prometheus/server/statefulset.go)."""
 
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
 """Parts of the control plane that managed clusters run out of sight. Watched nevertheless, they would be reported as
 down."""
 _EVERYWHERE: Final = {"operator": "Exists"}
+_KEPT: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+_NODE_LABELS: Final = ("autopilot.ibm.com/gpuhealth", "autopilot.ibm.com/dcgm.level.3")
+"""What alerts look for on nodes; kube-state-metrics shows no label unless it is told to."""
 
 _KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
 """Labels of the Service that Kueue's manifest has for its metrics; two others share the rest of its labels."""
@@ -54,10 +59,15 @@ PROMETHEUS: Final = Resources(cpu_request="500m", memory_request="2Gi", cpu_limi
 class MonitoringArgs:
     """What to install.
 
-    chart: kube-prometheus-stack.
+    chart: kube-prometheus-stack. namespace: of all that it installs.
     grafana_password: of Grafana's user admin; kept secret.
-    storage, storage_class: of Prometheus's volume; None for the cluster's default class.
+    storage: of Prometheus's volume. storage_class: of all volumes; None for the cluster's default class.
+    alertmanager_storage, grafana_storage: of theirs; None for none, so that what people silence, or change in Grafana,
+        goes with the pod.
     retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
+    definitions: install those of the chart's kinds. Off where the cluster has its own, which may be older.
+    node_exporter_port: on each node, where another exporter may have the usual one.
+    foreign: namespaces whose Prometheus and Alertmanager another operator looks after.
     nodes: for services; the node exporter is everywhere.
     closed: only pods of the namespace connect to its pods. The node exporter is on its node's network, which no policy
         holds for.
@@ -69,6 +79,12 @@ class MonitoringArgs:
     storage_class: str | None
     retention_days: int
     nodes: NodeGroup
+    namespace: str = NAMESPACE
+    alertmanager_storage: Quantity | None = None
+    grafana_storage: Quantity | None = None
+    definitions: bool = True
+    node_exporter_port: int = NODE_EXPORTER_PORT
+    foreign: Sequence[str] = ()
     closed: bool = False
     resources: Resources = PROMETHEUS
 
@@ -76,12 +92,15 @@ class MonitoringArgs:
 class Monitoring(Layer):
     """Create the namespace and install the chart into it.
 
-    Custom resource definitions come with the chart and stay when it goes; Helm does not upgrade them. Alertmanager has
-    no receiver: alerts stand in its page until somebody configures a route.
+    Custom resource definitions come with the chart and stay when it goes, as volumes do; Helm does not upgrade them.
+    Alertmanager has no receiver: alerts stand in its page until somebody configures a route.
     """
 
     namespace: pulumi.Output[str]
     """Grafana's, where it looks for dashboards."""
+
+    access: Mapping[str, pulumi.Input[str]]
+    """How an administrator reaches Grafana: command, the address that it opens, user and password, which is secret."""
 
     ready: Sequence[pulumi.Resource]
     """Depend on these to create monitors and rules."""
@@ -89,7 +108,7 @@ class Monitoring(Layer):
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Monitoring", name, None, opts)
         # Node exporter's pods need the node's network and folders.
-        body = namespace_body(NamespaceArgs(name=NAMESPACE, privileged=True))
+        body = namespace_body(NamespaceArgs(name=args.namespace, privileged=True))
         namespace = Manifest(NAMESPACE, body, pulumi.ResourceOptions(parent=self))
         self.namespace = namespace.object_name
         if args.closed:
@@ -97,7 +116,7 @@ class Monitoring(Layer):
         secret = Manifest(
             f"{name}/{_ADMIN_SECRET}",
             objects.secret(
-                _ADMIN_SECRET, self.namespace, {"admin-user": "admin", "admin-password": args.grafana_password}
+                _ADMIN_SECRET, self.namespace, {"admin-user": GRAFANA_USER, "admin-password": args.grafana_password}
             ),
             pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
         )
@@ -106,6 +125,7 @@ class Monitoring(Layer):
             ChartArgs(chart=args.chart, namespace=self.namespace, release=RELEASE, values=monitoring_values(args)),
             pulumi.ResourceOptions(parent=self, depends_on=[secret]),
         )
+        self.access = grafana_access(args)
         self.ready = chart.ready
         self.register_outputs({"namespace": self.namespace})
 
@@ -122,10 +142,39 @@ class KueueMonitor(pulumi.ComponentResource):
         self.register_outputs({})
 
 
+class SlackMonitor(pulumi.ComponentResource):
+    """Have Prometheus read what the slack controller knows of nodes and limits. The kind PodMonitor must exist."""
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:observability:SlackMonitor", name, None, opts)
+        Manifest(f"{name}/PodMonitor", slack_monitor(), pulumi.ResourceOptions(parent=self))
+        self.register_outputs({})
+
+
+def scrapers(namespace: str = NAMESPACE) -> Pods:
+    """Return Prometheus's own pods, as its operator labels them.
+
+    Source: prometheus-operator/prometheus-operator, pkg/prometheus/server/statefulset.go.
+    """
+    return Pods(namespace=namespace, labels={"app.kubernetes.io/name": "prometheus"})
+
+
+def grafana_access(args: MonitoringArgs) -> Mapping[str, pulumi.Input[str]]:
+    """Return how Grafana is reached, which has no address outside of the cluster."""
+    return {
+        "command": f"kubectl --namespace {args.namespace} port-forward service/{GRAFANA_SERVICE} 3000:80",
+        "address": "http://localhost:3000",
+        "user": GRAFANA_USER,
+        "password": pulumi.Output.secret(args.grafana_password),
+    }
+
+
 def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
     """Return the chart's values (prometheus-community/helm-charts, charts/kube-prometheus-stack/values.yaml)."""
     nodes = args.nodes.body()
+    exporter_port = {"port": args.node_exporter_port, "targetPort": args.node_exporter_port}
     return {
+        **({} if args.definitions else {"crds": {"enabled": False}}),
         **{part: {"enabled": False} for part in _UNREACHABLE},
         "prometheus": {
             "service": {"type": "ClusterIP"},
@@ -134,12 +183,13 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
                 "retention": f"{args.retention_days}d",
                 "retentionSize": _retention_size(args.storage),
                 "resources": args.resources.body(),
-                "storageSpec": {"volumeClaimTemplate": {"spec": _claim(args)}},
+                "storageSpec": _template(args, args.storage),
+                **_kept(args),
             },
         },
         "alertmanager": {
             "service": {"type": "ClusterIP"},
-            "alertmanagerSpec": {**nodes, "resources": _ALERTMANAGER.body()},
+            "alertmanagerSpec": {**nodes, "resources": _ALERTMANAGER.body(), **_alertmanager_volume(args)},
         },
         "prometheusOperator": {
             **nodes,
@@ -148,25 +198,49 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             # change every webhook of the cluster. The operator's certificate is the webhook's.
             "admissionWebhooks": {"enabled": False},
             "tls": {"enabled": False},
+            **({"denyNamespaces": list(args.foreign)} if args.foreign else {}),
         },
         "grafana": {
             **nodes,
-            "adminUser": "admin",
+            "adminUser": GRAFANA_USER,
             "admin": {"existingSecret": _ADMIN_SECRET, "userKey": "admin-user", "passwordKey": "admin-password"},
             "service": {"type": "ClusterIP"},
             "ingress": {"enabled": False},
             "resources": _GRAFANA.body(),
             # By default the sidecar reads ConfigMaps and Secrets of all namespaces.
             "rbac": {"namespaced": True},
-            "sidecar": {"resources": _SIDECAR.body(), "dashboards": {"searchNamespace": NAMESPACE}},
+            "sidecar": {"resources": _SIDECAR.body(), "dashboards": {"searchNamespace": args.namespace}},
+            **_grafana_volume(args),
             "grafana.ini": {
                 "analytics": {"check_for_updates": False, "reporting_enabled": False},
                 "users": {"allow_sign_up": False},
                 "auth.anonymous": {"enabled": False},
             },
         },
-        "kube-state-metrics": {**nodes, "resources": _STATE_METRICS.body()},
-        "prometheus-node-exporter": {"resources": _NODE_EXPORTER.body(), "tolerations": [dict(_EVERYWHERE)]},
+        "kube-state-metrics": {
+            **nodes,
+            "resources": _STATE_METRICS.body(),
+            "metricLabelsAllowlist": [f"nodes=[{','.join(_NODE_LABELS)}]"],
+        },
+        "prometheus-node-exporter": {
+            "resources": _NODE_EXPORTER.body(),
+            "tolerations": [dict(_EVERYWHERE)],
+            # The chart's port is the exporter's, and its Service goes on leading to 9100.
+            **({"service": exporter_port} if args.node_exporter_port != NODE_EXPORTER_PORT else {}),
+        },
+    }
+
+
+def slack_monitor() -> Document:
+    """Return the monitor of the slack controller, whose pod has no Service."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PodMonitor",
+        "metadata": {"name": slack.CONTROLLER, "namespace": names.SYSTEM_NAMESPACE, "labels": dict(MONITOR_LABELS)},
+        "spec": {
+            "selector": {"matchLabels": dict(slack.LABELS)},
+            "podMetricsEndpoints": [{"port": slack.PORT_NAME, "path": "/metrics"}],
+        },
     }
 
 
@@ -194,11 +268,50 @@ def kueue_monitor() -> Document:
     }
 
 
-def _claim(args: MonitoringArgs) -> Mapping[str, Any]:
+def _template(args: MonitoringArgs, storage: Quantity) -> Mapping[str, Any]:
     return {
-        **({"storageClassName": args.storage_class} if args.storage_class is not None else {}),
-        "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": str(args.storage)}},
+        "volumeClaimTemplate": {
+            "spec": {
+                **_storage_class(args),
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": str(storage)}},
+            }
+        }
+    }
+
+
+def _storage_class(args: MonitoringArgs) -> Mapping[str, str]:
+    return {"storageClassName": args.storage_class} if args.storage_class is not None else {}
+
+
+def _kept(args: MonitoringArgs) -> Mapping[str, Any]:
+    """Return that claims stay, as a field that older definitions do not have.
+
+    StatefulSets keep their claims where nothing is said (kubernetes.io, concepts/workloads/controllers/statefulset).
+    """
+    return {"persistentVolumeClaimRetentionPolicy": dict(_KEPT)} if args.definitions else {}
+
+
+def _alertmanager_volume(args: MonitoringArgs) -> Mapping[str, Any]:
+    if args.alertmanager_storage is None:
+        return {}
+    return {"storage": _template(args, args.alertmanager_storage), **_kept(args)}
+
+
+def _grafana_volume(args: MonitoringArgs) -> Mapping[str, Any]:
+    if args.grafana_storage is None:
+        return {}
+    return {
+        "persistence": {
+            "enabled": True,
+            "type": "sts",
+            **_storage_class(args),
+            "accessModes": ["ReadWriteOnce"],
+            "size": str(args.grafana_storage),
+            "finalizers": ["kubernetes.io/pvc-protection"],
+        },
+        # It would change the volume's owner as root; the pod's group may write there.
+        "initChownData": {"enabled": False},
     }
 
 

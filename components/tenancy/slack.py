@@ -30,7 +30,10 @@ from components.tenancy.quota import Quota, cluster_queue
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 CONTROLLER: Final = "slack-controller"
 """Name of all that the controller is made of, its account among them."""
-_LABELS: Final = {"app.kubernetes.io/name": CONTROLLER}
+LABELS: Final = {"app.kubernetes.io/name": CONTROLLER}
+"""Of its pods."""
+PORT_NAME: Final = "http"
+"""Of probes and metrics."""
 _SETTINGS: Final = "settings.json"
 _PORT: Final = 8080
 
@@ -161,7 +164,7 @@ def _foundation(args: SlackControllerArgs) -> Sequence[Document]:
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": CONTROLLER},
             "subjects": [{"kind": "ServiceAccount", "name": CONTROLLER, "namespace": names.SYSTEM_NAMESPACE}],
         },
-        program(args).config_map(CONTROLLER, names.SYSTEM_NAMESPACE, _LABELS),
+        program(args).config_map(CONTROLLER, names.SYSTEM_NAMESPACE, LABELS),
     ]
 
 
@@ -175,7 +178,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
         "imagePullPolicy": "IfNotPresent",
         "command": code.command(f"{FILES_FOLDER}/{_SETTINGS}"),
         "env": list(ENVIRONMENT),
-        "ports": [{"containerPort": _PORT, "name": "http", "protocol": "TCP"}],
+        "ports": [{"containerPort": _PORT, "name": PORT_NAME, "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "initialDelaySeconds": 10, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": args.resources.body(),
@@ -188,9 +191,9 @@ def _deployment(args: SlackControllerArgs) -> Document:
         "metadata": _metadata(),
         "spec": {
             "replicas": 1,
-            "selector": {"matchLabels": _LABELS},
+            "selector": {"matchLabels": LABELS},
             "template": {
-                "metadata": {"annotations": code.checksum(), "labels": _LABELS},
+                "metadata": {"annotations": code.checksum(), "labels": LABELS},
                 "spec": {
                     "serviceAccountName": CONTROLLER,
                     "priorityClassName": names.SYSTEM_PRIORITY,
@@ -209,5 +212,5 @@ def _metadata() -> dict[str, Any]:
     return {
         "name": CONTROLLER,
         "namespace": names.SYSTEM_NAMESPACE,
-        "labels": dict(_LABELS),
+        "labels": dict(LABELS),
     }

@@ -12,7 +12,7 @@ from components.health.nccl_gate import SHARED_MEMORY, NcclGate, NcclGateArgs
 from components.health.reporter import NCCL_GATE, Reporter, ReporterArgs
 from components.health.thresholds import Scope
 from components.kubernetes.cluster import Cluster
-from components.observability.prometheus import MONITOR_LABELS, SCRAPERS, Monitoring
+from components.observability.prometheus import MONITOR_LABELS, Monitoring, scrapers
 from components.workloads import nccl
 from components.workloads.pods import NodePods
 from stacks.inputs import StackInputs
@@ -38,6 +38,7 @@ def autopilot_args(
     """Return Autopilot on this cluster: on each GPU node, also where a check has failed, or it is never found well."""
     settings = inputs.settings.health.autopilot
     own_operator = inputs.settings.gpu.operator
+    readers = [scrapers(inputs.settings.monitoring.namespace)] if metrics is not None else []
     return AutopilotArgs(
         image=inputs.mirror.image(catalogue.AUTOPILOT.reference),
         nodes=site.kept_usable(cluster.placement.gpus),
@@ -50,7 +51,7 @@ def autopilot_args(
         guarded_gpus=own_operator if settings.guarded_gpus is None else settings.guarded_gpus,
         held=cluster.has_admission_policies,
         pod_security=cluster.pod_security,
-        callers=([SCRAPERS] if metrics is not None else []) if inputs.settings.tenancy.network.enabled else None,
+        callers=readers if inputs.settings.tenancy.network.enabled else None,
         monitor_labels=MONITOR_LABELS if metrics is not None else None,
     )
 

@@ -24,7 +24,13 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
         grafana_password=password(GRAFANA, inputs.secrets.get(GRAFANA_PASSWORD)),
         storage=settings.storage,
         storage_class=settings.storage_class or cluster.storage.block,
+        alertmanager_storage=settings.alertmanager_storage,
+        grafana_storage=settings.grafana_storage,
         retention_days=settings.retention_days,
+        namespace=settings.namespace,
+        definitions=settings.definitions,
+        node_exporter_port=settings.node_exporter_port,
+        foreign=cluster.own_monitoring,
         nodes=cluster.placement.system,
         closed=inputs.settings.tenancy.network.enabled,
     )

@@ -15,7 +15,8 @@ def network(inputs: StackInputs[Any], team: TeamNetworkSettings | None = None) -
     own, settings = team or TeamNetworkSettings(), inputs.settings.tenancy.network
     if not settings.enabled:
         return None
-    scrapers = (prometheus.SCRAPERS,) if inputs.settings.monitoring.enabled else ()
+    metrics = inputs.settings.monitoring
+    scrapers = (prometheus.scrapers(metrics.namespace),) if metrics.enabled else ()
     teams = {item.name for item in inputs.settings.teams}
     operators = [Pods(namespace=name) for name in settings.ray_operators if name not in teams]
     return Network(

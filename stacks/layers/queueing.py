@@ -10,7 +10,7 @@ from components import names
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
-from components.observability.prometheus import SCRAPERS, KueueMonitor, Monitoring
+from components.observability.prometheus import KueueMonitor, Monitoring, scrapers
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.kueue import Kueue, KueueArgs, PodsReady
@@ -41,8 +41,8 @@ def install(
         return None
     system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE, critical=True), cluster.options())
     if inputs.settings.tenancy.network.enabled:
-        scrapers = (SCRAPERS,) if metrics is not None else ()
-        network_args = OperatorsNetworkArgs(namespace=names.SYSTEM_NAMESPACE, scrapers=scrapers)
+        readers = (scrapers(inputs.settings.monitoring.namespace),) if metrics is not None else ()
+        network_args = OperatorsNetworkArgs(namespace=names.SYSTEM_NAMESPACE, scrapers=readers)
         OperatorsNetwork("system-network", network_args, cluster.options(system))
     nodes = cluster.placement.system
     recovery, replicas = inputs.settings.recovery, inputs.settings.queueing.replicas

@@ -7,6 +7,7 @@ from typing import Any
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
+from components.observability.prometheus import Monitoring, SlackMonitor
 from components.scheduling.packing import Packing
 from components.scheduling.topology import Topology, TopologyArgs
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS
@@ -21,7 +22,9 @@ from stacks.layers.queueing import Queueing
 from stacks.settings.tenancy import TeamSettings
 
 
-def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | None) -> Mapping[str, Team]:
+def install(
+    inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | None, metrics: Monitoring | None
+) -> Mapping[str, Team]:
     """Register the queues and what belongs to them; return the teams by name."""
     settings, resolved = inputs.settings, inputs.resolved
     if queueing is None or not settings.tenancy.enabled:
@@ -36,6 +39,8 @@ def install(inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | Non
     SlackQueue("slack", SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name), options)
     watched = cluster.options(queueing.namespace, queueing.kueue)
     SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
+    if metrics is not None:
+        SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))
     editor = EditorRole("editor", cluster.options())
     bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
     return {

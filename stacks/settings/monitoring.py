@@ -9,12 +9,14 @@ from pydantic import Field
 
 from components import catalogue
 from components.kubernetes.quantity import Quantity
+from components.observability import prometheus
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Bytes, SettingsModel, choice
-from stacks.settings.names import ClassName
+from stacks.settings.names import ClassName, label_error
 
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
 _LEAST: Final = Quantity.parse("10Gi")
+_LEAST_VOLUME: Final = Quantity.parse("1Gi")
 
 
 class MonitoringSettings(SettingsModel):
@@ -22,6 +24,10 @@ class MonitoringSettings(SettingsModel):
 
     enabled: bool = True
     """Install them."""
+    namespace: str = prometheus.NAMESPACE
+    """Where they run; the stack makes it."""
+    definitions: bool = True
+    """Install the definitions of the chart's kinds; off where the cluster has them, as OpenShift does."""
     version: Annotated[str, choice("kube-prometheus-stack version", _STACK)] = _STACK[0]
     """Version of the chart kube-prometheus-stack."""
     retention_days: Annotated[int, Field(ge=1, le=365)] = 15
@@ -29,14 +35,35 @@ class MonitoringSettings(SettingsModel):
     storage: Bytes = Quantity.parse("100Gi")
     """Size of Prometheus's volume in bytes, at least 10Gi."""
     storage_class: ClassName | None = None
-    """Class of Prometheus's volume; default the cluster's class of block volumes."""
+    """Class of all three volumes; default the cluster's class of block volumes."""
+    alertmanager_storage: Bytes | None = None
+    """Size of Alertmanager's volume in bytes, at least 1Gi; default none, so that silences go with its pod."""
+    grafana_storage: Bytes | None = None
+    """Size of Grafana's volume in bytes, at least 1Gi; default none, so that what people save in Grafana goes with its
+    pod.
+    """
+    node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = prometheus.NODE_EXPORTER_PORT
+    """Port of the node exporter on each node. Take another where the cluster has an exporter of its own."""
     dashboards: bool = True
     """Install the platform's own dashboards."""
     alerts: bool = True
     """Install the platform's own alerts."""
 
     def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the volume to a size that is of use."""
+        """Hold the namespace to what can be one, and volumes to sizes that are of use."""
+        yield from label_error((*path, "namespace"), self.namespace)
+        for name, size in (
+            ("alertmanagerStorage", self.alertmanager_storage),
+            ("grafanaStorage", self.grafana_storage),
+        ):
+            if self.enabled and size is not None and size < _LEAST_VOLUME:
+                yield ConfigError(
+                    path=(*path, name),
+                    value=str(size),
+                    message="a volume this small is soon full",
+                    expected=f"at least {_LEAST_VOLUME}",
+                    hint=f"set {key((*path, name))} to {_LEAST_VOLUME} or more, or remove the key for none",
+                )
         if self.enabled and self.storage < _LEAST:
             yield ConfigError(
                 path=(*path, "storage"),

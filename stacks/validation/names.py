@@ -12,6 +12,7 @@ from components.observability import prometheus
 from components.scheduling import coscheduling, volcano
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
+from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.names import label_error
 from stacks.settings.workloads import WorkloadsSettings
 
@@ -20,7 +21,6 @@ _OWN: Final = frozenset(
         names.SYSTEM_NAMESPACE,
         feature_discovery.OPERATOR_NAMESPACE,
         node_agent.NAMESPACE,
-        prometheus.NAMESPACE,
         reporter.NAMESPACE,
         autopilot.NAMESPACE,
         coscheduling.NAMESPACE,
@@ -36,6 +36,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield names of namespaces that somebody else has already."""
     yield from _teams(partial)
     yield from _workloads(partial)
+    yield from _monitoring(partial)
 
 
 def reserved(partial: PartialSettings) -> tuple[str, ...]:
@@ -99,13 +100,31 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
         )
 
 
-def _not_reserved(partial: PartialSettings, path: Path, name: str, *, message: str, hint: str) -> Iterator[ConfigError]:
-    prefixes = reserved(partial)
-    if name in _RESERVED or name.startswith(prefixes):
+def _monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
+    settings = partial.section(MonitoringSettings)
+    if settings is not None and settings.enabled:
+        yield from _not_reserved(
+            partial,
+            ("monitoring", "namespace"),
+            settings.namespace,
+            message="this namespace belongs to the cluster or to another layer of the platform",
+            hint="name another namespace, or remove the key",
+            own=frozenset(),
+        )
+
+
+def _not_reserved(
+    partial: PartialSettings, path: Path, name: str, *, message: str, hint: str, own: frozenset[str] | None = None
+) -> Iterator[ConfigError]:
+    """Yield the problem of a name that is somebody's. own: namespaces that settings give the platform."""
+    monitoring = partial.section(MonitoringSettings)
+    named = frozenset({monitoring.namespace if monitoring is not None else prometheus.NAMESPACE})
+    taken, prefixes = _RESERVED | (named if own is None else own), reserved(partial)
+    if name in taken or name.startswith(prefixes):
         yield ConfigError(
             path=path,
             value=name,
             message=message,
-            expected=f"any but {listed(sorted(_RESERVED))}, and none that starts with {listed(prefixes)}",
+            expected=f"any but {listed(sorted(taken))}, and none that starts with {listed(prefixes)}",
             hint=hint,
         )

@@ -13,7 +13,7 @@ from components.health import autopilot
 from components.health.autopilot import Autopilot, AutopilotArgs
 from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.placement import NodeGroup
-from components.observability.prometheus import MONITOR_LABELS, SCRAPERS
+from components.observability.prometheus import MONITOR_LABELS, scrapers
 from stacks.errors import ConfigError
 from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build
@@ -190,13 +190,13 @@ class TestRights:
 
     def test_only_prometheus_connects_from_outside_and_only_to_metrics(self) -> None:
         """Whoever reaches port 3333 may start checks that take the GPUs of idle nodes."""
-        (policy,) = record(callers=[SCRAPERS]).of("NetworkPolicy")
+        (policy,) = record(callers=[scrapers()]).of("NetworkPolicy")
         assert policy.inputs["spec"] == {
             "podSelector": {},
             "policyTypes": ["Ingress"],
             "ingress": [
                 {"from": [{"podSelector": {}}]},
-                {"from": [SCRAPERS.peer()], "ports": [{"port": 8081, "protocol": "TCP"}]},
+                {"from": [scrapers().peer()], "ports": [{"port": 8081, "protocol": "TCP"}]},
             ],
         }
         (alone,) = record(callers=[]).of("NetworkPolicy")

@@ -23,7 +23,7 @@ from components.kubernetes.network import (
     inward,
     opening,
 )
-from components.observability.prometheus import SCRAPERS
+from components.observability.prometheus import scrapers
 from components.queueing import network as operators
 from components.queueing.network import OperatorsNetworkArgs
 from stacks import validation
@@ -159,7 +159,7 @@ class TestBoundary:
         assert net.denied(MINIO, BLUE, 8022)
 
     def test_prometheus_gets_in_and_nobody_else_of_its_namespace(self) -> None:
-        net = around(callers=Peers(pods=[SCRAPERS]))
+        net = around(callers=Peers(pods=[scrapers()]))
         assert net.allowed(PROMETHEUS, BLUE, 8000)
         assert net.denied(GRAFANA, BLUE, 8000)
         assert net.denied(BLUE, PROMETHEUS, 9090)
@@ -188,7 +188,7 @@ class TestOperators:
     TUNNEL = End(namespace="kube-system", address="10.244.2.9", labels={"app": "konnectivity-agent"})
 
     def around(self) -> Reachability:
-        document = operators.policy(OperatorsNetworkArgs(namespace="mlbatch-system", scrapers=[SCRAPERS]))
+        document = operators.policy(OperatorsNetworkArgs(namespace="mlbatch-system", scrapers=[scrapers()]))
         own = {"observability": {"kubernetes.io/metadata.name": "observability", "metrics": "enabled"}}
         system = {"mlbatch-system": {"kubernetes.io/metadata.name": "mlbatch-system"}}
         return Reachability(policies=[document], namespaces={**NAMESPACES, **system, **own})

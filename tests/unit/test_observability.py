@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -25,13 +26,17 @@ from components.observability.prometheus import (
     KueueMonitor,
     Monitoring,
     MonitoringArgs,
+    SlackMonitor,
+    grafana_access,
     monitoring_values,
+    scrapers,
 )
 from components.queueing import kueue
 from components.queueing.kueue import KueueArgs
+from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build, strings
 
-_METRIC = re.compile(r"\b(?:DCGM_FI_|kueue_|node_infiniband_|kube_node_)\w+")
+_METRIC = re.compile(r"\b(?:DCGM_FI_|kueue_|node_infiniband_|kube_|autopilot_health|mlbatch_)\w+")
 
 
 def args(**changes: Any) -> MonitoringArgs:
@@ -171,7 +176,12 @@ class TestDashboards:
 
     def test_grafana_finds_each_as_valid_json(self, record: Record) -> None:
         found = record.of("ConfigMap")
-        assert {item.object_name for item in found} == {"mlbatch-gpus", "mlbatch-queues", "mlbatch-infiniband"}
+        assert {item.object_name for item in found} == {
+            "mlbatch-gpus",
+            "mlbatch-nodes",
+            "mlbatch-queues",
+            "mlbatch-infiniband",
+        }
         for item in found:
             assert item.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"}
             (text,) = item.inputs["data"].values()
@@ -203,3 +213,141 @@ class TestAlerts:
         }
         assert "for" not in by_name["MLBatchGpuEccError"]
         assert {rule["labels"]["severity"] for rule in group["rules"]} == {"critical", "warning"}
+
+
+class TestTheTutorialsValues:
+    """Seed 000, Monitoring Setup: config.yaml of `helm upgrade --install kube-prometheus-stack -n prometheus`."""
+
+    CLASS = "nfs-client-pokprod"
+
+    @pytest.fixture
+    def values(self) -> Mapping[str, Any]:
+        return monitoring_values(self.args())
+
+    def args(self, **changes: Any) -> MonitoringArgs:
+        return args(
+            **{
+                "namespace": "prometheus",
+                "definitions": False,
+                "node_exporter_port": 9110,
+                "storage": Quantity.parse("50Gi"),
+                "alertmanager_storage": Quantity.parse("50Gi"),
+                "grafana_storage": Quantity.parse("20Gi"),
+                "storage_class": self.CLASS,
+                **changes,
+            }
+        )
+
+    def claim(self) -> Mapping[str, Any]:
+        return {
+            "volumeClaimTemplate": {
+                "spec": {
+                    "storageClassName": self.CLASS,
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "50Gi"}},
+                }
+            }
+        }
+
+    def test_definitions_are_left_to_the_cluster(self, values: Mapping[str, Any]) -> None:
+        assert values["crds"] == {"enabled": False}
+        assert "crds" not in monitoring_values(args()), "You may leave the CRDs creation on (000)"
+
+    def test_the_exporter_and_its_service_have_the_other_port(self, values: Mapping[str, Any]) -> None:
+        """The seed sets the port alone: its Service goes on leading to 9100, the cluster's own exporter."""
+        assert values["prometheus-node-exporter"]["service"] == {"port": 9110, "targetPort": 9110}
+        assert "service" not in monitoring_values(args())["prometheus-node-exporter"]
+
+    def test_claims_of_prometheus_and_alertmanager(self, values: Mapping[str, Any]) -> None:
+        assert values["prometheus"]["prometheusSpec"]["storageSpec"] == self.claim()
+        assert values["alertmanager"]["alertmanagerSpec"]["storage"] == self.claim()
+        assert "storage" not in monitoring_values(args())["alertmanager"]["alertmanagerSpec"]
+
+    def test_claims_are_kept_by_word_where_the_definitions_have_one(self, values: Mapping[str, Any]) -> None:
+        """And by themselves where they do not: older ones lack the field, and a StatefulSet keeps its claims."""
+        word = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        said = monitoring_values(self.args(definitions=True))
+        assert said["prometheus"]["prometheusSpec"]["persistentVolumeClaimRetentionPolicy"] == word
+        assert said["alertmanager"]["alertmanagerSpec"]["persistentVolumeClaimRetentionPolicy"] == word
+        assert "persistentVolumeClaimRetentionPolicy" not in set(strings(values))
+
+    def test_what_the_seed_puts_at_a_place_that_nobody_reads_is_left_out(self, values: Mapping[str, Any]) -> None:
+        assert "emptyDir" not in values["prometheus"]["prometheusSpec"]
+
+    def test_grafana_is_a_stateful_set_with_a_claim(self, values: Mapping[str, Any]) -> None:
+        assert values["grafana"]["persistence"] == {
+            "enabled": True,
+            "type": "sts",
+            "storageClassName": self.CLASS,
+            "accessModes": ["ReadWriteOnce"],
+            "size": "20Gi",
+            "finalizers": ["kubernetes.io/pvc-protection"],
+        }
+        assert values["grafana"]["initChownData"] == {"enabled": False}, "it would run as root"
+        assert "persistence" not in monitoring_values(args())["grafana"]
+
+    def test_everything_is_in_its_namespace(self, values: Mapping[str, Any]) -> None:
+        built = build(lambda: Monitoring("monitoring", self.args(closed=True)))
+        assert built.one("Namespace", "prometheus")
+        assert {item.inputs["metadata"]["namespace"] for item in built.of("NetworkPolicy")} == {"prometheus"}
+        (release,) = (item for item in built.resources if item.type == "kubernetes:helm.sh/v3:Release")
+        assert (release.inputs["namespace"], release.inputs["name"]) == ("prometheus", "kube-prometheus-stack")
+        assert values["grafana"]["sidecar"]["dashboards"] == {"searchNamespace": "prometheus"}
+        assert scrapers("prometheus").namespace == "prometheus"
+
+    def test_grafana_is_reached_by_a_command_and_its_password_is_secret(self) -> None:
+        access = grafana_access(self.args())
+        assert access["command"] == (
+            "kubectl --namespace prometheus port-forward service/kube-prometheus-stack-grafana 3000:80"
+        )
+        assert (access["address"], access["user"]) == ("http://localhost:3000", "admin")
+        password = access["password"]
+        assert isinstance(password, pulumi.Output)
+        assert asyncio.get_event_loop().run_until_complete(password.is_secret())
+
+    def test_another_operators_prometheus_is_left_alone(self) -> None:
+        foreign = ["openshift-monitoring", "openshift-user-workload-monitoring"]
+        assert monitoring_values(self.args(foreign=foreign))["prometheusOperator"]["denyNamespaces"] == foreign
+        assert "denyNamespaces" not in monitoring_values(args())["prometheusOperator"]
+
+    def test_alerts_see_autopilots_marks(self, values: Mapping[str, Any]) -> None:
+        """kube-state-metrics shows no label of a node unless it is told to."""
+        assert values["kube-state-metrics"]["metricLabelsAllowlist"] == [
+            "nodes=[autopilot.ibm.com/gpuhealth,autopilot.ibm.com/dcgm.level.3]"
+        ]
+
+
+class TestSlackMonitor:
+    def test_it_selects_the_controllers_pod_and_its_port(self) -> None:
+        built = build(lambda: SlackMonitor("slack-monitor"))
+        (monitor,) = built.of("PodMonitor")
+        assert monitor.inputs["metadata"]["labels"] == {"release": "kube-prometheus-stack"}
+        assert monitor.inputs["metadata"]["namespace"] == "mlbatch-system"
+        assert monitor.inputs["spec"]["selector"]["matchLabels"] == {"app.kubernetes.io/name": "slack-controller"}
+        assert monitor.inputs["spec"]["podMetricsEndpoints"] == [{"port": "http", "path": "/metrics"}]
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("monitoring", "said"),
+        [
+            ({"namespace": "kube-system"}, ("namespace", "belongs to the cluster", "name another namespace")),
+            ({"namespace": "autopilot"}, ("namespace", "another layer of the platform")),
+            ({"namespace": "Prometheus"}, ("namespace", "Kubernetes would reject this name", "'prometheus'")),
+            ({"nodeExporterPort": 80}, ("nodeExporterPort", "80", "from 1024 to 65535")),
+            ({"alertmanagerStorage": "500Mi"}, ("alertmanagerStorage", "at least 1Gi")),
+            ({"grafanaStorage": "20"}, ("grafanaStorage", "no unit stands behind the number")),
+        ],
+        ids=lambda value: str(value) if isinstance(value, dict) else "",
+    )
+    def test_a_mistake_is_told(self, monitoring: dict[str, Any], said: tuple[str, ...]) -> None:
+        (problem,) = errors_of(aks(monitoring=monitoring))
+        assert f"mlbatch:monitoring.{said[0]}" in str(problem)
+        for words in said[1:]:
+            assert words in str(problem)
+
+    def test_a_team_cannot_have_the_namespace_that_is_named(self) -> None:
+        teams = [{"name": "prometheus", "groups": ["22222222-3333-4444-5555-666666666666"], "share": 1}]
+        assert errors_of(aks(teams=teams)) == []
+        (problem,) = errors_of(aks(teams=teams, monitoring={"namespace": "prometheus"}))
+        assert problem.path == ("teams", 0, "name")

@@ -22,6 +22,7 @@ KINDS: Final = frozenset(
         "AppWrapper",
         "ClusterQueue",
         "LocalQueue",
+        "PodMonitor",
         "PodGroup",
         "PrometheusRule",
         "ResourceFlavor",
