@@ -19,6 +19,7 @@ import pulumi
 
 from components.kubernetes import own_node
 from components.kubernetes.cluster import PodSecurity
+from components.kubernetes.constraints import Constraint
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import Pods, inward
@@ -187,37 +188,19 @@ def monitor(namespace: pulumi.Input[str], labels: Mapping[str, str]) -> Document
     }
 
 
-def security_context_constraints(args: AutopilotArgs) -> Document:
-    """Return what OpenShift lets the pods have, for exactly their account.
+def constraint(args: AutopilotArgs) -> Constraint:
+    """Return what OpenShift lets the pods have.
 
-    The chart's own lets a pod of the account be privileged, be any user, and mount the node's folders
-    (templates/serviceaccount.yaml). Fields that nobody may leave out: openshift/api, security/v1/types.go.
+    The chart's own also lets a pod be privileged and mount the node's folders (templates/serviceaccount.yaml).
+    The job of a deep check names no user, and runs as its image's.
     """
-    return {
-        "apiVersion": "security.openshift.io/v1",
-        "kind": "SecurityContextConstraints",
-        "metadata": {"name": POLICY},
-        "priority": 0,
-        "allowPrivilegedContainer": False,
-        "allowPrivilegeEscalation": True,  # ping has its capabilities from its file
-        "allowHostDirVolumePlugin": False,
-        "allowHostIPC": False,
-        "allowHostNetwork": False,
-        "allowHostPID": False,
-        "allowHostPorts": False,
-        "allowedCapabilities": list(_capabilities(args)),
-        "defaultAddCapabilities": [],
-        "requiredDropCapabilities": [],
-        "readOnlyRootFilesystem": False,
-        # The jobs of deep checks name no user, and run as their image's.
-        "runAsUser": {"type": "RunAsAny"},
-        "seLinuxContext": {"type": "MustRunAs"},
-        "fsGroup": {"type": "RunAsAny"},
-        "supplementalGroups": {"type": "RunAsAny"},
-        "volumes": ["projected"],
-        "users": [f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"],
-        "groups": [],
-    }
+    return Constraint(
+        name=POLICY,
+        namespace=NAMESPACE,
+        account=ACCOUNT,
+        capabilities=_capabilities(args),
+        any_user=args.deep_check_hours > 0,
+    )
 
 
 def _foundation(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Document]:
@@ -230,7 +213,7 @@ def _foundation(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Docum
         # Whoever reaches the other ports may start checks that take GPUs.
         documents.append(inward(namespace, {METRICS_PORT: [pods.peer() for pods in args.callers]}))
     if args.pod_security is PodSecurity.SCC:
-        documents.append(security_context_constraints(args))
+        documents.append(constraint(args).document())
     return documents
 
 

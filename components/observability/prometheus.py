@@ -15,6 +15,7 @@ from components import names
 from components.artifacts import LocatedChart
 from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
+from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import Pods, inward
@@ -22,11 +23,12 @@ from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
 from components.layer import Layer
+from components.observability import accounts
 from components.tenancy import slack
 
 NAMESPACE: Final = "monitoring"
 """Unless the settings name another."""
-RELEASE: Final = "kube-prometheus-stack"
+RELEASE: Final = accounts.RELEASE
 GRAFANA_SERVICE: Final = f"{RELEASE}-grafana"
 GRAFANA_USER: Final = "admin"
 NODE_EXPORTER_PORT: Final = 9100
@@ -67,6 +69,8 @@ class MonitoringArgs:
     retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
     definitions: install those of the chart's kinds. Off where the cluster has its own, which may be older.
     node_exporter_port: on each node, where another exporter may have the usual one.
+    pod_security: what decides which pods may use their node. privileged: let every account of the chart run privileged
+        pods, where that is decided by accounts; otherwise the node exporter's may use its node, and no other's.
     foreign: namespaces whose Prometheus and Alertmanager another operator looks after.
     nodes: for services; the node exporter is everywhere.
     closed: only pods of the namespace connect to its pods. The node exporter is on its node's network, which no policy
@@ -84,6 +88,8 @@ class MonitoringArgs:
     grafana_storage: Quantity | None = None
     definitions: bool = True
     node_exporter_port: int = NODE_EXPORTER_PORT
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+    privileged: bool = False
     foreign: Sequence[str] = ()
     closed: bool = False
     resources: Resources = PROMETHEUS
@@ -123,11 +129,18 @@ class Monitoring(Layer):
         chart = Chart(
             name,
             ChartArgs(chart=args.chart, namespace=self.namespace, release=RELEASE, values=monitoring_values(args)),
-            pulumi.ResourceOptions(parent=self, depends_on=[secret]),
+            pulumi.ResourceOptions(parent=self, depends_on=[secret, *self._rights(name, args)]),
         )
         self.access = grafana_access(args)
         self.ready = chart.ready
         self.register_outputs({"namespace": self.namespace})
+
+    def _rights(self, name: str, args: MonitoringArgs) -> list[Manifest]:
+        if args.pod_security is not PodSecurity.SCC:
+            return []
+        documents = accounts.rights(args.namespace, self.namespace, privileged=args.privileged)
+        options = pulumi.ResourceOptions(parent=self)
+        return [Manifest(f"{name}/{document['kind']}", document, options) for document in documents]
 
 
 class KueueMonitor(pulumi.ComponentResource):

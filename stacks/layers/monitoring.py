@@ -11,10 +11,11 @@ from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.passwords import GRAFANA, password
 from stacks.inputs import StackInputs
+from stacks.layers.site import SiteLayers
 from stacks.secrets import GRAFANA_PASSWORD
 
 
-def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
+def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> Monitoring | None:
     """Register the monitoring stack with the platform's own dashboards and alerts; return it where it is wanted."""
     settings = inputs.settings.monitoring
     if not settings.enabled:
@@ -30,6 +31,8 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> Monitoring | None:
         namespace=settings.namespace,
         definitions=settings.definitions,
         node_exporter_port=settings.node_exporter_port,
+        pod_security=cluster.pod_security,
+        privileged=site.privileged_monitoring,
         foreign=cluster.own_monitoring,
         nodes=cluster.placement.system,
         closed=inputs.settings.tenancy.network.enabled,

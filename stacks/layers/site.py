@@ -43,6 +43,8 @@ class SiteLayers:
     """Those that `checks` may register."""
     gate_program: NcclProgram = nccl.PROGRAM
     """Where the target's own image for a single node has the all-reduce test."""
+    privileged_monitoring = False
+    """Whether every account of the monitoring chart may run privileged pods, where accounts decide."""
     scratch_nodes: NodeGroup | None = None
     """Those whose local disks are used, None for all GPU nodes."""
 

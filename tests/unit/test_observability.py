@@ -15,6 +15,7 @@ import pytest
 from components import catalogue
 from components.artifacts import Mirror, Release
 from components.azure.aks import SYSTEM_NODES
+from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.manifests import edited, identity
 from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
@@ -304,6 +305,57 @@ class TestTheTutorialsValues:
         password = access["password"]
         assert isinstance(password, pulumi.Output)
         assert asyncio.get_event_loop().run_until_complete(password.is_secret())
+
+    def rights(self, **changes: Any) -> tuple[dict[str, list[str]], list[Mapping[str, Any]]]:
+        """Return the accounts by the role that they get, and the constraints that are made."""
+        built = build(lambda: Monitoring("monitoring", self.args(**changes)))
+        (release,) = (item for item in built.resources if item.type == "kubernetes:helm.sh/v3:Release")
+        made = [*built.of("RoleBinding"), *built.of("SecurityContextConstraints")]
+        assert {item.urn for item in made} <= built.closure(release), "a pod that is made before is refused"
+        roles = {
+            item.inputs["roleRef"]["name"]: [subject["name"] for subject in item.inputs["subjects"]]
+            for item in built.of("RoleBinding")
+        }
+        return roles, [item.inputs for item in built.of("SecurityContextConstraints")]
+
+    def test_openshift_lets_the_exporter_alone_use_its_node(self) -> None:
+        roles, (constraint,) = self.rights(pod_security=PodSecurity.SCC)
+        assert roles == {
+            "system:openshift:scc:nonroot-v2": [
+                "kube-prometheus-stack-admission",
+                "kube-prometheus-stack-alertmanager",
+                "kube-prometheus-stack-grafana",
+                "kube-prometheus-stack-kube-state-metrics",
+                "kube-prometheus-stack-operator",
+                "kube-prometheus-stack-prometheus",
+            ]
+        }
+        assert constraint["users"] == [
+            "system:serviceaccount:prometheus:kube-prometheus-stack-prometheus-node-exporter"
+        ]
+        assert constraint["allowPrivilegedContainer"] is False
+        assert constraint["allowHostNetwork"] is constraint["allowHostDirVolumePlugin"] is True
+        assert constraint["requiredDropCapabilities"] == ["ALL"]
+        assert constraint["volumes"] == ["hostPath", "projected"]
+
+    def test_the_tutorials_grant_is_an_option_for_exactly_its_seven_accounts(self) -> None:
+        """oc adm policy add-scc-to-user privileged, and seven accounts of the namespace prometheus."""
+        roles, constraints = self.rights(pod_security=PodSecurity.SCC, privileged=True)
+        assert constraints == []
+        assert roles == {
+            "system:openshift:scc:privileged": [
+                "kube-prometheus-stack-admission",
+                "kube-prometheus-stack-alertmanager",
+                "kube-prometheus-stack-grafana",
+                "kube-prometheus-stack-kube-state-metrics",
+                "kube-prometheus-stack-operator",
+                "kube-prometheus-stack-prometheus",
+                "kube-prometheus-stack-prometheus-node-exporter",
+            ]
+        }
+
+    def test_elsewhere_no_account_is_granted_anything(self) -> None:
+        assert self.rights() == ({}, [])
 
     def test_another_operators_prometheus_is_left_alone(self) -> None:
         foreign = ["openshift-monitoring", "openshift-user-workload-monitoring"]

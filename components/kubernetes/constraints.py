@@ -1,0 +1,80 @@
+"""SecurityContextConstraints: what OpenShift lets the pods of an account have.
+
+A constraint of our own names its one account. Those that OpenShift brings are used by a ClusterRole for each, which
+is bound in a namespace (openshift/cluster-kube-apiserver-operator, bindata/bootkube/scc-manifests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document
+
+NONROOT: Final = "nonroot-v2"
+"""Any user but root, and no right on the node."""
+PRIVILEGED: Final = "privileged"
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """A constraint for the pods of one account.
+
+    capabilities: that they may add; without any, they keep none. host: they share the node's network and processes, and
+    mount its folders. any_user: root, too. volumes: kinds beside those of the node's folders.
+    """
+
+    name: str
+    namespace: str
+    account: str
+    capabilities: Sequence[str] = ()
+    host: bool = False
+    any_user: bool = False
+    volumes: Sequence[str] = ("projected",)
+
+    def document(self) -> Document:
+        """Return the object, with each field that nobody may leave out (openshift/api, security/v1/types.go)."""
+        return {
+            "apiVersion": "security.openshift.io/v1",
+            "kind": "SecurityContextConstraints",
+            "metadata": {"name": self.name},
+            "priority": 0,
+            "allowPrivilegedContainer": False,
+            # A program with capabilities of its own file gains them as it starts.
+            "allowPrivilegeEscalation": bool(self.capabilities),
+            "allowHostDirVolumePlugin": self.host,
+            "allowHostIPC": False,
+            "allowHostNetwork": self.host,
+            "allowHostPID": self.host,
+            "allowHostPorts": self.host,
+            "allowedCapabilities": list(self.capabilities),
+            "defaultAddCapabilities": [],
+            "requiredDropCapabilities": [] if self.capabilities else ["ALL"],
+            "readOnlyRootFilesystem": False,
+            "runAsUser": {"type": "RunAsAny" if self.any_user else "MustRunAsNonRoot"},
+            "seLinuxContext": {"type": "MustRunAs"},
+            "fsGroup": {"type": "RunAsAny"},
+            "supplementalGroups": {"type": "RunAsAny"},
+            "volumes": [*(["hostPath"] if self.host else []), *self.volumes],
+            "users": [f"system:serviceaccount:{self.namespace}:{self.account}"],
+            "groups": [],
+        }
+
+
+def use(constraint: str, namespace: pulumi.Input[str], accounts: Sequence[str]) -> Document:
+    """Return the binding by which accounts of a namespace use a constraint that OpenShift brings.
+
+    It has the name that `oc adm policy add-scc-to-user -n` gives it.
+    """
+    role = f"system:openshift:scc:{constraint}"
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": role, "namespace": namespace},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts],
+    }
