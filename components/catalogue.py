@@ -8,7 +8,7 @@ images into their references, behind the tag. Where it is absent, the bytes are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from components.images import Reference
@@ -16,9 +16,9 @@ from components.images import Reference
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """One version of an upstream's manifest file.
+    """One version of an upstream's manifest file, or of a dashboard.
 
-    name, version: `<name>-<version>.yaml` is the file's name in a mirror.
+    name, version, suffix: `<name>-<version>.<suffix>` is the file's name in a mirror.
     url:    where upstream publishes it.
     sha256: digest of the file, hexadecimal; None while nobody has verified one.
     images: the images its workloads run, by the name of the container.
@@ -29,13 +29,14 @@ class Artifact:
     version: str
     url: str
     sha256: str | None = None
-    images: Mapping[str, str]
+    images: Mapping[str, str] = field(default_factory=dict)
     source: str
+    suffix: str = "yaml"
 
     @property
     def file(self) -> str:
         """The file's name in a mirror."""
-        return f"{self.name}-{self.version}.yaml"
+        return f"{self.name}-{self.version}.{self.suffix}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +154,24 @@ ARTIFACTS: Final = (
         source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.34.7/config/crd",
     ),
 )
+
+DASHBOARDS: Final = (
+    Artifact(
+        name="grafana-dashboard-23123",
+        version="1",
+        url="https://grafana.com/api/dashboards/23123/revisions/1/download",
+        suffix="json",
+        source="https://grafana.com/grafana/dashboards/23123-autopilot-metrics/, which IBM/autopilot names, README.md",
+    ),
+    Artifact(
+        name="grafana-dashboard-12239",
+        version="2",
+        url="https://grafana.com/api/dashboards/12239/revisions/2/download",
+        suffix="json",
+        source="https://grafana.com/grafana/dashboards/12239-nvidia-dcgm-exporter-dashboard/",
+    ),
+)
+"""Dashboards that others publish, by their id and revision at grafana.com."""
 
 _NETWORK_OPERATOR: Final = {
     "operator.repository": "nvidia/cloud-native",

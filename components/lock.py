@@ -86,7 +86,7 @@ def lock(catalogue: ModuleType) -> int:
 
 
 def _questions(catalogue: ModuleType) -> Iterator[tuple[str, Callable[[], tuple[Edit, str]]]]:
-    for artifact in catalogue.ARTIFACTS:
+    for artifact in (*catalogue.ARTIFACTS, *getattr(catalogue, "DASHBOARDS", ())):
         yield f"{artifact.name} {artifact.version}", partial(_artifact, artifact)
     for chart in catalogue.CHARTS:
         yield f"{chart.name} {chart.version}", partial(_chart, chart)

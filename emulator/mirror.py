@@ -7,6 +7,7 @@ catalogue of the program names the published files.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -57,6 +58,10 @@ DEFINITIONS = (
 )
 
 
+DASHBOARDS = ("grafana-dashboard-23123-1", "grafana-dashboard-12239-2")
+"""Of grafana.com, from which nothing can be had here: each is an empty one."""
+
+
 def fill(paths: Paths, toolchain: Toolchain) -> None:
     """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`, and pack charts, as `.tgz`.
 
@@ -73,6 +78,10 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
                 unfinished = file.with_suffix(".unfinished")
                 unfinished.write_text(_released(carry(_kustomize(paths, folder)), f"{source.image}:{wanted}"))
                 os.replace(unfinished, file)
+    for name in DASHBOARDS:
+        inputs = [{"name": "DS_PROMETHEUS", "type": "datasource", "pluginId": "prometheus"}]
+        empty = {"title": f"{name}, which cannot be had here", "__inputs": inputs, "panels": []}
+        (paths.mirror / f"{name}.json").write_text(json.dumps(empty))
     for each in DEFINITIONS:
         file = paths.mirror / f"{each.name}-{pinned_version(SCHEDULING, each.module)}.yaml"
         if not file.exists():

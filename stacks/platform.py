@@ -21,7 +21,9 @@ def install(
     site: what only this kind of cluster has.
     """
     site = site or SiteLayers()
-    metrics = monitoring.install(inputs, cluster, site)  # first, because the operators below ask for its kinds
+    metrics = monitoring.install(
+        inputs, releases, cluster, site
+    )  # first, because the operators below ask for its kinds
     nodes = gpu_nodes.install(inputs, cluster, site, metrics)
     schedulers = scheduling.install(inputs, releases, cluster)
     queues = queueing.install(inputs, releases, cluster, metrics, schedulers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
@@ -289,10 +289,11 @@ DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND)
 
 @dataclass(frozen=True, kw_only=True)
 class DashboardsArgs:
-    """namespace: Grafana's, which must exist. dashboards: which ones."""
+    """namespace: Grafana's, which must exist. dashboards: which ones. published: models of others', by their uid."""
 
     namespace: pulumi.Input[str]
     dashboards: Sequence[Dashboard] = DASHBOARDS
+    published: Mapping[str, Document] = field(default_factory=dict)
 
 
 class Dashboards(pulumi.ComponentResource):
@@ -300,20 +301,39 @@ class Dashboards(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DashboardsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Dashboards", name, None, opts)
-        for dashboard in args.dashboards:
-            body = config_map(dashboard, args.namespace)
-            Manifest(f"{name}/{dashboard.uid}", body, pulumi.ResourceOptions(parent=self))
+        for uid, found in {**{item.uid: model(item) for item in args.dashboards}, **args.published}.items():
+            body = config_map(uid, found, args.namespace)
+            Manifest(f"{name}/{uid}", body, pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 
-def config_map(dashboard: Dashboard, namespace: pulumi.Input[str]) -> Document:
-    """Return the ConfigMap of a dashboard."""
+def config_map(uid: str, found: Document, namespace: pulumi.Input[str]) -> Document:
+    """Return the ConfigMap of a dashboard, by its uid and model."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": dashboard.uid, "namespace": namespace, "labels": dict(LABEL)},
-        "data": {f"{dashboard.uid}.json": json.dumps(model(dashboard), indent=1)},
+        "metadata": {"name": uid, "namespace": namespace, "labels": dict(LABEL)},
+        "data": {f"{uid}.json": json.dumps(found, indent=1)},
     }
+
+
+def published(uid: str, text: str) -> Document:
+    """Return a dashboard as it is published, bound to the platform's Prometheus; raises ValueError where it is none.
+
+    Published ones leave the data source to whoever imports them, as an input that their panels name in braces
+    (grafana.com/docs/grafana, dashboards/share-dashboards-panels, "Export dashboards").
+    """
+    try:
+        inputs = json.loads(text).get("__inputs", ())
+        sources = [item["name"] for item in inputs if item["type"] == "datasource"]
+        for source in sources:
+            text = text.replace(f"${{{source}}}", _SOURCE["uid"])
+        found: Document = {key: value for key, value in json.loads(text).items() if not key.startswith("__")}
+        if not isinstance(found["title"], str) or not isinstance(found["panels"], list):
+            raise ValueError("its title or its panels are of another form")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is no dashboard of Grafana: {error}") from error
+    return {**found, "id": None, "uid": uid}
 
 
 def model(dashboard: Dashboard) -> Document:

@@ -7,15 +7,16 @@ from typing import Any
 from components import catalogue
 from components.kubernetes.cluster import Cluster
 from components.observability.alerts import Alerts, AlertsArgs
-from components.observability.dashboards import Dashboards, DashboardsArgs
+from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.passwords import GRAFANA, password
 from stacks.inputs import StackInputs
+from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers
 from stacks.secrets import GRAFANA_PASSWORD
 
 
-def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> Monitoring | None:
+def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site: SiteLayers) -> Monitoring | None:
     """Register the monitoring stack with the platform's own dashboards and alerts; return it where it is wanted."""
     settings = inputs.settings.monitoring
     if not settings.enabled:
@@ -38,8 +39,10 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> Mon
         closed=inputs.settings.tenancy.network.enabled,
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
-    if settings.dashboards:
-        Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), cluster.options(monitoring))
+    own = DASHBOARDS if settings.dashboards else ()
+    if own or releases.dashboards:
+        shown = DashboardsArgs(namespace=monitoring.namespace, dashboards=own, published=releases.dashboards)
+        Dashboards("dashboards", shown, cluster.options(monitoring))
     if settings.alerts:
         alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS)
         Alerts("alerts", alerts, cluster.options(monitoring))

@@ -46,6 +46,10 @@ class MonitoringSettings(SettingsModel):
     """Port of the node exporter on each node. Take another where the cluster has an exporter of its own."""
     dashboards: bool = True
     """Install the platform's own dashboards."""
+    published_dashboards: bool = False
+    """Install dashboards 23123 (Autopilot) and 12239 (NVIDIA DCGM exporter) of grafana.com. They are read when the
+    stack is updated, or are `grafana-dashboard-<id>-<revision>.json` in `mlbatch:mirror.artifacts`.
+    """
     alerts: bool = True
     """Install the platform's own alerts."""
 

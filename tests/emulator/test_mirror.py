@@ -51,6 +51,10 @@ def test_the_unit_tests_manifests_are_upstreams(artifact: catalogue.Artifact) ->
     assert (FOLDER / artifact.file).read_text() == reduced(filled.read_text())
 
 
+def test_the_mirror_has_a_file_for_each_published_dashboard() -> None:
+    assert [f"{name}.json" for name in mirror.DASHBOARDS] == [item.file for item in catalogue.DASHBOARDS]
+
+
 def test_the_unit_tests_schemas_are_upstreams() -> None:
     """The same command writes them."""
     mirror_folder = FOLDER.parents[2] / ".local" / "dev" / "mirror"

@@ -96,7 +96,10 @@ def test_what_upstream_does_not_serve_stays_as_it_is_and_is_named(
     assert (
         failed
         == len(said.splitlines())
-        == len(catalogue.ARTIFACTS) + len(catalogue.CHARTS) + len(dict.fromkeys(lock.images(catalogue)))
+        == len(catalogue.ARTIFACTS)
+        + len(catalogue.DASHBOARDS)
+        + len(catalogue.CHARTS)
+        + len(dict.fromkeys(lock.images(catalogue)))
     )
     assert f"not locked: {catalogue.PYTHON.reference}: " in said
     assert copy.read_text() == Path(str(catalogue.__file__)).read_text()

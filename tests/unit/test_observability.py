@@ -7,13 +7,14 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
 
 from components import catalogue
-from components.artifacts import Mirror, Release
+from components.artifacts import ArtifactError, Mirror, Release
 from components.azure.aks import SYSTEM_NODES
 from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.manifests import edited, identity
@@ -34,6 +35,7 @@ from components.observability.prometheus import (
 )
 from components.queueing import kueue
 from components.queueing.kueue import KueueArgs
+from stacks.layers import releases
 from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build, strings
 
@@ -190,6 +192,63 @@ class TestDashboards:
             assert model["uid"] == item.object_name
             assert len({panel["id"] for panel in model["panels"]}) == len(model["panels"])
             assert all(panel["targets"] for panel in model["panels"])
+
+
+def exported(**changes: Any) -> str:
+    """A dashboard as grafana.com serves it (IBM/autopilot, grafana/autopilot-dashboard.json)."""
+    source = {"type": "prometheus", "uid": "${DS_PROMETHEUS}"}
+    inputs = [{"name": "DS_PROMETHEUS", "type": "datasource", "pluginId": "prometheus"}]
+    panel = {"id": 67, "title": "Unhealthy nodes", "datasource": source, "targets": [{"datasource": source}]}
+    whole = {"__inputs": inputs, "__requires": [{"id": "grafana"}], "id": 7, "title": "Autopilot", "panels": [panel]}
+    return json.dumps({**whole, **changes})
+
+
+class TestPublishedDashboards:
+    """Seed 000: import dashboards 23123 and 12239 by hand, and choose the data source."""
+
+    def test_they_are_those_of_the_seed_in_one_revision(self) -> None:
+        assert [item.url for item in catalogue.DASHBOARDS] == [
+            "https://grafana.com/api/dashboards/23123/revisions/1/download",
+            "https://grafana.com/api/dashboards/12239/revisions/2/download",
+        ]
+
+    def test_they_ask_the_platforms_prometheus(self) -> None:
+        found = dashboards.published("grafana-dashboard-23123", exported())
+        assert (found["uid"], found["id"], found["title"]) == ("grafana-dashboard-23123", None, "Autopilot")
+        assert "__inputs" not in found
+        (panel,) = found["panels"]
+        assert panel["datasource"] == panel["targets"][0]["datasource"] == {"type": "prometheus", "uid": "prometheus"}
+
+    @pytest.mark.parametrize(
+        "text", ["", "<html>", "[]", "{}", exported(panels={}), exported(__inputs=[{"name": "x"}])]
+    )
+    def test_what_is_none_is_refused(self, text: str) -> None:
+        with pytest.raises(ValueError, match="this is no dashboard of Grafana"):
+            dashboards.published("grafana-dashboard-23123", text)
+
+    def test_a_mirror_has_them_as_files(self, tmp_path: Path) -> None:
+        for artifact in catalogue.DASHBOARDS:
+            (tmp_path / artifact.file).write_text(exported())
+        assert {path.name for path in tmp_path.iterdir()} == {
+            "grafana-dashboard-23123-1.json",
+            "grafana-dashboard-12239-2.json",
+        }
+        found = releases._dashboards(Mirror(artifacts=str(tmp_path)))
+        built = build(lambda: Dashboards("dashboards", DashboardsArgs(namespace="x", dashboards=(), published=found)))
+        assert {item.object_name for item in built.of("ConfigMap")} == {
+            "grafana-dashboard-23123",
+            "grafana-dashboard-12239",
+        }
+        assert {item.inputs["metadata"]["labels"]["grafana_dashboard"] for item in built.of("ConfigMap")} == {"1"}
+
+    def test_a_file_that_is_none_is_named_with_the_way_out(self, tmp_path: Path) -> None:
+        for artifact in catalogue.DASHBOARDS:
+            (tmp_path / artifact.file).write_text("<html>")
+        with pytest.raises(ArtifactError, match=r"23123-1\.json: this is no dashboard .* Put https://grafana.com/api"):
+            releases._dashboards(Mirror(artifacts=str(tmp_path)))
+        (tmp_path / catalogue.DASHBOARDS[0].file).unlink()
+        with pytest.raises(ArtifactError, match="the mirror lacks grafana-dashboard-23123 1"):
+            releases._dashboards(Mirror(artifacts=str(tmp_path)))
 
 
 class TestAlerts:
