@@ -297,6 +297,11 @@ PYTHON: Final = Image(
     reference="docker.io/library/python:3.12.13-slim-bookworm",
     source="https://github.com/docker-library/python/blob/master/versions.json",
 )
+NFS_PROVISIONER: Final = Image(
+    reference="registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2",
+    source="https://github.com/kubernetes-sigs/nfs-subdir-external-provisioner/blob/master/charts/"
+    "nfs-subdir-external-provisioner/values.yaml, chart 4.0.18",
+)
 BUSYBOX: Final = Image(
     reference="docker.io/library/busybox:1.36.1",
     source="https://hub.docker.com/_/busybox",

@@ -37,6 +37,8 @@ class ClusterFacts:
     identifier: the same for as long as the cluster exists, and no other's. version: such as 1.34.
     nodes: those that were asked for. has_admission_policies: it judges requests by ValidatingAdmissionPolicies.
     default_priority: the priority class that it gives pods which name none; None where it has none of its own.
+    storage_classes: the names of those that it has. openshift: the version of OpenShift, such as 4.16.30, None of
+    another cluster.
     """
 
     identifier: str
@@ -44,6 +46,8 @@ class ClusterFacts:
     nodes: tuple[NodeFacts, ...] = ()
     has_admission_policies: bool = True
     default_priority: str | None = None
+    storage_classes: frozenset[str] | None = None
+    openshift: str | None = None
 
 
 def comes_with_admission_policies(version: str) -> bool:
@@ -73,6 +77,8 @@ def ask(
         uid = _uid(core)
         judges = _has_admission_policies(client)
         priority = _default_priority(_json(kubernetes.client.SchedulingV1Api(client).list_priority_class)["items"])
+        classes = _json(kubernetes.client.StorageV1Api(client).list_storage_class)["items"]
+        openshift = _openshift(client)
         nodes: tuple[NodeFacts, ...] = ()
         if node_selector is not None:
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
@@ -95,6 +101,8 @@ def ask(
         nodes=nodes,
         has_admission_policies=judges,
         default_priority=priority,
+        storage_classes=frozenset(item["metadata"]["name"] for item in classes),
+        openshift=openshift,
     )
 
 
@@ -133,6 +141,24 @@ def _has_admission_policies(client: Any) -> bool:
             return False
         raise
     return any(kind["name"] == "validatingadmissionpolicies" for kind in kinds)
+
+
+def _openshift(client: Any) -> str | None:
+    """Return the version of OpenShift that was last installed to its end, None where there is no ClusterVersion.
+
+    During an update the newest entry of the history is partial (openshift/api, config/v1/types_cluster_version.go).
+    """
+    import kubernetes
+
+    read = kubernetes.client.CustomObjectsApi(client).get_cluster_custom_object
+    try:
+        status = _json(read, "config.openshift.io", "v1", "clusterversions", "version")["status"]
+    except kubernetes.client.ApiException as error:
+        if error.status == _ABSENT:
+            return None
+        raise
+    completed = [item["version"] for item in status.get("history") or () if item["state"] == "Completed"]
+    return str(completed[0] if completed else status["desired"]["version"])
 
 
 def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:

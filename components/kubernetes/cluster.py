@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -13,17 +12,8 @@ from components import names
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import Placement
+from components.kubernetes.security import PodSecurity
 from components.layer import needed, standing_on
-
-
-class PodSecurity(StrEnum):
-    """What decides which pods may be privileged: labels of their namespace, or SecurityContextConstraints (OpenShift).
-
-    Source: kubernetes.io, concepts/security/pod-security-admission; openshift/api, security/v1.
-    """
-
-    STANDARDS = "pod-security-standards"
-    SCC = "security-context-constraints"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +37,7 @@ class Cluster:
     pool: its GPU nodes, from which quotas and gangs are judged. placement: where pods run.
     fabric: what pods that take whole GPU nodes ask of the network. gpu_resource: as which they ask for GPUs.
     storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
+    pod_security: what decides which pods may be privileged.
     has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
     own_monitoring: namespaces in which it has a Prometheus of its own, with an operator that looks after it.
     default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.

@@ -24,7 +24,7 @@ from components.kubernetes.objects import checksum, config_map
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import NOBODY, READ_ONLY
+from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 from components.layer import Layer
 
 NAMESPACE: Final = "scheduler-plugins"
@@ -57,7 +57,7 @@ class CoschedulingArgs:
         and `controller`.
     gpu_resource: as which nodes offer the GPUs that they are filled by.
     permit_seconds: for how long the pods of a gang hold their places while others of it are missing.
-    replicas: of both; with several, one leads. nodes: for services.
+    replicas: of both; with several, one leads. nodes: for services. pod_security: what judges their pods.
     """
 
     releases: Sequence[Release]
@@ -65,6 +65,7 @@ class CoschedulingArgs:
     permit_seconds: int = PERMIT_SECONDS
     replicas: int = 1
     nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
 
 
 class Coscheduling(Layer):
@@ -255,7 +256,7 @@ def _deployment(
                     "priorityClassName": names.SYSTEM_PRIORITY,
                     **args.nodes.body(RESCHEDULED),
                     **({"topologySpreadConstraints": [apart]} if args.replicas > 1 else {}),
-                    "securityContext": dict(NOBODY),
+                    "securityContext": nobody(args.pod_security),
                     "containers": [hardened],
                     **({"volumes": list(volumes)} if volumes else {}),
                 },

@@ -22,7 +22,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
 from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import NOBODY, READ_ONLY
+from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.tenancy.quota import Quota, cluster_queue
@@ -77,7 +77,7 @@ class SlackControllerArgs:
     health_seconds: for how long a node that was unusable has to be well before it counts again.
     gpu_resource: as which nodes offer GPUs. gpus: the nodes of the flavor, which alone count.
     pool: those that an autoscaler adds and removes; None where all are always there, so that an absent one is lost.
-    nodes: for services.
+    nodes: for services. pod_security: what judges its pod.
     """
 
     queue: str
@@ -88,6 +88,7 @@ class SlackControllerArgs:
     gpus: NodeGroup = ANYWHERE
     pool: NodePool | None = None
     nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
     resources: Resources = RESOURCES
 
 
@@ -198,7 +199,7 @@ def _deployment(args: SlackControllerArgs) -> Document:
                     "serviceAccountName": CONTROLLER,
                     "priorityClassName": names.SYSTEM_PRIORITY,
                     **args.nodes.body(RESCHEDULED),
-                    "securityContext": dict(NOBODY),
+                    "securityContext": nobody(args.pod_security),
                     "terminationGracePeriodSeconds": 5,
                     "containers": [container],
                     "volumes": volumes([files]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pulumi
 
@@ -15,6 +15,8 @@ from stacks.existing.settings import ExistingSettings
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.site import Namespaces, SiteLayers
+
+E = TypeVar("E", bound=ExistingSettings)
 
 
 class ExistingLayers(SiteLayers):
@@ -30,9 +32,14 @@ class ExistingLayers(SiteLayers):
 
 def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the platform; return the stack's outputs."""
+    return platform.install(inputs, releases, cluster_of(inputs), ExistingLayers(list(inputs.resolved.volumes)))
+
+
+def cluster_of(inputs: StackInputs[E]) -> Cluster:
+    """Return the cluster that the kubeconfig names, as the settings and the API server describe it."""
     named, resolved, settings = inputs.require_cluster(), inputs.resolved, inputs.settings.cluster
     classes = settings.storage_classes
-    cluster = Cluster(
+    return Cluster(
         provider=kubernetes_provider(
             "cluster",
             kubeconfig=named.kubeconfig.contents,
@@ -48,4 +55,3 @@ def deploy(inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping
         default_priority=named.facts.default_priority,
         load_balancer=settings.internal_load_balancer or None,
     )
-    return platform.install(inputs, releases, cluster, ExistingLayers(list(resolved.volumes)))

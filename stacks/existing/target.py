@@ -1,9 +1,9 @@
-"""Target `existing`: what everything else asks of it."""
+"""Target `existing`, and what all targets on a cluster that is there have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from components import names
 from components.kubernetes.fabric import Fabric
@@ -27,19 +27,17 @@ if TYPE_CHECKING:
     from stacks.inputs import StackInputs
     from stacks.layers.releases import Releases
 
+E = TypeVar("E", bound=ExistingSettings)
 _TYPE: Final = "node.kubernetes.io/instance-type"
 _PRODUCT: Final = "nvidia.com/gpu.product"
 _PODS: Final = Quantity.parse(110)
 """The kubelet's default limit of pods on a node."""
 
 
-class Existing(TargetSpec[ExistingSettings]):
-    """Any conformant cluster with GPU nodes."""
+class ClusterTarget(TargetSpec[E], Generic[E]):
+    """A cluster that is there, with GPU nodes, as its nodes and its API server describe it."""
 
-    name = "existing"
-    summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
-    settings = ExistingSettings
-    sections = (
+    sections: ClassVar[tuple[str, ...]] = (
         "kubernetes",
         "cluster",
         "gpu",
@@ -80,7 +78,7 @@ class Existing(TargetSpec[ExistingSettings]):
             return NodePool(count=cluster.pool.count, shape=shape, minimum=cluster.pool.minimum)
         return NodePool(count=len(facts.nodes), shape=shape) if facts is not None else None
 
-    def gpu_nodes(self, settings: ExistingSettings) -> NodeGroup:
+    def gpu_nodes(self, settings: E) -> NodeGroup:
         """Return the nodes of the pool, by their labels."""
         return settings.cluster.pool.nodes
 
@@ -147,6 +145,14 @@ class Existing(TargetSpec[ExistingSettings]):
                 hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
                 "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
             )
+
+
+class Existing(ClusterTarget[ExistingSettings]):
+    """Any conformant cluster with GPU nodes."""
+
+    name = "existing"
+    summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
+    settings = ExistingSettings
 
     def deploy(self, inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
         """Register the platform on the cluster."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.admission import AdmissionPolicy
-from components.kubernetes.cluster import Cluster, PodSecurity
+from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import pod_security
+from components.kubernetes.security import PodSecurity
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy import (
     job_bounds,

@@ -47,6 +47,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> S
         gpu_resource=cluster.gpu_resource,
         replicas=settings.queueing.replicas,
         nodes=cluster.placement.system,
+        pod_security=cluster.pod_security,
     )
     ready.append(Coscheduling("coscheduling", args, cluster.options()))
     return Scheduling(scheduler=coscheduling.SCHEDULER, has_pod_groups=True, ready=ready)

@@ -59,6 +59,7 @@ def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackContro
         gpus=cluster.placement.gpus,
         pool=cluster.pool if cluster.pool.minimum is not None else None,
         nodes=cluster.placement.system,
+        pod_security=cluster.pod_security,
     )
 
 

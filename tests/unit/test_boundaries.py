@@ -16,13 +16,16 @@ FILES = sorted([*ROOT.glob("*/ruff.toml"), *ROOT.glob("*/*/ruff.toml")])
 OUTSIDE = ("drift", "emulator", "reference", "review", "runner", "tests")
 """What the program does not know."""
 AZURE = ("components.azure", "pulumi_azure_native")
+OPENSHIFT = "components.openshift"
 FORBIDDEN = {
-    "components": ("stacks", *OUTSIDE, *AZURE),
+    "components": ("stacks", *OUTSIDE, *AZURE, OPENSHIFT),
     "components/queueing": ("stacks", *OUTSIDE, *AZURE),
-    "components/azure": ("stacks", *OUTSIDE),
-    "stacks": (*OUTSIDE, *AZURE),
+    "components/azure": ("stacks", *OUTSIDE, OPENSHIFT),
+    "components/openshift": ("stacks", *OUTSIDE, *AZURE),
+    "stacks": (*OUTSIDE, *AZURE, OPENSHIFT),
     "stacks/settings": (*OUTSIDE, *AZURE),
-    "stacks/aks": OUTSIDE,
+    "stacks/aks": (*OUTSIDE, OPENSHIFT),
+    "stacks/openshift": (*OUTSIDE, *AZURE),
     "drift": ("stacks", "emulator", "reference", "runner", "tests"),
     "emulator": ("components", "stacks", "drift", "reference", "review", "tests"),
     "emulator/azure": ("components", "stacks", "drift", "reference", "review", "tests"),
@@ -32,8 +35,10 @@ FORBIDDEN = {
 }
 ALLOWED = {
     "components/azure": (*AZURE, "components.kubernetes"),
+    "components/openshift": (OPENSHIFT, "components.kubernetes"),
     "stacks": ("components.kubernetes", "stacks.aks"),
     "stacks/aks": (*AZURE, "stacks.platform"),
+    "stacks/openshift": (OPENSHIFT, "stacks.existing", "stacks.platform"),
     "drift": ("components.ownership", "review.paths"),
     "emulator": ("emulator.azure", "runner"),
     "reference": ("stacks.targets",),

@@ -20,6 +20,8 @@ from stacks.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.settings.kubernetes import KubernetesSettings
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+CLUSTER_VERSION = "/apis/config.openshift.io/v1/clusterversions/version"
 
 
 @dataclass
@@ -40,6 +42,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
         "/version/": (200, {"major": "1", "minor": "34+", "gitVersion": "v1.34.2-eks"}),
         "/api/v1/namespaces/kube-system": (200, {"metadata": {"name": "kube-system", "uid": "the-uid"}}),
         CLASSES: (200, {"items": []}),
+        STORAGE_CLASSES: (200, {"items": [{"metadata": {"name": "nfs-client"}}]}),
         "/api/v1/nodes": (
             200,
             {
@@ -105,6 +108,32 @@ def test_nodes_are_looked_up_by_their_labels(server: ApiServer, tmp_path: Path) 
         ("a", {"pool": "gpu"}, {"nvidia.com/gpu": "8"})
     ]
     assert any("labelSelector=pool%3Dgpu%2Czone%3D1" in path for path in server.asked)
+
+
+def test_storage_classes_are_known_by_name(server: ApiServer, tmp_path: Path) -> None:
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).storage_classes == {"nfs-client"}
+
+
+@pytest.mark.parametrize(
+    ("history", "version"),
+    [
+        ([("Partial", "4.16.31"), ("Completed", "4.16.30"), ("Completed", "4.15.1")], "4.16.30"),
+        ([("Partial", "4.16.31")], "4.16.31"),
+    ],
+)
+def test_an_openshift_has_the_version_that_was_installed_to_its_end(
+    history: list[tuple[str, str]], version: str, server: ApiServer, tmp_path: Path
+) -> None:
+    entries = [{"state": state, "version": which} for state, which in history]
+    server.answers[CLUSTER_VERSION] = (200, {"status": {"desired": {"version": "4.16.31"}, "history": entries}})
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).openshift == version
+
+
+def test_another_cluster_has_no_version_of_openshift(server: ApiServer, tmp_path: Path) -> None:
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).openshift is None
+    server.answers[CLUSTER_VERSION] = (403, {"reason": "Forbidden"})
+    with pytest.raises(KubeconfigError, match=r"HTTP 403 Forbidden"):
+        ask(named(server.port, tmp_path), KubernetesSettings())
 
 
 def test_two_clusters_of_one_name_are_two(server: ApiServer, tmp_path: Path) -> None:

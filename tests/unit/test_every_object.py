@@ -33,6 +33,7 @@ BUILT_IN_ROLES = frozenset(
         "extension-apiserver-authentication-reader",
         "system:auth-delegator",
         "system:kube-scheduler",
+        "system:openshift:scc:hostmount-anyuid",
         "system:volume-scheduler",
     }
 )

@@ -39,6 +39,7 @@ from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.observability.alerts import Alerts, AlertsArgs
 from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
+from components.openshift.scc import HOSTMOUNT_ANYUID, SccGrant, SccGrantArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kueue import Kueue, KueueArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
@@ -46,6 +47,7 @@ from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.scheduling.topology import Topology, TopologyArgs
 from components.scheduling.volcano import Volcano, VolcanoArgs
+from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
 from components.tenancy import pod_policy
 from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.editor import EditorRole
@@ -124,6 +126,7 @@ class Lab:
         )
         self.on = self.cluster.options
         self.nodes()
+        self.storage()
         monitoring = self.monitoring()
         self.queues(kueue, appwrapper, scheduling, monitoring)
         self.health(monitoring)
@@ -144,6 +147,22 @@ class Lab:
         self.cluster = replace(self.cluster, gpus_ready=[gpu])
         scratch = NvmeScratchArgs(namespace=operators.name, image=PYTHON, nodes=placement.gpus, disk_model="Lab disk")
         NvmeScratch("nvme-scratch", scratch, self.on())
+
+    def storage(self) -> None:
+        """Install what makes volumes."""
+        namespace = Namespace("storage", NamespaceArgs(name="storage"), self.on())
+        grant = SccGrantArgs(constraint=HOSTMOUNT_ANYUID, namespace=namespace.name, accounts=["lab"])
+        args = NfsProvisionerArgs(
+            namespace=namespace.name,
+            release="lab",
+            server="nfs.lab.example",
+            path="/export",
+            storage_class="lab-files",
+            provisioner="lab.example/nfs",
+            image="registry.lab.example/nfs:4",
+            nodes=self.cluster.placement.system,
+        )
+        NfsProvisioner("nfs", args, self.on(SccGrant("nfs-scc", grant, self.on(namespace))))
 
     def monitoring(self) -> Monitoring:
         """Install what watches."""

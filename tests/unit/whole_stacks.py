@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from components.artifacts import Mirror
-from tests.unit import test_aks, test_existing, test_platform, test_stack
+from tests.unit import test_aks, test_existing, test_openshift, test_platform, test_stack
 from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 
@@ -40,6 +40,10 @@ def _whole_existing(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_existing.registered(test_platform.everything(mirror, kubeconfig))
 
 
+def _openshift(mirror: Mirror, kubeconfig: Path) -> Record:
+    return test_openshift.registered(test_openshift.loaded(test_openshift.shipped(), mirror, kubeconfig))
+
+
 def _aks(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_aks.deployed(mirror, test_aks.shipped())
 
@@ -53,6 +57,7 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "dev": _dev,
         "existing": _existing,
         "existing-everything": _whole_existing,
+        "openshift": _openshift,
         "aks": _aks,
         "aks-everything": _whole_aks,
     }

@@ -19,7 +19,7 @@ from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
-STACKS: Final = ("dev", "existing", "existing-everything", "aks", "aks-everything")
+STACKS: Final = ("dev", "existing", "existing-everything", "openshift", "aks", "aks-everything")
 _SEPARATOR: Final = "---\n"
 
 

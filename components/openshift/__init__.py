@@ -1,0 +1,1 @@
+"""What OpenShift alone has: SecurityContextConstraints."""

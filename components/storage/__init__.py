@@ -1,0 +1,1 @@
+"""Volumes that any cluster can offer, from servers that are there."""

@@ -1,0 +1,190 @@
+"""A storage class on an NFS server that is there: each claim gets a folder of its own.
+
+Objects, names and settings: kubernetes-sigs/nfs-subdir-external-provisioner, its chart
+`charts/nfs-subdir-external-provisioner` 4.0.18, which has neither hooks nor definitions. They are declared one by one,
+so that a preview shows them and a refresh finds what was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.resources import Resources
+from components.kubernetes.security import READ_ONLY
+from components.layer import Layer
+
+NAMESPACE: Final = "nfs-provisioner"
+RELEASE: Final = "nfs"
+RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="128Mi")
+"""As the chart's values.yaml proposes, with room for a burst of claims."""
+
+_CHART: Final = "nfs-subdir-external-provisioner"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_VOLUME: Final = "nfs-subdir-external-provisioner-root"
+_MOUNTED: Final = "/persistentvolumes"
+_READ: Final = ("get", "list", "watch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NfsProvisionerArgs:
+    """What to install.
+
+    namespace: must exist, and let the pod mount an NFS volume as root, who owns the folders of claims.
+    release: from which objects get their names, as from a release of the chart.
+    server, path: of the export. storage_class, provisioner: names; both are part of every volume that was ever made.
+    image: of the provisioner. nodes: for services; they have to reach the server.
+    """
+
+    namespace: pulumi.Input[str]
+    release: str
+    server: str
+    path: str
+    storage_class: str
+    provisioner: str
+    image: str
+    resources: Resources = RESOURCES
+    nodes: NodeGroup = ANYWHERE
+
+
+class NfsProvisioner(Layer):
+    """Install the provisioner and its storage class.
+
+    Volumes hold what their claims say for quotas alone: the server gives each folder all the room that it has. The
+    folder of a deleted claim is kept, as `archived-<namespace>-<claim>-<volume>`.
+    """
+
+    storage_class: pulumi.Output[str]
+    """Its name, known once claims of the class are served."""
+
+    def __init__(self, name: str, args: NfsProvisionerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:storage:NfsProvisioner", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        foundation = [
+            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, child)
+            for document in foundation_documents(args)
+        ]
+        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
+        provisioner = Manifest(f"{name}/Deployment", deployment(args), works)
+        # Of a class nothing but its metadata and its expansion can be changed in place.
+        served = pulumi.ResourceOptions(
+            parent=self,
+            depends_on=[provisioner],
+            replace_on_changes=["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
+            delete_before_replace=True,
+        )
+        made = Manifest(f"{name}/StorageClass", storage_class(args), served)
+        self.storage_class = made.object_name
+        self.ready: Sequence[pulumi.Resource] = [made]
+        self.register_outputs({"storageClass": self.storage_class})
+
+
+def full_name(release: str) -> str:
+    """Return the name of the provisioner's objects, its ServiceAccount among them (the chart's `_helpers.tpl`)."""
+    return (release if _CHART in release else f"{release}-{_CHART}")[:63].removesuffix("-")
+
+
+def provisioner_name(release: str) -> str:
+    """Return the name of the provisioner where none is given (the chart's `_helpers.tpl`)."""
+    return f"cluster.local/{full_name(release)}"
+
+
+def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
+    """Return the account, and what it may do."""
+    name = full_name(args.release)
+    runner, lock = f"{name}-runner", f"leader-locking-{name}"
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": args.namespace}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": args.namespace}},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": runner},
+            "rules": [
+                _rule("", "nodes", *_READ),
+                _rule("", "persistentvolumes", *_READ, "create", "delete"),
+                _rule("", "persistentvolumeclaims", *_READ, "update"),
+                _rule("storage.k8s.io", "storageclasses", *_READ),
+                _rule("", "events", "create", "update", "patch"),
+            ],
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"run-{name}"},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": runner},
+            "subjects": [subject],
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "Role",
+            "metadata": {"name": lock, "namespace": args.namespace},
+            "rules": [_rule("", "endpoints", *_READ, "create", "update", "patch")],
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": lock, "namespace": args.namespace},
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": lock},
+            "subjects": [subject],
+        },
+    ]
+
+
+def deployment(args: NfsProvisionerArgs) -> Document:
+    """Return the provisioner, which mounts the export to make folders in it."""
+    labels = {"app": _CHART, "release": args.release}
+    variables = {"PROVISIONER_NAME": args.provisioner, "NFS_SERVER": args.server, "NFS_PATH": args.path}
+    container = {
+        "name": _CHART,
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "resources": args.resources.body(),
+        # Without capabilities, as upstream's own PodSecurityPolicy wants it (the chart's `podsecuritypolicy.yaml`).
+        "securityContext": dict(READ_ONLY),
+        "volumeMounts": [{"name": _VOLUME, "mountPath": _MOUNTED}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": full_name(args.release), "namespace": args.namespace, "labels": labels},
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": full_name(args.release),
+                    **args.nodes.body(RESCHEDULED),
+                    "securityContext": {"runAsUser": 0},
+                    "containers": [container],
+                    "volumes": [{"name": _VOLUME, "nfs": {"server": args.server, "path": args.path}}],
+                },
+            },
+        },
+    }
+
+
+def storage_class(args: NfsProvisionerArgs) -> Document:
+    """Return the class. It is not the cluster's default one, as the chart has it."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": args.storage_class},
+        "provisioner": args.provisioner,
+        "parameters": {"archiveOnDelete": "true"},
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "Immediate",
+        "allowVolumeExpansion": True,
+    }
+
+
+def _rule(group: str, resource: str, *verbs: str) -> Document:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}

@@ -1,0 +1,1 @@
+"""Target `openshift`: the platform on an OpenShift cluster that a kubeconfig names."""

@@ -1,0 +1,94 @@
+"""The configuration of target `openshift`: that of an existing cluster, and what OpenShift's guides add to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from components.storage import nfs
+from stacks.errors import ConfigError, Path, key
+from stacks.existing.settings import ExistingSettings
+from stacks.settings.model import SettingsModel, matching, reject
+from stacks.settings.names import LABEL_LENGTH, ClassName, is_label, qualified_errors
+
+_SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
+_SERVERS: Final = "a name or an address, such as nfs.example.org or 192.168.98.96, without a scheme and a path"
+_PATH: Final = re.compile(r"/([^/\s]+(/[^/\s]+)*)?")
+_PATHS: Final = "an absolute path, such as /export/mlbatch, without .. and spaces"
+
+
+def _server(value: str) -> str:
+    if not _SERVER.fullmatch(value):
+        reject(
+            message="this cannot be the name or address of an NFS server",
+            expected=_SERVERS,
+            hint="write the server alone here, and what it exports in path",
+        )
+    return value
+
+
+def _path(value: str) -> str:
+    if not _PATH.fullmatch(value) or ".." in value.split("/"):
+        reject(
+            message="this cannot be the path of an export",
+            expected=_PATHS,
+            hint="write it as `showmount --exports <server>` shows it",
+        )
+    return value
+
+
+class NfsSettings(SettingsModel):
+    """A storage class on an NFS server that is there; none without a server."""
+
+    server: Annotated[str, matching(_server, _SERVER.pattern, _SERVERS)] | None = None
+    """Name or address of the server, which all nodes have to reach."""
+    path: Annotated[str, matching(_path, _PATH.pattern, _PATHS)] | None = None
+    """What the server exports; each claim gets a folder in it."""
+    storage_class: ClassName = "nfs-client"
+    """Name of the storage class, which is also that of what the stack stores where `cluster.storageClasses` and the
+    layers name none.
+    """
+    provisioner_name: str | None = None
+    """Name under which the provisioner serves the class, such as k8s-sigs.io/nfs; default one of the release's."""
+    release: str = nfs.RELEASE
+    """From which the provisioner's objects get their names."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is to be a provisioner."""
+        return self.server is not None
+
+    @property
+    def provisioner(self) -> str:
+        """The name under which the provisioner serves the class."""
+        return self.provisioner_name or nfs.provisioner_name(self.release)
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that an export is named whole, and names to Kubernetes' rules."""
+        for name, value in (("server", self.server), ("path", self.path)):
+            if value is None and self.model_fields_set:
+                yield ConfigError(
+                    path=(*path, name),
+                    message=f"nothing says {'which server has' if name == 'server' else 'what the server'} exports"
+                    if name == "path"
+                    else "nothing says which NFS server has the volumes",
+                    expected=_SERVERS if name == "server" else _PATHS,
+                    hint=f"add {name}, or remove {key(path)} where the cluster has storage classes of its own",
+                )
+        if self.provisioner_name is not None:
+            yield from qualified_errors((*path, "provisionerName"), self.provisioner_name, self.provisioner_name)
+        if not is_label(self.release) or not is_label(nfs.full_name(self.release)):
+            yield ConfigError(
+                path=(*path, "release"),
+                value=self.release,
+                message="Kubernetes would reject names that begin so",
+                expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last",
+                hint=f"remove the key for {nfs.RELEASE}",
+            )
+
+
+class OpenShiftSettings(ExistingSettings):
+    """Everything that the configuration of a stack on OpenShift says."""
+
+    nfs: NfsSettings = NfsSettings()
