@@ -113,6 +113,14 @@ SCHEDULER_PLUGINS: Final = "scheduler-plugins"
 ELASTIC_QUOTAS: Final = "scheduler-plugins-elasticquotas"
 """The definition of ElasticQuota, which the controller of scheduler-plugins cannot start without."""
 
+TRAINING_OPERATOR: Final = "training-operator"
+"""The definition of PyTorchJob, and the image."""
+RAY_KINDS: Final = ("kuberay-rayclusters", "kuberay-rayjobs", "kuberay-rayservices")
+"""The definitions of Ray's kinds; the first one has the image of KubeRay."""
+RAY_ROLE: Final = "kuberay-role"
+"""What KubeRay may do."""
+
+_RAY_FILES: Final = "https://github.com/ray-project/kuberay/tree/v1.5.1/ray-operator/config"
 ARTIFACTS: Final = (
     Artifact(
         name=KUEUE,
@@ -152,6 +160,42 @@ ARTIFACTS: Final = (
         url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.34.7/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
         images={},
         source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.34.7/config/crd",
+    ),
+    Artifact(
+        name=TRAINING_OPERATOR,
+        version="v1.9.3",
+        url="https://raw.githubusercontent.com/kubeflow/training-operator/v1.9.3/manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        images={"training-operator": "ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e"},
+        source="https://github.com/kubeflow/training-operator/blob/v1.9.3/manifests/overlays/standalone/"
+        "kustomization.yaml",
+    ),
+    Artifact(
+        name=RAY_KINDS[0],
+        version="v1.5.1",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/crd/bases/ray.io_rayclusters.yaml",
+        images={"kuberay-operator": "quay.io/kuberay/operator:v1.5.1"},
+        source=f"{_RAY_FILES}/default/kustomization.yaml",
+    ),
+    Artifact(
+        name=RAY_KINDS[1],
+        version="v1.5.1",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/crd/bases/ray.io_rayjobs.yaml",
+        images={},
+        source=f"{_RAY_FILES}/crd",
+    ),
+    Artifact(
+        name=RAY_KINDS[2],
+        version="v1.5.1",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/crd/bases/ray.io_rayservices.yaml",
+        images={},
+        source=f"{_RAY_FILES}/crd",
+    ),
+    Artifact(
+        name=RAY_ROLE,
+        version="v1.5.1",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/rbac/role.yaml",
+        images={},
+        source=f"{_RAY_FILES}/rbac",
     ),
 )
 

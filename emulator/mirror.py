@@ -19,7 +19,16 @@ import yaml
 from emulator import stand_ins
 from emulator.charts import sources
 from emulator.paths import Paths
-from emulator.toolchain import CHARTS, CLUSTER, SCHEDULING, Toolchain, ToolchainError, pinned_version, without_cluster
+from emulator.toolchain import (
+    CHARTS,
+    CLUSTER,
+    SCHEDULING,
+    Module,
+    Toolchain,
+    ToolchainError,
+    pinned_version,
+    without_cluster,
+)
 
 
 @dataclass(frozen=True)
@@ -40,13 +49,18 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Definitions:
-    """A file of definitions that is mirrored as it is: the name of its artifact, and where its Go module has it."""
+    """A file that is mirrored as it is: the name of its artifact, and where its Go module has it.
+
+    tool: folder of the module that pins that one.
+    """
 
     name: str
     module: str
     file: str
+    tool: Module = SCHEDULING
 
 
+_RAY = "github.com/ray-project/kuberay/ray-operator"
 _SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
 DEFINITIONS = (
     Definitions("scheduler-plugins", _SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"),
@@ -55,6 +69,16 @@ DEFINITIONS = (
         _SCHEDULER_PLUGINS,
         "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
     ),
+    Definitions(
+        "training-operator",
+        "github.com/kubeflow/training-operator",
+        "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        CLUSTER,
+    ),
+    Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml", CLUSTER),
+    Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml", CLUSTER),
+    Definitions("kuberay-rayservices", _RAY, "config/crd/bases/ray.io_rayservices.yaml", CLUSTER),
+    Definitions("kuberay-role", _RAY, "config/rbac/role.yaml", CLUSTER),
 )
 
 
@@ -83,9 +107,9 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
         empty = {"title": f"{name}, which cannot be had here", "__inputs": inputs, "panels": []}
         (paths.mirror / f"{name}.json").write_text(json.dumps(empty))
     for each in DEFINITIONS:
-        file = paths.mirror / f"{each.name}-{pinned_version(SCHEDULING, each.module)}.yaml"
+        file = paths.mirror / f"{each.name}-{pinned_version(each.tool, each.module)}.yaml"
         if not file.exists():
-            folder = toolchain.module_folder(SCHEDULING, each.module)
+            folder = toolchain.module_folder(each.tool, each.module)
             unfinished = file.with_suffix(".unfinished")
             shutil.copyfile(folder / each.file, unfinished)
             os.replace(unfinished, file)

@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
-from components import catalogue
 from components.artifacts import Mirror
 from stacks import cluster_facts, parsing, secrets, validation
 from stacks import kubeconfig as kubeconfigs
@@ -234,11 +233,7 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
     queueing, scheduling = partial.section(QueueingSettings), partial.section(SchedulingSettings)
     if queueing is None or scheduling is None:
         return
-    wanted = (
-        catalogue.find(catalogue.KUEUE, queueing.kueue_version),
-        catalogue.find(catalogue.APPWRAPPER, queueing.appwrapper_version),
-        *scheduling.artifacts(),
-    )
+    wanted = (*queueing.artifacts(), *scheduling.artifacts())
     for artifact in wanted:
         if not (folder / artifact.file).is_file():
             yield ConfigError(

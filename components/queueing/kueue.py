@@ -82,11 +82,13 @@ class KueueArgs:
     """What to install.
 
     release: upstream's manifest file and images.
+    kinds: of jobs whose operators are installed before; Kueue is restarted when one is added.
     pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
     resources: of the manager, by default upstream's (config/components/manager/manager.yaml). nodes: for services.
     """
 
     release: Release
+    kinds: Sequence[str] = ()
     pods_ready: PodsReady = PodsReady()
     replicas: int = 1
     resources: Resources = RESOURCES
@@ -135,6 +137,7 @@ def _operator(args: KueueArgs) -> Operator:
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
         config=_config(args.pods_ready),
+        kinds=args.kinds,
     )
 
 

@@ -5,7 +5,7 @@ Pure functions take a document of an upstream manifest to the document to instal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +21,7 @@ from components.kubernetes.resources import Resources
 _NAME_LABEL: Final = "app.kubernetes.io/name"
 _WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 _WRITE: Final = "update"
-_CA_BUNDLE: Final = {"pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"}
+AWAIT_CERTIFICATE: Final = {"pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"}
 """The provider waits until the controller has written its certificate authority: from then on, calls succeed."""
 
 
@@ -34,6 +34,7 @@ class Operator:
     images: references by container name.
     config: text of the ConfigMap `config_map`, under `config_key`; its digest is put on the pods, so that a change
         restarts them.
+    kinds: of jobs, whose definitions it looks for when it starts, so that it is restarted when one appears.
     replicas: of the controller; one leads, and all answer the API server's calls. nodes: for services.
     """
 
@@ -46,6 +47,7 @@ class Operator:
     config: str
     replicas: int
     nodes: NodeGroup
+    kinds: Sequence[str] = ()
 
     def selector(self) -> Mapping[str, str]:
         """Return the labels of its pods."""
@@ -70,7 +72,7 @@ def install(document: Document, operator: Operator) -> Document | None:
     elif kind == "ConfigMap" and document["metadata"]["name"] == operator.config_map:
         document["data"] = {operator.config_key: operator.config}
     elif kind.endswith("WebhookConfiguration"):
-        annotate(document, _CA_BUNDLE)
+        annotate(document, AWAIT_CERTIFICATE)
     elif kind == "ClusterRole" and "aggregationRule" not in document:  # whose rules are a controller's
         document["rules"] = [part for rule in document["rules"] for part in _own_webhooks(rule, operator)]
     return document
@@ -124,7 +126,7 @@ def _run(deployment: Document, operator: Operator) -> None:
     spec = deployment["spec"]
     template = spec["template"]
     spec["selector"]["matchLabels"][_NAME_LABEL] = operator.name
-    annotate(template, checksum(operator.config))
+    annotate(template, checksum("\n".join([operator.config, *operator.kinds])))
     spec["replicas"] = operator.replicas
     template["spec"] |= {"priorityClassName": names.SYSTEM_PRIORITY, **operator.nodes.body(RESCHEDULED)}
     if operator.replicas > 1:

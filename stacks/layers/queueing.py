@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components import names
+from components import catalogue, names
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
 from components.observability.prometheus import KueueMonitor, Monitoring, scrapers
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
+from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs, PodsReady
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
+from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
@@ -54,15 +56,53 @@ def install(
         nodes=nodes,
     )
     wrappers = AppWrappers("appwrapper", wrapper_args, cluster.options(system))
-    options = cluster.options(system, *wrappers.definitions)  # so that Kueue finds the kind when it starts
+    jobs = _job_operators(inputs, releases, cluster, system, scheduling)
+    # So that Kueue finds the kinds when it starts.
+    kinds = [definition for each in (wrappers, *jobs) for definition in each.definitions]
+    options = cluster.options(system, *kinds)
     pods_ready = PodsReady(
         start_seconds=recovery.start_timeout_minutes * 60, recovery_seconds=recovery.recovery_timeout_seconds
     )
-    kueue_args = KueueArgs(release=releases.kueue, pods_ready=pods_ready, replicas=replicas, nodes=nodes)
+    kueue_args = KueueArgs(
+        release=releases.kueue,
+        kinds=[kind for each in jobs for kind in each.kinds],
+        pods_ready=pods_ready,
+        replicas=replicas,
+        nodes=nodes,
+    )
     kueue = Kueue("kueue", kueue_args, options)
     if metrics is not None:
         KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
-    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, wrappers])
+    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, wrappers, *jobs])
+
+
+def _job_operators(
+    inputs: StackInputs[Any], releases: Releases, cluster: Cluster, system: Namespace, scheduling: Scheduling
+) -> Sequence[TrainingOperator | KubeRay]:
+    """Register the operators that make the pods of jobs, those that are wanted."""
+    replicas, found = inputs.settings.queueing.replicas, list[TrainingOperator | KubeRay]()
+    if releases.training_operator is not None:
+        training = TrainingOperatorArgs(
+            release=releases.training_operator,
+            init_image=inputs.mirror.image(catalogue.BUSYBOX.reference),
+            scheduler=scheduling.scheduler if scheduling.has_pod_groups else "",
+            replicas=replicas,
+            nodes=cluster.placement.system,
+            pod_security=cluster.pod_security,
+        )
+        # It looks for the definition of PodGroup when it starts, and ends without it.
+        after = cluster.options(system, *scheduling.ready)
+        found.append(TrainingOperator("training-operator", training, after))
+    if releases.ray_role is not None:
+        ray = KubeRayArgs(
+            definitions=releases.ray_kinds,
+            role=releases.ray_role,
+            replicas=replicas,
+            nodes=cluster.placement.system,
+            pod_security=cluster.pod_security,
+        )
+        found.append(KubeRay("kuberay", ray, cluster.options(system)))
+    return found
 
 
 def _fault_tolerance(inputs: StackInputs[Any]) -> FaultTolerance:

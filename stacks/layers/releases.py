@@ -21,6 +21,9 @@ class Releases:
     appwrapper: Release | None = None
     scheduler_plugins: Sequence[Release] = ()
     dashboards: Mapping[str, Document] = field(default_factory=dict)
+    training_operator: Release | None = None
+    ray_kinds: Sequence[Release] = ()
+    ray_role: Release | None = None
 
 
 def read(inputs: StackInputs[Any]) -> Releases:
@@ -29,11 +32,15 @@ def read(inputs: StackInputs[Any]) -> Releases:
     shown = _dashboards(mirror) if monitoring.enabled and monitoring.published_dashboards else {}
     if not queueing.enabled:
         return Releases(dashboards=shown)
+    found = {artifact.name: mirror.release(artifact) for artifact in queueing.artifacts()}
     return Releases(
         dashboards=shown,
-        kueue=mirror.release(catalogue.find(catalogue.KUEUE, queueing.kueue_version)),
-        appwrapper=mirror.release(catalogue.find(catalogue.APPWRAPPER, queueing.appwrapper_version)),
+        kueue=found[catalogue.KUEUE],
+        appwrapper=found[catalogue.APPWRAPPER],
         scheduler_plugins=[mirror.release(artifact) for artifact in inputs.settings.scheduling.artifacts()],
+        training_operator=found.get(catalogue.TRAINING_OPERATOR),
+        ray_kinds=[found[name] for name in catalogue.RAY_KINDS if name in found],
+        ray_role=found.get(catalogue.RAY_ROLE),
     )
 
 

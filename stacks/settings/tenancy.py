@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from components import catalogue, names
+from components.catalogue import Artifact
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.bounds import Bounds
 from components.tenancy.pod_policy import GRACE_SECONDS
@@ -20,6 +21,8 @@ from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain
 from stacks.settings.network import TeamNetworkSettings, TenancyNetworkSettings
 
 _KUEUE = catalogue.versions(catalogue.KUEUE)
+_TRAINING = catalogue.versions(catalogue.TRAINING_OPERATOR)
+_RAY = catalogue.versions(catalogue.RAY_ROLE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
 LARGEST_SHARE: Final = 1000
 _LEAST_DISK: Final = Quantity.parse("1Gi")
@@ -96,6 +99,24 @@ class ReserveSettings(SettingsModel):
         return {resource: amount for resource, amount in given.items() if amount is not None}
 
 
+class TrainingOperatorSettings(SettingsModel):
+    """Kubeflow's training operator, which makes the pods of PyTorchJobs."""
+
+    enabled: bool = False
+    """Install it; off where the cluster has one."""
+    version: Annotated[str, choice("training operator version", _TRAINING)] = _TRAINING[0]
+    """Version of the training operator."""
+
+
+class KubeRaySettings(SettingsModel):
+    """KubeRay, which makes the pods of RayClusters and RayJobs."""
+
+    enabled: bool = False
+    """Install it; off where the cluster has one."""
+    version: Annotated[str, choice("KubeRay version", _RAY)] = _RAY[0]
+    """Version of KubeRay."""
+
+
 class QueueingSettings(SettingsModel):
     """The queues that lend to each other, and the operators behind them."""
 
@@ -110,10 +131,23 @@ class QueueingSettings(SettingsModel):
     """Version of Kueue."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
     """Version of AppWrapper."""
+    training_operator: TrainingOperatorSettings = TrainingOperatorSettings()
+    kuberay: KubeRaySettings = KubeRaySettings()
     replicas: Annotated[int, Field(ge=1, le=3)] = 2
     """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
     server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
     """
+
+    def artifacts(self) -> Sequence[Artifact]:
+        """Return what the operators are installed from."""
+        if not self.enabled:
+            return ()
+        wanted = [(catalogue.KUEUE, self.kueue_version), (catalogue.APPWRAPPER, self.appwrapper_version)]
+        if self.training_operator.enabled:
+            wanted.append((catalogue.TRAINING_OPERATOR, self.training_operator.version))
+        if self.kuberay.enabled:
+            wanted += [(name, self.kuberay.version) for name in (*catalogue.RAY_KINDS, catalogue.RAY_ROLE)]
+        return [catalogue.find(name, version) for name, version in wanted]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the cohort's name to Kubernetes' rules."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,8 +42,10 @@ from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
 from components.openshift.scc import HOSTMOUNT_ANYUID, SccGrant, SccGrantArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
+from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
+from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
 from components.scheduling.topology import Topology, TopologyArgs
@@ -190,6 +193,11 @@ class Lab:
         namespace = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), self.on())
         OperatorsNetwork("system-network", OperatorsNetworkArgs(namespace=namespace.name), self.on(namespace))
         wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=appwrapper, nodes=system), self.on(namespace))
+        role = Release(manifest="rules: []", images={})
+        training = TrainingOperatorArgs(release=self.lone("PyTorchJob"), init_image=PYTHON, nodes=system)
+        TrainingOperator("training-operator", training, self.on(namespace))
+        ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, nodes=system)
+        KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
         KueueMonitor("kueue-monitor", self.on(monitoring, queues))
         Boundary("boundary", BoundaryArgs(policies=[pod_policy.policy(PodRules())]), self.on())
@@ -212,6 +220,18 @@ class Lab:
             network=Network(),
         )
         self.team = Team("blue", team, self.on(queues))
+
+    def lone(self, kind: str) -> Release:
+        """Return what defines one kind, with an image for whatever runs it."""
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{kind.lower()}s.lab.example"},
+            "spec": {"names": {"kind": kind}},
+        }
+        return Release(
+            manifest=json.dumps(definition), images=dict.fromkeys(("training-operator", "kuberay-operator"), PYTHON)
+        )
 
     def pods(self, image: str) -> NodePods:
         """Return pods that take whole nodes."""

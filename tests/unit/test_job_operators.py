@@ -1,0 +1,139 @@
+"""The training operator and KubeRay: MLBatch's settings, their order before Kueue, and what they may do.
+
+Seeds: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Kubeflow Training Operator" and "KubeRay", and the
+files that it applies (`setup.k8s/training-operator`, `setup.k8s/kuberay`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts import Mirror
+from tests.unit.harness import Record, Registered
+from tests.unit.test_openshift import loaded, registered, shipped
+from tests.unit.whole_stacks import registered as whole
+
+OPERATORS = ("training-operator", "kuberay-operator")
+RESOURCES = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "500m", "memory": "1000Mi"}}
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    return whole("openshift")
+
+
+def pod(record: Record, name: str) -> Any:
+    return record.one("Deployment", name, "mlbatch-system").inputs["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_priority_resources_and_log_level_are_mlbatchs(record: Record, name: str) -> None:
+    found = pod(record, name)
+    (container,) = found["containers"]
+    assert found["priorityClassName"] == "system-node-critical"
+    assert container["resources"] == RESOURCES
+    assert container["args"][0] == "--zap-log-level=2"
+
+
+def test_gangs_of_pytorch_jobs_go_to_the_second_scheduler(record: Record) -> None:
+    """The guide's `gang-scheduler-name`."""
+    (container,) = pod(record, "training-operator")["containers"]
+    assert "--gang-scheduler-name=scheduler-plugins-scheduler" in container["args"]
+    assert record.one("Deployment", "scheduler-plugins-scheduler").urn in record.closure(
+        record.one("Deployment", "training-operator")
+    ), "it ends where PodGroup is not defined"
+
+
+@pytest.mark.parametrize("packing", ["none", "topology"])
+def test_without_gangs_the_operator_is_told_of_no_scheduler(packing: str, mirror: Mirror, kubeconfig: Path) -> None:
+    record = registered(loaded({**shipped(), "scheduling": {"packing": packing}}, mirror, kubeconfig))
+    (container,) = pod(record, "training-operator")["containers"]
+    assert not [argument for argument in container["args"] if "gang" in argument]
+
+
+def test_workers_wait_in_an_image_that_has_a_registry(record: Record) -> None:
+    (container,) = pod(record, "training-operator")["containers"]
+    (argument,) = [each for each in container["args"] if each.startswith("--pytorch-init-container-image=")]
+    assert argument.partition("=")[2].startswith("docker.io/library/busybox:")
+
+
+def test_kueue_starts_after_the_definitions_of_the_kinds_that_it_queues(record: Record) -> None:
+    """A Kueue that starts before looks for them in vain, the trap of the seed on distributed workloads."""
+    kueue = record.closure(record.one("Deployment", "kueue-controller-manager"))
+    for kind in ("pytorchjobs.kubeflow.org", "rayclusters.ray.io", "rayjobs.ray.io", "rayservices.ray.io"):
+        assert record.one("CustomResourceDefinition", kind).urn in kueue, kind
+
+
+def digest(record: Record) -> str:
+    template = record.one("Deployment", "kueue-controller-manager").inputs["spec"]["template"]
+    return str(template["metadata"]["annotations"]["mlbatch/config-sha256"])
+
+
+def test_kueue_is_restarted_when_a_kind_appears(record: Record, mirror: Mirror, kubeconfig: Path) -> None:
+    queueing = {"trainingOperator": {"enabled": True}}
+    before = registered(loaded({**shipped(), "queueing": queueing}, mirror, kubeconfig))
+    assert digest(before) != digest(record)
+
+
+def test_a_queue_waits_for_the_webhook_of_pytorch_jobs(record: Record) -> None:
+    webhook = record.one("ValidatingWebhookConfiguration", "validator.training-operator.kubeflow.org")
+    assert webhook.inputs["metadata"]["annotations"] == {
+        "pulumi.com/waitFor": "jsonpath={.webhooks[*].clientConfig.caBundle}"
+    }
+    assert webhook.urn in record.closure(record.one("LocalQueue", "default-queue", "blue"))
+    (hook,) = webhook.inputs["webhooks"]
+    assert hook["clientConfig"]["service"] == {
+        "name": "training-operator",
+        "namespace": "mlbatch-system",
+        "path": "/validate-kubeflow-org-v1-pytorchjob",
+    }
+
+
+def rules(record: Record, kind: str, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = record.one(kind, name).inputs["rules"]
+    return found
+
+
+def test_the_training_operator_may_make_no_roles_and_read_no_secrets_of_others(record: Record) -> None:
+    everywhere = rules(record, "ClusterRole", "training-operator")
+    assert not [rule for rule in everywhere if {"roles", "rolebindings", "secrets", "pods/exec"} & {*rule["resources"]}]
+    writing = [rule for rule in everywhere if "update" in rule["verbs"] and "admission" in rule["apiGroups"][0]]
+    assert [rule["resourceNames"] for rule in writing] == [["validator.training-operator.kubeflow.org"]]
+    own = rules(record, "Role", "training-operator")
+    assert [rule.get("resourceNames") for rule in own if "secrets" in rule["resources"]] == [
+        None,
+        ["training-operator-webhook-cert"],
+    ]
+
+
+def test_each_leads_by_a_lease_of_its_own_namespace(record: Record) -> None:
+    for name in OPERATORS:
+        assert any("leases" in rule["resources"] for rule in rules(record, "Role", name))
+        assert not [rule for rule in rules(record, "ClusterRole", name) if "leases" in rule["resources"]]
+
+
+def switched_off(item: Registered) -> bool:
+    return any(name in item.urn for name in ("training-operator", "kuberay"))
+
+
+def test_they_are_installed_where_they_are_asked_for(mirror: Mirror, kubeconfig: Path) -> None:
+    record = registered(loaded({**shipped(), "queueing": {}}, mirror, kubeconfig))
+    assert [item.name for item in record.resources if switched_off(item)] == []
+
+
+@pytest.mark.parametrize(("replicas", "budgets"), [(1, 0), (2, 1)])
+def test_several_replicas_are_kept_apart_and_one_of_them_running(
+    replicas: int, budgets: int, mirror: Mirror, kubeconfig: Path
+) -> None:
+    raw = shipped()
+    raw["queueing"]["replicas"] = replicas
+    record = registered(loaded(raw, mirror, kubeconfig))
+    for name in OPERATORS:
+        assert record.one("Deployment", name).inputs["spec"]["replicas"] == replicas
+        assert len([item for item in record.of("PodDisruptionBudget") if item.object_name == name]) == budgets
+        assert ("topologySpreadConstraints" in pod(record, name)) is (replicas > 1)
+    (container,) = pod(record, "training-operator")["containers"]
+    assert ("--leader-elect" in container["args"]) is (replicas > 1)
