@@ -29,7 +29,9 @@ from urllib3.exceptions import HTTPError
 
 from emulator import azure, cluster, mirror
 from emulator.cluster import ClusterError
+from emulator.distribution import is_openshift
 from emulator.environment import environment
+from emulator.openshift import definitions
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
 from emulator.recovery import recover
@@ -122,12 +124,13 @@ def _private(paths: Paths) -> Paths:
 def _up(paths: Paths, options: argparse.Namespace) -> int:
     require_stack(paths.root, options.stack)
     toolchain = Toolchain(paths)
-    progress = Progress(len(toolchain.missing(cluster=True)) + len(SETTING_UP))
-    toolchain.install(cluster=True, progress=progress)
+    openshift = is_openshift(paths.root, options.stack)
+    progress = Progress(len(toolchain.missing(cluster=True, openshift=openshift)) + len(SETTING_UP))
+    toolchain.install(cluster=True, progress=progress, openshift=openshift)
     with progress.step(SETTING_UP[0]):
-        mirror.fill(paths, toolchain)
+        mirror.fill(paths, toolchain, openshift=openshift)
     with progress.step(SETTING_UP[1]):
-        cluster.start(paths, progress.note, stack=options.stack)
+        cluster.start(paths, progress.note, stack=options.stack, openshift=openshift)
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
@@ -208,8 +211,10 @@ def _env(paths: Paths, options: argparse.Namespace) -> int:
 
 def _build(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
-    toolchain.install(options.cluster, Progress(len(toolchain.missing(options.cluster))))
-    mirror.fill(paths, toolchain)
+    openshift = options.cluster and is_openshift(paths.root, options.stack)
+    missing = toolchain.missing(options.cluster, openshift=openshift)
+    toolchain.install(options.cluster, Progress(len(missing)), openshift=openshift)
+    mirror.fill(paths, toolchain, openshift=openshift)
     return 0
 
 
@@ -231,9 +236,13 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(dir=private_folder(paths.lent)) as folder:
         lent = replace(paths, state=Path(folder))
         toolchain = Toolchain(lent)
-        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
+        openshift = is_openshift(paths.root, options.stack)
+        missing = toolchain.missing(cluster=True, openshift=openshift)
+        toolchain.install(cluster=True, progress=Progress(len(missing)), openshift=openshift)
         try:
-            cluster.start(lent, lambda _: None, stack=options.stack)
+            if openshift:
+                definitions.fill(lent, toolchain)
+            cluster.start(lent, lambda _: None, stack=options.stack, openshift=openshift)
             print(environment(lent).dump(), flush=True)
             sys.stdin.read()
         finally:

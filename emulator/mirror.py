@@ -18,6 +18,7 @@ import yaml
 
 from emulator import stand_ins
 from emulator.charts import sources
+from emulator.openshift import definitions
 from emulator.paths import Paths
 from emulator.toolchain import (
     CHARTS,
@@ -86,8 +87,10 @@ DASHBOARDS = ("grafana-dashboard-23123-1", "grafana-dashboard-12239-2")
 """Of grafana.com, from which nothing can be had here: each is an empty one."""
 
 
-def fill(paths: Paths, toolchain: Toolchain) -> None:
+def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False) -> None:
     """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`, and pack charts, as `.tgz`.
+
+    With `openshift` also what the local OpenShift defines.
 
     Raises ToolchainError when kubectl cannot render a kustomization.
     """
@@ -113,6 +116,8 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
             unfinished = file.with_suffix(".unfinished")
             shutil.copyfile(folder / each.file, unfinished)
             os.replace(unfinished, file)
+    if openshift:
+        definitions.fill(paths, toolchain)
     sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
 
 

@@ -101,6 +101,15 @@ SCHEDULING = Module(
 )
 """The packing scheduler and its controller, with the libraries of the cluster's own Kubernetes version: a module of its
 own, so that a new version of it has nothing else built anew."""
+OPENSHIFT = Module(
+    "openshift",
+    (
+        Tool("openshift-kube-apiserver", "./kube-apiserver", _KUBERNETES_VARIABLES),
+        Tool("kuberay-operator", "github.com/ray-project/kuberay/ray-operator"),
+        Tool("training-operator", "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
+    ),
+)
+"""What the local OpenShift has beside a plain cluster; built for the stacks that need it alone."""
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 HELM = Module(
     "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
@@ -130,22 +139,25 @@ class Toolchain:
         self._paths = paths
         self._modules = _MODULES
 
-    def missing(self, cluster: bool) -> list[Need]:
-        """Return the tools still to be built: the engine's, kubectl, and with `cluster` the control plane's."""
-        return [need for need in self._needs(cluster) if not self._built(need).exists()]
+    def missing(self, cluster: bool, *, openshift: bool = False) -> list[Need]:
+        """Return the tools still to be built: the engine's, kubectl, with `cluster` the control plane's.
 
-    def install(self, cluster: bool, progress: Progress) -> None:
+        With `openshift` also those by which that is an OpenShift's.
+        """
+        return [need for need in self._needs(cluster, openshift) if not self._built(need).exists()]
+
+    def install(self, cluster: bool, progress: Progress, *, openshift: bool = False) -> None:
         """Build what is missing, one progress step each, and link everything into `paths.bin`.
 
         Raises ToolchainError when Go is absent or too old, or a build fails.
         """
-        missing = self.missing(cluster)
+        missing = self.missing(cluster, openshift=openshift)
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
             with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
                 self._build(need)
-        self._link(self._needs(cluster))
+        self._link(self._needs(cluster, openshift))
 
     def module_folder(self, module: Module, path: str) -> Path:
         """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
@@ -155,7 +167,7 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def _needs(self, cluster: bool) -> list[Need]:
+    def _needs(self, cluster: bool, openshift: bool) -> list[Need]:
         needs: list[Need] = []
         if installed_pulumi(self._paths.cache) is None:
             needs.append(Need(PULUMI, PULUMI.named("pulumi")))
@@ -165,13 +177,15 @@ class Toolchain:
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
             needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM) for tool in module.tools]
+        if openshift:
+            needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
         return needs
 
     def _folder(self, module: Module) -> Path:
         source = self._modules / module.folder
         digest = hashlib.sha256()
-        for name in ("go.mod", "go.sum"):
-            digest.update((source / name).read_bytes())
+        for file in (source / "go.mod", source / "go.sum", *sorted(source.glob("*/*.go"))):
+            digest.update(file.read_bytes())
         for tool in module.tools:
             digest.update(repr(tool).encode())
         return self._paths.cache / "tools" / f"{module.folder}-{digest.hexdigest()[:16]}"

@@ -118,6 +118,21 @@ class Api:
         return response
 
 
+def path_of(api: Api, document: Object) -> str:
+    """Return where an object is in the API, which is asked for its kind's name there.
+
+    Raises ApiError where the cluster has no such kind.
+    """
+    version, metadata = document["apiVersion"], document["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    kinds = {found["kind"]: found for found in api.get(root)["resources"] if "/" not in found["name"]}
+    if document["kind"] not in kinds:
+        raise ApiError(404, f"the cluster has no such kind in {version}")
+    kind = kinds[document["kind"]]
+    scope = f"/namespaces/{metadata.get('namespace', 'default')}" if kind["namespaced"] else ""
+    return f"{root}{scope}/{kind['name']}/{metadata['name']}"
+
+
 def _message(body: bytes) -> str:
     try:
         return str(json.loads(body)["message"])

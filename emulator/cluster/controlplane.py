@@ -33,6 +33,7 @@ OUTLIVING = (PROVIDER, AZURE)
 STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 _BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+_OPENSHIFT_API_SERVER = "openshift-kube-apiserver"
 _POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 _TIMEOUT = 1.0
 
@@ -60,11 +61,12 @@ class Parts:
     """What of the cluster runs.
 
     provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
-    and which clusters before Kubernetes 1.30 lack.
+    and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift.
     """
 
     provider: bool = True
     admission_policies: bool = True
+    openshift: bool = False
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -124,6 +126,15 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
             stop_seconds=8.0,
         ),
     ]
+    if parts.openshift:
+        found.append(
+            ProcessSpec(
+                "openshift",
+                (sys.executable, "-m", "emulator.openshift", *folders),
+                lambda: accepts(layout.socket("openshift")),
+                after=("kube-apiserver",),
+            )
+        )
     if parts.provider:
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
         reaching = ("--api-server", account.server)
@@ -141,7 +152,9 @@ def fingerprint(layout: Layout, parts: Parts) -> str:
     package = _PACKAGE_ROOT / "emulator"
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".yaml"))
     files.append(layout.simulations)
-    files += [(layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, *images.binaries()})]
+    files += [
+        (layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, _OPENSHIFT_API_SERVER, *images.binaries()})
+    ]
     digest = hashlib.sha256(repr((sys.executable, parts)).encode())
     for file in files:
         with contextlib.suppress(FileNotFoundError):
@@ -150,9 +163,10 @@ def fingerprint(layout: Layout, parts: Parts) -> str:
     return digest.hexdigest()
 
 
-def missing_binaries(layout: Layout) -> list[str]:
+def missing_binaries(layout: Layout, parts: Parts) -> list[str]:
     """Return the names of the binaries that the cluster needs and the bin folder lacks."""
-    return [name for name in _BINARIES if not os.access(layout.paths.bin / name, os.X_OK)]
+    wanted = (*_BINARIES, *((_OPENSHIFT_API_SERVER,) if parts.openshift else ()))
+    return [name for name in wanted if not os.access(layout.paths.bin / name, os.X_OK)]
 
 
 def _etcd(layout: Layout) -> tuple[str, ...]:
@@ -178,7 +192,7 @@ def _api_server(layout: Layout, ports: Ports, parts: Parts) -> tuple[str, ...]:
     off = ",".join(f"admissionregistration.k8s.io/v1/{kind}=false" for kind in _POLICY_KINDS)
     without_policies = (f"--runtime-config={off}", "--disable-admission-plugins=ValidatingAdmissionPolicy")
     return (
-        str(layout.paths.bin / "kube-apiserver"),
+        str(layout.paths.bin / (_OPENSHIFT_API_SERVER if parts.openshift else "kube-apiserver")),
         f"--etcd-servers=unix://{layout.socket('etcd')}",
         "--bind-address=127.0.0.1",
         f"--secure-port={ports.api}",

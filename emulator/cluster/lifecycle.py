@@ -41,18 +41,21 @@ def start(
     stack: str = "",
     provider: bool = True,
     admission_policies: bool = True,
+    openshift: bool = False,
 ) -> None:
     """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
 
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
-    `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those.
+    `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those. With `openshift`
+    the cluster is an OpenShift.
 
     Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within two minutes, or a
     seed cannot be applied.
     """
-    layout, parts = Layout(paths), Parts(provider=provider, admission_policies=admission_policies)
-    missing = controlplane.missing_binaries(layout)
+    layout = Layout(paths)
+    parts = Parts(provider=provider, admission_policies=admission_policies, openshift=openshift)
+    missing = controlplane.missing_binaries(layout, parts)
     if missing:
         raise ClusterError(f"{paths.bin} lacks {', '.join(missing)}: build the tools first")
     layout.make_folders()
@@ -161,6 +164,8 @@ def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
         command.append("--without-provider")
     if not parts.admission_policies:
         command.append("--without-admission-policies")
+    if parts.openshift:
+        command.append("--openshift")
     layout.log("supervisor").touch(mode=0o600)
     with layout.log("supervisor").open("ab") as log:
         return subprocess.Popen(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from emulator.cluster.api import Api, ApiError, Object, is_ready, unless_gone
+from emulator.cluster.api import Api, ApiError, Object, is_ready, path_of, unless_gone
 
 _MANAGER = "local-seeds"
 _MARKER = "/api/v1/namespaces/kube-system/configmaps/local-seeds"
@@ -33,7 +33,7 @@ def plant(api: Api, file: Path) -> int:
     for document in documents:
         try:
             # A new node keeps the status that it is created with, and has no other way to its resources.
-            api.apply(_path(api, document), document, _MANAGER)
+            api.apply(path_of(api, document), document, _MANAGER)
         except ApiError as error:
             raise SeedError(f"{file}: {document.get('kind')} {document['metadata']['name']}: {error}") from error
     nodes = [document["metadata"]["name"] for document in documents if document["kind"] == "Node"]
@@ -45,15 +45,3 @@ def plant(api: Api, file: Path) -> int:
     marker: Object = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"applied": file.name}}
     api.apply(_MARKER, {**marker, "metadata": {"name": "local-seeds"}}, _MANAGER)
     return len(documents)
-
-
-def _path(api: Api, document: Object) -> str:
-    """Return where an object is in the API, which is asked for its kind's name there."""
-    version, metadata = document["apiVersion"], document["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    kinds = {found["kind"]: found for found in api.get(root)["resources"] if "/" not in found["name"]}
-    if document["kind"] not in kinds:
-        raise ApiError(404, f"the cluster has no such kind in {version}")
-    kind = kinds[document["kind"]]
-    scope = f"/namespaces/{metadata.get('namespace', 'default')}" if kind["namespaced"] else ""
-    return f"{root}{scope}/{kind['name']}/{metadata['name']}"

@@ -104,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
     parser.add_argument("--without-provider", action="store_true", help="run the cluster alone")
     parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
+    parser.add_argument("--openshift", action="store_true", help="be an OpenShift")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
@@ -123,7 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     controlplane.prepare(layout, chosen)
 
     provider = not options.without_provider
-    parts = Parts(provider=provider, admission_policies=not options.without_admission_policies)
+    policies = not options.without_admission_policies
+    parts = Parts(provider=provider, admission_policies=policies, openshift=options.openshift)
     specs = controlplane.processes(layout, chosen, parts)
     supervisor = Supervisor(
         children=[Child(spec, layout.log(spec.name)) for spec in specs],

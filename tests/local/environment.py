@@ -54,19 +54,24 @@ def eventually(
 
 @contextlib.contextmanager
 def local_environment(
-    prepare: Callable[[Paths], None] = lambda paths: None, *, admission_policies: bool = True
+    prepare: Callable[[Paths], None] = lambda paths: None,
+    *,
+    admission_policies: bool = True,
+    openshift: bool = False,
 ) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
 
     prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
+    openshift: it is an OpenShift.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
         toolchain = Toolchain(paths)
-        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
-        mirror.fill(paths, toolchain)
+        missing = toolchain.missing(cluster=True, openshift=openshift)
+        toolchain.install(cluster=True, progress=Progress(len(missing)), openshift=openshift)
+        mirror.fill(paths, toolchain, openshift=openshift)
         prepare(paths)
-        local_cluster.start(paths, print, admission_policies=admission_policies)
+        local_cluster.start(paths, print, admission_policies=admission_policies, openshift=openshift)
         try:
             yield paths
         finally:

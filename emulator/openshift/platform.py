@@ -1,0 +1,85 @@
+"""Puts into the API server what every OpenShift has: definitions, SecurityContextConstraints, roles, its version."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from emulator.cluster.api import Api, Object, path_of
+
+_HERE: Final = Path(__file__).resolve().parent
+_MANAGER: Final = "cluster-version-operator"
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_ESTABLISHED_SECONDS: Final = 30.0
+_AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+
+
+def install(api: Api, definitions: Path) -> None:
+    """Apply all of it; done again it puts back what was changed, as the cluster version operator does.
+
+    Raises ApiError when something is refused, TimeoutError when a definition is not served in time.
+    """
+    documents = [yaml.safe_load(file.read_text()) for file in sorted(definitions.glob("*.yaml"))]
+    for document in documents:
+        api.apply(f"{_DEFINITIONS}/{document['metadata']['name']}", document, _MANAGER)
+    for document in documents:
+        _await_established(api, document["metadata"]["name"])
+    for document in (*constraints(), *roles(), *_objects()):
+        status = document.pop("status", None)
+        path = path_of(api, document)
+        api.apply(path, document, _MANAGER)
+        if status is not None:
+            identity = {key: document[key] for key in ("apiVersion", "kind", "metadata")}
+            api.apply(f"{path}/status", {**identity, "status": status}, _MANAGER)
+
+
+def constraints() -> Iterator[Object]:
+    """Yield the default SecurityContextConstraints."""
+    for entry in yaml.safe_load((_HERE / "constraints.yaml").read_text()):
+        name = entry.pop("name")
+        kind = {"apiVersion": "security.openshift.io/v1", "kind": "SecurityContextConstraints"}
+        yield {**kind, "metadata": {"name": name}, **entry}
+
+
+def roles() -> Iterator[Object]:
+    """Yield a ClusterRole for the use of each of them, and the binding by which everybody may use restricted-v2."""
+    for constraint in constraints():
+        name = constraint["metadata"]["name"]
+        rule = {
+            "apiGroups": ["security.openshift.io"],
+            "resources": ["securitycontextconstraints"],
+            "resourceNames": [name],
+            "verbs": ["use"],
+        }
+        yield {**_rbac("ClusterRole", name), "rules": [rule]}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": _role("restricted-v2")}
+    everybody = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}
+    yield {**_rbac("ClusterRoleBinding", "restricted-v2"), "roleRef": role, "subjects": [everybody]}
+
+
+def _rbac(kind: str, constraint: str) -> dict[str, Any]:
+    metadata = {"name": _role(constraint), "annotations": _AUTOUPDATE}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}
+
+
+def _role(constraint: str) -> str:
+    return f"system:openshift:scc:{constraint}"
+
+
+def _objects() -> Iterator[Object]:
+    yield from yaml.safe_load_all((_HERE / "cluster.yaml").read_text())
+
+
+def _await_established(api: Api, name: str) -> None:
+    deadline = time.monotonic() + _ESTABLISHED_SECONDS
+    while True:
+        conditions = (api.get(f"{_DEFINITIONS}/{name}").get("status") or {}).get("conditions") or ()
+        if any((item["type"], item["status"]) == ("Established", "True") for item in conditions):
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the API server does not serve {name} after {_ESTABLISHED_SECONDS:.0f} s")
+        time.sleep(0.1)

@@ -1,0 +1,278 @@
+"""The local OpenShift: what its SecurityContextConstraints do to pods, decided by OpenShift's own admission plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from emulator.paths import Paths
+from tests.local.environment import Cluster, eventually, local_environment
+from tests.local.member import as_member, refused
+
+pytestmark = pytest.mark.emulated("it is about the local OpenShift itself")
+
+SECURITY = "security.openshift.io/v1"
+SCC = "openshift.io/scc"
+UIDS = "openshift.io/sa.scc.uid-range"
+RBAC = "rbac.authorization.k8s.io/v1"
+IMAGE = "registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2"
+
+DEFAULT_CONSTRAINTS = {
+    "anyuid",
+    "hostaccess",
+    "hostmount-anyuid",
+    "hostnetwork",
+    "hostnetwork-v2",
+    "nonroot",
+    "nonroot-v2",
+    "privileged",
+    "restricted",
+    "restricted-v2",
+}
+"""OpenShift documentation, "Managing security context constraints": "Default security context constraints"."""
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    """A local OpenShift of this module's own."""
+    with local_environment(openshift=True) as paths:
+        yield paths
+
+
+@pytest.fixture(scope="module")
+def cluster(paths: Paths) -> Cluster:
+    return Cluster(paths.kubeconfig)
+
+
+@pytest.fixture
+def project(cluster: Cluster) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Return a function that makes a namespace and returns its annotations, once it has what is allotted to it."""
+    made = []
+
+    def make(name: str) -> dict[str, str]:
+        cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        made.append(name)
+        return eventually(f"{name} has users", lambda: annotations(cluster, name), lambda found: UIDS in found)
+
+    yield make
+    for name in made:
+        cluster.delete("v1", "Namespace", name)
+
+
+def annotations(cluster: Cluster, namespace: str) -> dict[str, str]:
+    return dict(cluster.existing("v1", "Namespace", namespace)["metadata"].get("annotations") or {})
+
+
+def deployment(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": IMAGE, **spec.pop("container", {})}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **spec}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
+def pods(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
+    return cluster.list("v1", "Pod", namespace)
+
+
+def pod_of(cluster: Cluster, namespace: str) -> dict[str, Any]:
+    return eventually(f"a pod in {namespace}", lambda: pods(cluster, namespace))[0]
+
+
+def refusal(cluster: Cluster, namespace: str) -> str:
+    """Return why the Deployment of a namespace has no pods."""
+
+    def message() -> str:
+        found = cluster.list("apps/v1", "ReplicaSet", namespace)
+        conditions = [item for each in found for item in (each.get("status") or {}).get("conditions") or ()]
+        return next((item["message"] for item in conditions if item["type"] == "ReplicaFailure"), "")
+
+    return eventually(f"the Deployment in {namespace} is refused its pods", message)
+
+
+def grant(cluster: Cluster, constraint: str, account: str, namespace: str) -> None:
+    """Let a service account use a constraint in its namespace, as `oc adm policy add-scc-to-user -z` does."""
+    role = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": f"system:openshift:scc:{constraint}",
+    }
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    metadata = {"name": f"{account}-{constraint}", "namespace": namespace}
+    cluster.create(
+        {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]}
+    )
+
+
+def test_it_says_which_openshift_it_is(cluster: Cluster) -> None:
+    version = cluster.existing("config.openshift.io/v1", "ClusterVersion", "version")
+    assert version["status"]["desired"]["version"] == "4.21.0"
+    assert [entry["state"] for entry in version["status"]["history"]] == ["Completed"]
+    infrastructure = cluster.existing("config.openshift.io/v1", "Infrastructure", "cluster")
+    assert infrastructure["status"]["controlPlaneTopology"] == "HighlyAvailable"
+    assert cluster.existing("config.openshift.io/v1", "Ingress", "cluster")["spec"]["domain"]
+    assert cluster.kind("route.openshift.io/v1", "Route").namespaced
+
+
+def test_it_has_every_default_constraint_and_a_role_for_the_use_of_each(cluster: Cluster) -> None:
+    found = {item["metadata"]["name"] for item in cluster.list(SECURITY, "SecurityContextConstraints")}
+    assert found == DEFAULT_CONSTRAINTS
+    for name in found:
+        (rule,) = cluster.existing(RBAC, "ClusterRole", f"system:openshift:scc:{name}")["rules"]
+        assert rule["verbs"] == ["use"]
+        assert rule["resourceNames"] == [name]
+
+
+def test_a_deployment_runs_as_a_user_of_its_namespace_and_nothing_more(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    allotted = project("plain")
+    first = int(allotted[UIDS].partition("/")[0])
+    assert allotted[UIDS] == allotted["openshift.io/sa.scc.supplemental-groups"] == f"{first}/10000"
+    cluster.create(deployment("server", "plain"))
+    pod = pod_of(cluster, "plain")
+    assert pod["metadata"]["annotations"][SCC] == "restricted-v2"
+    assert pod["spec"]["securityContext"] == {
+        "fsGroup": first,
+        "seLinuxOptions": {"level": allotted["openshift.io/sa.scc.mcs"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert pod["spec"]["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "runAsUser": first,
+    }
+
+
+def test_two_namespaces_share_no_users(cluster: Cluster, project: Callable[[str], dict[str, str]]) -> None:
+    first, second = project("first"), project("second")
+    assert first[UIDS] != second[UIDS]
+    assert first["openshift.io/sa.scc.mcs"] != second["openshift.io/sa.scc.mcs"]
+
+
+def test_an_nfs_provisioner_is_refused_until_hostmount_anyuid_is_granted_to_its_account(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("nfs-provisioner")
+    metadata = {"name": "provisioner", "namespace": "nfs-provisioner"}
+    cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    volume = {"name": "root", "nfs": {"server": "192.168.98.96", "path": "/gpfs/fs_ec/pokprod002"}}
+    container = {"volumeMounts": [{"name": "root", "mountPath": "/persistentvolumes"}]}
+    spec = {
+        "serviceAccountName": "provisioner",
+        "volumes": [volume],
+        "securityContext": {"runAsUser": 0},
+        "container": container,
+    }
+    cluster.create(deployment("provisioner", "nfs-provisioner", **spec))
+    said = refusal(cluster, "nfs-provisioner")
+    assert "unable to validate against any security context constraint" in said
+    assert (
+        'provider restricted-v2: .spec.volumes[0]: Invalid value: "nfs": nfs volumes are not allowed to be used' in said
+    )
+    assert 'provider "hostmount-anyuid": Forbidden: not usable by user or serviceaccount' in said
+    assert pods(cluster, "nfs-provisioner") == []
+
+    grant(cluster, "hostmount-anyuid", "provisioner", "nfs-provisioner")
+    pod = pod_of(cluster, "nfs-provisioner")
+    assert pod["metadata"]["annotations"][SCC] == "hostmount-anyuid"
+    assert pod["spec"]["securityContext"]["runAsUser"] == 0
+
+
+def test_a_grant_in_one_namespace_is_none_in_another(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("granted")
+    project("other")
+    for namespace in ("granted", "other"):
+        metadata = {"name": "root", "namespace": namespace}
+        cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    grant(cluster, "anyuid", "root", "granted")
+    for namespace in ("granted", "other"):
+        spec = {"serviceAccountName": "root", "securityContext": {"runAsUser": 0}}
+        cluster.create(deployment("server", namespace, **spec))
+    assert pod_of(cluster, "granted")["metadata"]["annotations"][SCC] == "anyuid"
+    assert "runAsUser: Invalid value: 0: must be in the ranges" in refusal(cluster, "other")
+
+
+def test_a_user_who_may_edit_a_namespace_gets_no_privileged_pod_there(
+    paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("blue")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    metadata = {"name": "alice", "namespace": "blue"}
+    cluster.create(
+        {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]}
+    )
+    alice = as_member(paths, "alice", ["system:authenticated"])
+    container: dict[str, Any] = {"name": "main", "image": IMAGE}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "probe", "namespace": "blue"},
+        "spec": {"containers": [{**container, "securityContext": {"privileged": True}}]},
+    }
+    said = refused(alice.create, pod)
+    assert "containers[0].privileged: Invalid value: true: Privileged containers are not allowed" in said
+    alice.create({**pod, "spec": {"containers": [container]}})
+    assert pod_of(cluster, "blue")["metadata"]["annotations"][SCC] == "restricted-v2"
+
+
+def test_a_constraint_of_an_operators_own_serves_exactly_its_account_and_settles_at_once(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("autopilot")
+    document = {
+        "apiVersion": SECURITY,
+        "kind": "SecurityContextConstraints",
+        "metadata": {"name": "scc-autopilot"},
+        "allowedCapabilities": ["NET_ADMIN", "NET_RAW"],
+        "fsGroup": {"type": "RunAsAny"},
+        "runAsUser": {"type": "RunAsAny"},
+        "seLinuxContext": {"type": "RunAsAny"},
+        "users": ["system:serviceaccount:autopilot:autopilot"],
+    }
+    kind = cluster.kind(SECURITY, "SecurityContextConstraints")
+    versions = set()
+    for _ in range(2):
+        applied = cluster.client.server_side_apply(kind, body=document, name="scc-autopilot", field_manager="test")
+        versions.add(applied.metadata.resourceVersion)
+    assert len(versions) == 1
+    assert applied.to_dict()["allowHostNetwork"] is False
+    try:
+        metadata = {"name": "autopilot", "namespace": "autopilot"}
+        cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        capabilities = {"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}
+        spec = {"serviceAccountName": "autopilot", "container": capabilities}
+        cluster.create(deployment("autopilot", "autopilot", **spec))
+        assert pod_of(cluster, "autopilot")["metadata"]["annotations"][SCC] == "scc-autopilot"
+    finally:
+        cluster.delete(SECURITY, "SecurityContextConstraints", "scc-autopilot")
+
+
+def test_who_may_not_hold_an_owner_up_cannot_block_its_end(
+    paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("owners")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "configures"}
+    metadata = {"name": "configures", "namespace": "owners"}
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get"]}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}
+    cluster.create({"apiVersion": RBAC, "kind": "Role", "metadata": metadata, "rules": [rule]})
+    cluster.create(
+        {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]}
+    )
+    cluster.create(deployment("owner", "owners"))
+    uid = cluster.existing("apps/v1", "Deployment", "owner", "owners")["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owner", "uid": uid, "blockOwnerDeletion": True}
+    owned = {"name": "owned", "namespace": "owners", "ownerReferences": [owner]}
+    bob = as_member(paths, "bob")
+    said = refused(bob.create, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
+    assert "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on" in said
