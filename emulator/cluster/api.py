@@ -46,16 +46,16 @@ def is_ready(found: Object) -> bool:
 
 
 class Api:
-    """Requests to one API server as one account; safe to use from several threads."""
+    """Requests to one API server as one account, or as a user in whose name that may act; safe to use from threads."""
 
-    def __init__(self, account: Account, *, timeout: float = 10.0) -> None:
+    def __init__(self, account: Account, *, timeout: float = 10.0, user: str = "") -> None:
         self._server = account.server
         self._timeout = timeout
         self._pool = urllib3.PoolManager(
             num_pools=2,
             maxsize=16,
             ca_cert_data=account.authority,
-            headers={"Authorization": f"Bearer {account.token}"},
+            headers={"Authorization": f"Bearer {account.token}", **({"Impersonate-User": user} if user else {})},
         )
 
     def get(self, path: str) -> Object:

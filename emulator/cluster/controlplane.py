@@ -17,7 +17,7 @@ from pathlib import Path
 
 from emulator.cluster import certificates, credentials, images
 from emulator.cluster.api import Api
-from emulator.cluster.layout import MARKER, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout
+from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout
 from emulator.cluster.node import node_ready
 from emulator.cluster.ports import Ports
 from runner.files import write_private
@@ -34,6 +34,7 @@ STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 _BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 _OPENSHIFT_API_SERVER = "openshift-kube-apiserver"
+_SCHEDULER_API = "kubescheduler.config.k8s.io/v1"
 _POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 _TIMEOUT = 1.0
 
@@ -92,6 +93,31 @@ def prepare(layout: Layout, ports: Ports) -> None:
         "egressSelections": [{"name": "cluster", "connection": connection}],
     }
     write_private(layout.secret("egress.json"), json.dumps(egress))
+    write_private(layout.secret("scheduler.json"), json.dumps(_preferring_the_local_node(layout)))
+
+
+def _preferring_the_local_node(layout: Layout) -> dict[str, object]:
+    """Return a scheduler's configuration by which a pod that may run on any node runs where it really runs.
+
+    The workers of an OpenShift have no taint, and platforms run there: a controller on a simulated worker would never
+    answer. KubeSchedulerConfiguration, kubescheduler.config.k8s.io/v1: `addedAffinity` of NodeAffinity.
+    """
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE_NAME]}
+    preference = {"weight": 100, "preference": {"matchExpressions": [here]}}
+    affinity = {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}
+    arguments = {"apiVersion": _SCHEDULER_API, "kind": "NodeAffinityArgs", "addedAffinity": affinity}
+    profile = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 100}]}},
+        "pluginConfig": [{"name": "NodeAffinity", "args": arguments}],
+    }
+    return {
+        "apiVersion": _SCHEDULER_API,
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(layout.secret("scheduler.kubeconfig"))},
+        "leaderElection": {"leaderElect": False},
+        "profiles": [profile],
+    }
 
 
 def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, ...]:
@@ -109,7 +135,10 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
             after=("kube-apiserver",),
         ),
         ProcessSpec(
-            "kube-scheduler", _scheduler(layout, ports), lambda: accepts(ports.scheduler), after=("kube-apiserver",)
+            "kube-scheduler",
+            _scheduler(layout, ports, parts),
+            lambda: accepts(ports.scheduler),
+            after=("kube-apiserver",),
         ),
         ProcessSpec(
             "kwok",
@@ -237,9 +266,10 @@ def _controller_manager(layout: Layout, ports: Ports) -> tuple[str, ...]:
     )
 
 
-def _scheduler(layout: Layout, ports: Ports) -> tuple[str, ...]:
-    kubeconfig = f"--kubeconfig={layout.secret('scheduler.kubeconfig')}"
-    return (str(layout.paths.bin / "kube-scheduler"), kubeconfig, *_secure_serving(layout, ports.scheduler))
+def _scheduler(layout: Layout, ports: Ports, parts: Parts) -> tuple[str, ...]:
+    plain = f"--kubeconfig={layout.secret('scheduler.kubeconfig')}"
+    how = f"--config={layout.secret('scheduler.json')}" if parts.openshift else plain
+    return (str(layout.paths.bin / "kube-scheduler"), how, *_secure_serving(layout, ports.scheduler))
 
 
 def _secure_serving(layout: Layout, port: int) -> tuple[str, ...]:

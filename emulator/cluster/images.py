@@ -36,7 +36,8 @@ _SCHEDULING = {
     "scheduler-plugins/kube-scheduler": "scheduler-plugins-scheduler",
     "scheduler-plugins/controller": "scheduler-plugins-controller",
 }
-_PROGRAMS = {**_MANAGERS, **_SCHEDULING}
+_JOBS = {"kuberay/operator": "kuberay-operator", "training-v1/training-operator": "training-operator"}
+_PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS}
 _PYTHON = "library/python"
 
 

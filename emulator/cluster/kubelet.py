@@ -35,6 +35,7 @@ from emulator.cluster.device_simulator import DeviceSimulator
 from emulator.cluster.egress import Proxy
 from emulator.cluster.images import why_simulated
 from emulator.cluster.layout import NODE_NAME, POD_RANGE, Layout
+from emulator.cluster.nfs_provisioner import NfsProvisioners
 from emulator.cluster.node_api import NodeApi
 from emulator.cluster.pod import PodWorker
 from emulator.cluster.pod_content import Host
@@ -58,6 +59,7 @@ class Kubelet:
     def __init__(self, layout: Layout, account: Account, command: Sequence[str], agents: Sequence[NodeAgent]) -> None:
         self._api = Api(account)
         self._devices = DeviceSimulator(self._api, agents)
+        self._volumes = NfsProvisioners(account)
         self._workers: dict[str, PodWorker] = {}
         self._lock = threading.Lock()
         self._addresses = itertools.cycle(map(str, ipaddress.ip_network(POD_RANGE).hosts()))
@@ -99,6 +101,7 @@ class Kubelet:
         self._proxy.start()
         node.register(self._api)
         self._devices.start()
+        self._volumes.start()
         self._wait_for_adopted(stop)
         announce(self._ready_socket)
         _log.info("node %s has its pods", NODE_NAME)

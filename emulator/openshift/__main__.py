@@ -1,4 +1,4 @@
-"""The process of OpenShift's own: puts its objects in place, then allots to each namespace what it lacks."""
+"""The process of OpenShift's own: puts its objects in place, then serves namespaces and Routes as they come."""
 
 from __future__ import annotations
 
@@ -10,19 +10,73 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from emulator.cluster.api import MERGE_PATCH, Api, ApiError
+from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object, unless_gone
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
 from emulator.cluster.ready import announce
 from emulator.cluster.store import Store
-from emulator.openshift import definitions, namespaces, platform
+from emulator.openshift import definitions, namespaces, platform, routes
 from emulator.paths import Paths
 
 _NAMESPACES = "/api/v1/namespaces"
+_ROUTES = "/apis/route.openshift.io/v1"
 _SYNC_SECONDS = 30.0
 _RESYNC_SECONDS = 5.0
 
 _log = logging.getLogger("openshift")
+
+
+class Attendant:
+    """Allots to each namespace what it lacks, and says of each Route whether it is served."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._changed = threading.Event()
+        self._namespaces = Store(api, _NAMESPACES, lambda key: self._changed.set())
+        self._routes = Store(api, f"{_ROUTES}/routes", lambda key: self._changed.set())
+
+    def start(self) -> None:
+        """Follow namespaces and Routes. Raises TimeoutError when the API server does not list them."""
+        for store in (self._namespaces, self._routes):
+            store.start()
+        if not all(store.wait(_SYNC_SECONDS) for store in (self._namespaces, self._routes)):
+            raise TimeoutError(f"the API server did not list namespaces and Routes in {_SYNC_SECONDS:.0f} s")
+
+    def attend(self) -> None:
+        """Serve what there is; what is refused is tried again the next time."""
+        try:
+            self._allot()
+            self._admit()
+        except ApiError as error:
+            _log.info("%s", error)
+
+    def wait(self) -> None:
+        """Wait for a change, or a moment."""
+        self._changed.wait(_RESYNC_SECONDS)
+        self._changed.clear()
+
+    def _allot(self) -> None:
+        found = {namespace["metadata"]["name"]: namespace for namespace in self._namespaces.all()}
+        for name in sorted(name for name, namespace in found.items() if namespaces.lacks(namespace)):
+            annotations = namespaces.allotted(namespaces.next_block(found.values()))
+            with unless_gone():
+                found[name] = self._api.patch(
+                    f"{_NAMESPACES}/{name}", {"metadata": {"annotations": annotations}}, MERGE_PATCH
+                )
+
+    def _admit(self) -> None:
+        for route in self._routes.all():
+            host = routes.with_host(route, platform.DOMAIN)
+            if host is not None:
+                self._patch(route, host)
+        for route, status in routes.verdicts(self._routes.all(), platform.DOMAIN):
+            self._patch(route, status, "/status")
+
+    def _patch(self, route: Object, body: Object, subresource: str = "") -> None:
+        metadata = route["metadata"]
+        path = f"{_ROUTES}/namespaces/{metadata['namespace']}/routes/{metadata['name']}{subresource}"
+        with unless_gone():
+            self._api.patch(path, body, MERGE_PATCH)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,36 +93,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()))
         platform.install(api, definitions.folder(layout.paths))
-        _allot(api, layout, stop)
+        attendant = Attendant(api)
+        attendant.start()
+        attendant.attend()
     except (ApiError, TimeoutError) as error:
         _log.error("%s", error)
         return 1
-    return 0
-
-
-def _allot(api: Api, layout: Layout, stop: threading.Event) -> None:
-    """Allot to each namespace what it lacks, at once and whenever one comes."""
-    changed = threading.Event()
-    store = Store(api, _NAMESPACES, lambda key: changed.set())
-    store.start()
-    if not store.wait(_SYNC_SECONDS):
-        raise TimeoutError(f"the API server did not list the namespaces in {_SYNC_SECONDS:.0f} s")
-    ready = False
+    announce(layout.socket("openshift"))
+    _log.info("the cluster has what every OpenShift has")
     while not stop.is_set():
-        changed.clear()
-        found = {namespace["metadata"]["name"]: namespace for namespace in store.all()}
-        for name in sorted(name for name, namespace in found.items() if namespaces.lacks(namespace)):
-            annotations = namespaces.allotted(namespaces.next_block(found.values()))
-            try:
-                body = {"metadata": {"annotations": annotations}}
-                found[name] = api.patch(f"{_NAMESPACES}/{name}", body, MERGE_PATCH)
-            except ApiError as error:  # tried again below, unless the namespace is gone
-                _log.info("%s", error)
-        if not ready:
-            announce(layout.socket("openshift"))
-            _log.info("the cluster has what every OpenShift has")
-            ready = True
-        changed.wait(_RESYNC_SECONDS)
+        attendant.wait()
+        attendant.attend()
+    return 0
 
 
 if __name__ == "__main__":

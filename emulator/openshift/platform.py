@@ -11,6 +11,12 @@ import yaml
 
 from emulator.cluster.api import Api, Object, path_of
 
+VERSION: Final = "4.21.0"
+"""The OpenShift whose Kubernetes is that of the local cluster's, 1.34."""
+
+DOMAIN: Final = "apps.local.invalid"
+"""The domain of Routes that name no host."""
+
 _HERE: Final = Path(__file__).resolve().parent
 _MANAGER: Final = "cluster-version-operator"
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -71,7 +77,8 @@ def _role(constraint: str) -> str:
 
 
 def _objects() -> Iterator[Object]:
-    yield from yaml.safe_load_all((_HERE / "cluster.yaml").read_text())
+    text = (_HERE / "cluster.yaml").read_text().replace("<version>", VERSION).replace("<domain>", DOMAIN)
+    yield from yaml.safe_load_all(text)
 
 
 def _await_established(api: Api, name: str) -> None:

@@ -62,6 +62,8 @@ def test_nothing_stands_for_an_unknown_image(binaries: Path, reference: str) -> 
         "mirror.example.org/x/kueue/kueue:v1",
         "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7",
         "registry.k8s.io/scheduler-plugins/controller:v0.34.7",
+        "quay.io/kuberay/operator:v1.5.1",
+        "ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e",
         "python",
     ],
 )
