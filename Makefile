@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -67,7 +67,7 @@ build: $(ENVIRONMENT) ## build every tool of the local environment, without star
 	@$(EMULATOR) build
 
 test: build ## run everything, three at a time: lint, types, tests against local clusters, unit tests
-	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery unit
+	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery local-openshift unit
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
@@ -79,7 +79,7 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
-local: local-aks local-members local-platform local-recovery ## run the tests against local clusters of their own
+local: local-aks local-members local-openshift local-platform local-recovery ## run the tests against local clusters of their own
 
 local-aks: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_aks.py
@@ -87,11 +87,15 @@ local-aks: $(ENVIRONMENT) build
 local-members: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
 
+local-openshift: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest tests/local/test_openshift*.py
+
 local-platform: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
 		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
-		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py
+		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
+		--ignore-glob 'tests/local/test_openshift*.py'
 
 local-recovery: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_recovery.py tests/local/test_packing.py \

@@ -186,6 +186,74 @@ def test_an_nfs_provisioner_is_refused_until_hostmount_anyuid_is_granted_to_its_
     assert pod["spec"]["securityContext"]["runAsUser"] == 0
 
 
+def test_a_claim_is_bound_once_the_provisioner_may_make_volumes_and_its_volume_goes_with_it(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("nfs")
+    name, role = "example.org/nfs", "nfs-runner"
+    variables = {"PROVISIONER_NAME": name, "NFS_SERVER": "192.168.98.96", "NFS_PATH": "/export"}
+    environment = [{"name": key, "value": value} for key, value in variables.items()]
+    cluster.create(deployment("provisioner", "nfs", container={"env": environment}))
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "granite", "namespace": "nfs"},
+        "spec": {
+            "storageClassName": "nfs-class",
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "50Gi"}},
+        },
+    }
+    metadata = {"name": "nfs-class"}
+    storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"}
+    cluster.create({**storage, "metadata": metadata, "provisioner": name, "reclaimPolicy": "Delete"})
+    cluster.create(claim)
+    eventually(
+        "the provisioner runs",
+        lambda: pod_of(cluster, "nfs")["status"],
+        lambda status: any(
+            (item["type"], item["status"]) == ("Ready", "True") for item in status.get("conditions", ())
+        ),
+    )
+    assert phase(cluster) == "Pending"
+    rule = {"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["create", "delete"]}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": "nfs"}
+    cluster.create({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": role}, "rules": [rule]})
+    binding = {"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": role}}
+    cluster.create({**binding, "roleRef": reference, "subjects": [subject]})
+    eventually("the claim is bound", lambda: phase(cluster), lambda found: found == "Bound")
+    (volume,) = cluster.list("v1", "PersistentVolume")
+    assert volume["spec"]["nfs"]["path"] == f"/export/nfs-granite-{volume['metadata']['name']}"
+    cluster.delete("v1", "PersistentVolumeClaim", "granite", "nfs")
+    eventually("the volume is gone", lambda: cluster.list("v1", "PersistentVolume"), lambda found: not found)
+    for kind in ("ClusterRoleBinding", "ClusterRole"):
+        cluster.delete(RBAC, kind, role)
+    cluster.delete("storage.k8s.io/v1", "StorageClass", "nfs-class")
+
+
+def phase(cluster: Cluster) -> str:
+    return str(cluster.existing("v1", "PersistentVolumeClaim", "granite", "nfs")["status"]["phase"])
+
+
+def test_a_route_is_admitted_under_a_host_of_the_clusters_domain(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("served")
+    route = {"apiVersion": "route.openshift.io/v1", "kind": "Route"}
+    metadata = {"name": "grafana", "namespace": "served"}
+    cluster.create({**route, "metadata": metadata, "spec": {"to": {"kind": "Service", "name": "grafana"}}})
+    found = eventually(
+        "the Route is admitted",
+        lambda: cluster.existing("route.openshift.io/v1", "Route", "grafana", "served"),
+        lambda found: bool((found.get("status") or {}).get("ingress")),
+    )
+    domain = cluster.existing("config.openshift.io/v1", "Ingress", "cluster")["spec"]["domain"]
+    assert found["spec"]["host"] == f"grafana-served.{domain}"
+    (ingress,) = found["status"]["ingress"]
+    assert [(item["type"], item["status"]) for item in ingress["conditions"]] == [("Admitted", "True")]
+
+
 def test_a_grant_in_one_namespace_is_none_in_another(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:
