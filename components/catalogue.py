@@ -359,6 +359,11 @@ PYTORCH: Final = Image(
     reference="nvcr.io/nvidia/pytorch:23.10-py3",
     source="https://github.com/edwardsp/ai-on-aks/blob/main/examples/jupyterlab/values.yaml",
 )
+VLLM: Final = Image(
+    reference="docker.io/vllm/vllm-openai:v0.31.0",
+    source="https://docs.vllm.ai/en/v0.31.0/deployment/docker/; commands: https://docs.vllm.ai/en/v0.31.0/cli/. The "
+    "tutorial of MLBatch has v0.7.3, which has no `vllm bench`",
+)
 
 
 def versions(name: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from stacks.errors import ConfigError, SettingsError, key, listed
 from stacks.inputs import interpret
 from stacks.settings.workloads import WorkloadsSettings
 
-JOBS: Final = ("nccl", "metaseq", "olmo")
+JOBS: Final = ("nccl", "metaseq", "olmo", "vllm")
 _TREE: Final = "workloads"
 
 
@@ -123,7 +123,10 @@ def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as they are."""
+    """Writes texts of several lines as they are, and what stands twice in a document twice."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -137,7 +140,7 @@ def _change(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
-    if key in ("tag", "image", "size", "data", "training"):
+    if key in ("tag", "image", "size", "data", "training", "model", "generatorImage"):
         return key, value
     try:
         return key, stack_file.value_of(value)

@@ -70,6 +70,7 @@ class TargetSpec(ABC, Generic[S]):
     reserved: of each GPU node for the pods of its DaemonSets, unless the settings say otherwise.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     cluster_env: which of metaseq's own clusters its clusters are like, None for none.
+    assigns_users: its clusters give the pods of each namespace users of their own, and refuse others.
     """
 
     name: ClassVar[str]
@@ -84,6 +85,7 @@ class TargetSpec(ABC, Generic[S]):
     reserved: ClassVar[Mapping[str, Quantity]] = RESERVED
     has_kubeconfig: ClassVar[bool] = False
     cluster_env: ClassVar[str | None] = None
+    assigns_users: ClassVar[bool] = False
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:
@@ -100,6 +102,10 @@ class TargetSpec(ABC, Generic[S]):
     def nodes_at_first(self, partial: PartialSettings, pool: NodePool) -> int:
         """Return how many GPU nodes there are when the stack is created, of a pool that may grow."""
         return pool.count
+
+    def shared_files(self, settings: S) -> str | None:
+        """Return the storage class of volumes that many nodes mount, None for the cluster's default."""
+        return None
 
     def kubernetes_version(self, partial: PartialSettings) -> str | None:
         """Return the cluster's version, such as 1.35 or 1.35.6, None while nobody knows it."""

@@ -94,13 +94,16 @@ def volume_claim(
     }
 
 
-def pod_security(user: int = USER) -> Document:
-    """Return the pod's security context: an ordinary user, whose group owns the volumes."""
+def pod_security(user: int | None = USER) -> Document:
+    """Return the pod's security context: an ordinary user, whose group owns the volumes.
+
+    user: None where the cluster gives each namespace users of its own, and refuses others (OpenShift's SCC
+    restricted-v2).
+    """
+    own = {} if user is None else {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
     return {
         "runAsNonRoot": True,
-        "runAsUser": user,
-        "runAsGroup": user,
-        "fsGroup": user,
+        **own,
         "fsGroupChangePolicy": "OnRootMismatch",
         "seccompProfile": {"type": "RuntimeDefault"},
     }

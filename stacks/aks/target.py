@@ -90,6 +90,12 @@ class Aks(TargetSpec[AksSettings]):
         azure = partial.section(AzureSettings)
         return f"{azure.registry.name.lower()}.azurecr.io" if azure is not None else None
 
+    def shared_files(self, settings: AksSettings) -> str | None:
+        """Return the class of SMB shares, which the stack makes."""
+        from components.azure.storage_classes import FILES
+
+        return FILES
+
     def node_check_image(self, partial: PartialSettings) -> str | None:
         """Return Azure's image of node checks, which has NCCL's tests too."""
         health = partial.section(AksHealthSettings)

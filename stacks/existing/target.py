@@ -82,6 +82,10 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         """Return the nodes of the pool, by their labels."""
         return settings.cluster.pool.nodes
 
+    def shared_files(self, settings: ExistingSettings) -> str | None:
+        """Return the class that the settings name."""
+        return settings.cluster.storage_classes.files
+
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return what the settings say that the nodes' device plugin offers."""
         cluster = partial.section(ClusterSettings)

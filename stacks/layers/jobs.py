@@ -8,18 +8,21 @@ from typing import Any, Final
 
 import pulumi
 
-from components import names
+from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.scheduling.packing import Packing
-from components.workloads import metaseq, nccl, olmo
+from components.workloads import metaseq, nccl, olmo, vllm
+from components.workloads.interface import USER
 from components.workloads.metaseq import MetaseqArgs
 from components.workloads.nccl import NcclArgs
 from components.workloads.olmo import OlmoArgs
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
+from components.workloads.vllm import VllmArgs
 from stacks.inputs import StackInputs
-from stacks.settings.workloads import JobSettings, NodeWorkloadSettings, SubmissionSettings
+from stacks.settings.submission import SubmissionSettings
+from stacks.settings.workloads import JobSettings, NodeWorkloadSettings
 
 _NOT_A_MEMBERS: Final = frozenset({"PodDisruptionBudget"})
 """Kinds beside a job that the role of members does not let them create."""
@@ -75,6 +78,34 @@ class Jobs:
             stop_at=job.stop_at,
         )
 
+    def vllm(self, namespace: pulumi.Input[str], storage_class: str | None) -> VllmArgs:
+        """Return the vLLM batch's. storage_class: of shared files, unless the settings name one."""
+        job = self.inputs.settings.workloads.vllm
+        return VllmArgs(
+            submission=self.submission(job.submission, namespace),
+            image=job.image or self.inputs.mirror.image(catalogue.VLLM.reference),
+            generator_image=job.generator_image,
+            model=job.model,
+            requests=job.requests,
+            concurrency=job.concurrency,
+            input_tokens=job.input_tokens,
+            output_tokens=job.output_tokens,
+            gpus=job.gpus,
+            gpu_resource=self.gpu_resource,
+            cpu=str(job.cpu),
+            memory=str(job.memory),
+            generator_cpu=str(job.generator_cpu),
+            generator_memory=str(job.generator_memory),
+            placement=self.gpus,
+            claim=job.claim,
+            storage_class=job.cache.storage_class or storage_class,
+            storage=str(job.cache.size),
+            bounded=job.bounded,
+            start_seconds=job.start_seconds,
+            deadline_seconds=job.deadline_seconds,
+            user=None if self.inputs.target.assigns_users else USER,
+        )
+
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
         """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
         everything = self.inputs.settings
@@ -116,11 +147,11 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
     """
     spec, settings = inputs.target, inputs.settings.workloads
     made = Jobs(inputs, spec.gpu_nodes(inputs.settings), cluster_env=spec.cluster_env)
-    submission = settings.jobs()[job].submission
-    team = submission.team or ""
+    team = settings.every()[job].submission.team or ""
     makers: Mapping[str, Callable[[], list[Document]]] = {
         "nccl": lambda: nccl.documents(settings.nccl.name, made.nccl(team)),
         "metaseq": lambda: metaseq.documents(settings.metaseq.name, made.metaseq(team, settings.logs.name)),
         "olmo": lambda: olmo.documents(settings.olmo.name, made.olmo(team, settings.olmo.data or "")),
+        "vllm": lambda: vllm.documents(settings.vllm.name, made.vllm(team, spec.shared_files(inputs.settings))),
     }
     return [document for document in makers[job]() if document["kind"] not in _NOT_A_MEMBERS]

@@ -26,6 +26,7 @@ from components.workloads.nccl import Nccl
 from components.workloads.olmo import Olmo
 from components.workloads.submission import SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
+from components.workloads.vllm import Vllm
 from stacks.inputs import StackInputs
 from stacks.layers.gpu_nodes import GpuNodes
 from stacks.layers.jobs import Jobs
@@ -34,7 +35,7 @@ from stacks.layers.queueing import Queueing
 from stacks.layers.scheduling import Scheduling
 from stacks.layers.site import Namespaces, SiteLayers
 from stacks.secrets import JUPYTER_TOKEN
-from stacks.settings.workloads import SubmissionSettings
+from stacks.settings.submission import SubmissionSettings
 
 
 def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, Team]) -> Namespaces:
@@ -42,7 +43,7 @@ def namespaces(inputs: StackInputs[Any], cluster: Cluster, teams: Mapping[str, T
     settings = inputs.settings
     name = settings.workloads.namespace
     volumes = inputs.resolved.volumes.values()
-    used = any(item.enabled and not item.queued for item in settings.workloads.node_workloads().values())
+    used = any(item.enabled and not item.queued for item in settings.workloads.every().values())
     own: Layer | None = None
     if used or settings.volcano.enabled or name in volumes:
         own = namespace = Namespace("workloads", NamespaceArgs(name=name), cluster.options())
@@ -114,6 +115,8 @@ class _Workloads:
             self._olmo()
         if settings.jupyterlab.enabled:
             self._jupyterlab()
+        if settings.vllm.enabled:
+            self._vllm()
         if logs is not None:
             self._viewers(logs)
         self._sample()
@@ -132,6 +135,11 @@ class _Workloads:
         job = self.inputs.settings.workloads.olmo
         namespace, options = self._namespace(job.submission)
         Olmo(job.name, self.jobs.olmo(namespace, self.volumes[job.data or ""]), options)
+
+    def _vllm(self) -> None:
+        job = self.inputs.settings.workloads.vllm
+        namespace, options = self._namespace(job.submission)
+        Vllm(job.name, self.jobs.vllm(namespace, self.cluster.storage.files), options)
 
     def _jupyterlab(self) -> None:
         lab = self.inputs.settings.workloads.jupyterlab

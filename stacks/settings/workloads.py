@@ -18,13 +18,14 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
 from components.workloads import metaseq, nccl, olmo
 from components.workloads.interface import USER, Exposure
-from components.workloads.submission import SubmissionMode
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import addresses
 from stacks.settings.images import Reference, Repository
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice, matching, one_of, reject
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, matching, one_of, reject
 from stacks.settings.names import ClassName, label_error
+from stacks.settings.submission import WorkloadSettings, name_error
+from stacks.settings.vllm import VllmSettings
 
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(@sha256:[0-9a-f]{64})?")
 _MOVES: Final = "latest"
@@ -41,7 +42,6 @@ _UNITS: Final = {"m": 1e6, "b": 1e9, "t": 1e12}
 _DEFAULT_SIZE: Final = "1.3b"
 _MODEL: Final = tuple(field.name for field in fields(metaseq.Size))
 _WEEK: Final = 7 * 24 * 3600
-_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _MESSAGE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -104,16 +104,6 @@ def _weights(name: str) -> float:
     return float(name[:-1]) * _UNITS[name[-1]]
 
 
-def _one_gang(value: object) -> object:
-    if isinstance(value, list):
-        reject(
-            message="a workload is submitted in one way",
-            expected=", ".join(SubmissionMode),
-            hint="take one of them; for two, run two workloads",
-        )
-    return value
-
-
 def _no_token(value: object) -> object:
     reject(
         message="a token in plain configuration can be read by everybody who can read the repository",
@@ -125,78 +115,23 @@ def _no_token(value: object) -> object:
 
 Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!{_MOVES}$){_TAG.pattern}", f"{_TAGS}; not {_MOVES}")]
 MessageSize: TypeAlias = Annotated[str, matching(_message_size, _MESSAGE.pattern, _MESSAGES)]
-_PRIORITIES = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 
 
-class SubmissionSettings(SettingsModel):
-    """How a job is submitted."""
-
-    gang: Annotated[SubmissionMode, BeforeValidator(_one_gang)] = SubmissionMode.MLBATCH
-    """`mlbatch`: through the queue of a team, the only way in which a quota counts it. `volcano`: as a Volcano job.
-    `none`: as a plain Job, whose pods do not wait for each other.
-    """
-    team: str | None = None
-    """For mlbatch, the team that submits it."""
-    user: str | None = None
-    """For mlbatch, on behalf of which of the team's users."""
-    priority_class: Annotated[str, choice("priority class", _PRIORITIES)] | None = None
-    """Priority class of its pods."""
-
-
-class NodeWorkloadSettings(SettingsModel):
+class NodeWorkloadSettings(WorkloadSettings):
     """What all workloads have in common that take whole nodes."""
 
-    name: str
-    """Name of the workload and of its objects."""
-    enabled: bool = False
-    """Run it."""
-    submission: SubmissionSettings = SubmissionSettings()
     cpu: SomeCores | None = None
     """CPU cores per node; default that of mlbatch:workloads."""
     memory: SomeBytes | None = None
     """Bytes of memory per node; default that of mlbatch:workloads."""
 
-    what: ClassVar[str]
-    """It in words."""
     repository: ClassVar[str] = ""
     """Name of its image in the stack's registry, under which the site pushes that of edwardsp/ai-on-aks."""
-    no_volcano: ClassVar[str] = ""
-    """Why Volcano cannot start it; empty where it can."""
 
     @property
     def pods(self) -> int:
         """How many nodes it takes."""
         return 1
-
-    @property
-    def queued(self) -> bool:
-        """Whether a team's queue admits it."""
-        return self.submission.gang is SubmissionMode.MLBATCH
-
-    def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules, and the ways of submission to one."""
-        if not self.enabled:
-            return
-        yield from _name_error((*path, "name"), self.name, str(path[-1]))
-        where, gang = (*path, "submission"), self.submission.gang
-        for name, value in (("team", self.submission.team), ("user", self.submission.user)):
-            if value is not None and not self.queued:
-                yield ConfigError(
-                    path=(*where, name),
-                    value=value,
-                    message=f"a {name} submits jobs through its queue, which gang: {gang} passes by; the two exclude "
-                    "each other",
-                    expected=f"a {name} with gang: mlbatch, none with gang: {gang}",
-                    hint=f"remove the {name}, or set {key((*where, 'gang'))} to mlbatch",
-                )
-        if gang is SubmissionMode.VOLCANO and self.no_volcano:
-            yield ConfigError(
-                path=(*where, "gang"),
-                value=str(gang),
-                message=self.no_volcano,
-                expected="mlbatch, none",
-                hint=f"set {key((*where, 'gang'))} to mlbatch",
-            )
 
 
 class JobSettings(NodeWorkloadSettings):
@@ -398,7 +333,7 @@ class ViewerSettings(SettingsModel):
         """Hold the name to Kubernetes' rules, and an image of its own to a tag."""
         if not self.enabled:
             return
-        yield from _name_error((*path, "name"), self.name, str(path[-1]))
+        yield from name_error((*path, "name"), self.name, str(path[-1]))
         if self.image is not None and self.tag is None:
             yield no_tag((*path, "tag"), self.image)
 
@@ -446,6 +381,7 @@ class WorkloadsSettings(SettingsModel):
     aim: AimSettings = AimSettings()
     tensorboard: TensorBoardSettings = TensorBoardSettings()
     logs: LogsSettings = LogsSettings()
+    vllm: VllmSettings = VllmSettings()
 
     def jobs(self) -> Mapping[str, JobSettings]:
         """Return the batch jobs by key."""
@@ -459,7 +395,11 @@ class WorkloadsSettings(SettingsModel):
         """Return everything that takes whole nodes, by key."""
         return {**self.jobs(), "jupyterlab": self.jupyterlab}
 
-    def home(self, workload: NodeWorkloadSettings) -> str | None:
+    def every(self) -> Mapping[str, WorkloadSettings]:
+        """Return everything that is submitted, by key."""
+        return {**self.node_workloads(), "vllm": self.vllm}
+
+    def home(self, workload: WorkloadSettings) -> str | None:
         """Return the namespace of a workload: its team's, None where a team has to be named and is not."""
         return workload.submission.team if workload.queued else self.namespace
 
@@ -503,17 +443,6 @@ def no_tag(path: Path, image: str) -> ConfigError:
         expected="a tag of an image that you have built and pushed",
         hint="build it (docs/aks.md says how) and set the tag",
     )
-
-
-def _name_error(path: Path, name: str, section: str) -> Iterator[ConfigError]:
-    if not _NAME.fullmatch(name):
-        yield ConfigError(
-            path=path,
-            value=name,
-            message="Kubernetes would reject this name, or the names that are made from it",
-            expected="at most 40 of a-z, 0-9 and -, with a letter first and a letter or digit last",
-            hint=f"for example {section}",
-        )
 
 
 def _bytes(size: str) -> int:

@@ -17,10 +17,13 @@ from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.samples import SamplesSettings
+from stacks.settings.submission import WorkloadSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
+from stacks.settings.vllm import VllmSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import JobSettings, MetaseqSettings, NodeWorkloadSettings, WorkloadsSettings
 
+_VLLM: Final[Path] = ("workloads", "vllm")
 _GPU_MEMORY: Final = re.compile(r"-(\d+)GB")
 
 
@@ -56,11 +59,29 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
             yield from _submission(partial, path, workload)
             yield from no_image(partial, path, workload)
             yield from _runs(partial, settings, path, workload)
+    if settings.vllm.enabled:
+        yield from _submission(partial, _VLLM, settings.vllm)
+        yield from _batch(partial, settings.vllm)
     if settings.metaseq.enabled and partial.pool is not None:
         yield from _training(partial, settings.metaseq, partial.pool)
     if settings.olmo.enabled:
         yield from _data(partial, settings)
     yield from _scratch(partial, settings)
+
+
+def _batch(partial: PartialSettings, batch: VllmSettings) -> Iterator[ConfigError]:
+    """Yield why the vLLM batch, which is one pod, could never run."""
+    job = Job(
+        what=batch.what,
+        path=_VLLM,
+        size="gpus",
+        team=batch.submission.team,
+        pods=1,
+        requests=batch.amounts(),
+        asks={names.CPU: (*_VLLM, "cpu"), names.MEMORY: (*_VLLM, "memory"), names.GPU: (*_VLLM, "gpus")},
+        submitter=(*_VLLM, "submission", "team"),
+    )
+    yield from _placed(partial, job, batch, partial.pool)
 
 
 def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
@@ -193,9 +214,10 @@ def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
         lent = _sum(lending.get(resource, quota[resource]) for quota, lending in others)
         borrowed = min(lent, borrowing.get(resource, lent))
         if own[resource] + borrowed < need:
+            blamed = job.asks.get(resource) if job.pods == 1 else None
             yield ConfigError(
-                path=(*job.path, job.size),
-                value=job.pods,
+                path=blamed or (*job.path, job.size),
+                value=str(need) if blamed else job.pods,
                 message=f"{job.what} needs {need} {resource}, and team {team.name} can never have more than "
                 f"{own[resource] + borrowed}: {own[resource]} of its own and {borrowed} that it may borrow",
                 expected=f"a job that asks for at most {own[resource] + borrowed} {resource} in all",
@@ -211,7 +233,7 @@ def _sum(amounts: Iterable[Quantity]) -> Quantity:
     return sum(amounts, start=ZERO)
 
 
-def _submission(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
+def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings) -> Iterator[ConfigError]:
     """Yield ways of submission that are not there."""
     where: Path = (*path, "submission")
     submission, gang = workload.submission, workload.submission.gang
@@ -253,8 +275,6 @@ def _runs(
     partial: PartialSettings, settings: WorkloadsSettings, path: Path, workload: NodeWorkloadSettings
 ) -> Iterator[ConfigError]:
     """Yield why a workload could never run: on the nodes, and in its team's queue."""
-    team, queueing = workload.submission.team, partial.section(QueueingSettings)
-    queued = workload.queued and queueing is not None and queueing.enabled
     pool = partial.pool
     if pool is not None and workload.pods > pool.count:
         yield ConfigError(
@@ -271,7 +291,7 @@ def _runs(
         what=workload.what,
         path=path,
         size="nodes",
-        team=team,
+        team=workload.submission.team,
         pods=workload.pods,
         requests=requests,
         asks={
@@ -280,14 +300,23 @@ def _runs(
         },
         submitter=(*path, "submission", "team"),
     )
+    yield from _placed(partial, job, workload, pool)
+
+
+def _placed(
+    partial: PartialSettings, job: Job, workload: WorkloadSettings, pool: NodePool | None
+) -> Iterator[ConfigError]:
+    """Yield why a job could never run: on the nodes, None where they are not to be judged, and in its team's queue."""
+    queueing = partial.section(QueueingSettings)
+    queued = workload.queued and queueing is not None and queueing.enabled
     if pool is not None and queued:
         yield from _admitted(partial, job)
     elif pool is not None:
         yield from _on_nodes(partial, job)
-    elif queued and team is None:
+    elif queued and job.team is None:
         known = [name for name in partial.team_names if isinstance(name, str)]
         yield ConfigError(
-            path=(*path, "submission", "team"),
+            path=job.submitter or (*job.path, "team"),
             message="a team has to submit the job",
             expected=listed(known),
             hint=f"set it to {known[0]}" if known else "add a team to mlbatch:teams",

@@ -8,8 +8,9 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.workloads.interface import Exposure
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
+from stacks.settings.submission import WorkloadSettings
 from stacks.settings.tenancy import TeamSettings
-from stacks.settings.workloads import NodeWorkloadSettings, WorkloadsSettings
+from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import Claim
 from stacks.validation import objects
 
@@ -89,9 +90,11 @@ def _claims(partial: PartialSettings) -> Iterator[Claim]:
     if (team := _team(lab)) is not None:
         size = Quantity.parse(f"{lab.fs_size}Ti")
         yield Claim(path=("workloads", "jupyterlab", "fsSize"), namespace=team, size=size)
+    if (team := _team(workloads.vllm)) is not None:
+        yield Claim(path=("workloads", "vllm", "cache", "size"), namespace=team, size=workloads.vllm.cache.size)
     if workloads.logs_needed() and training.queued and (team := training.submission.team) is not None:
         yield Claim(path=("workloads", "logs", "size"), namespace=team, size=workloads.logs.size)
 
 
-def _team(workload: NodeWorkloadSettings) -> str | None:
+def _team(workload: WorkloadSettings) -> str | None:
     return workload.submission.team if workload.enabled and workload.queued else None

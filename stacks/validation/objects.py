@@ -98,6 +98,8 @@ def _workloads(partial: PartialSettings) -> Iterator[Planned]:
             yield from _job(partial, settings, job, ("workloads", section, "name"))
     if settings.jupyterlab.enabled:
         yield from _jupyterlab(partial, settings)
+    if settings.vllm.enabled:
+        yield from _vllm(partial, settings)
     home = settings.home(settings.metaseq) or ""
     for section, viewer in settings.viewers().items():
         if viewer.enabled:
@@ -157,6 +159,16 @@ def _jupyterlab(partial: PartialSettings, settings: WorkloadsSettings) -> Iterat
         yield Planned("NetworkPolicy", namespace, name, path)
     if lab.queued:
         yield Planned("AppWrapper", namespace, name, path)
+
+
+def _vllm(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
+    batch = settings.vllm
+    namespace, path = settings.home(batch) or "", ("workloads", "vllm", "name")
+    yield Planned("Workload", "", batch.name, path)
+    yield Planned("Job", namespace, batch.name, path)
+    yield Planned("PersistentVolumeClaim", namespace, batch.claim, ("workloads", "vllm", "cache", "name"))
+    if batch.queued:
+        yield Planned("AppWrapper", namespace, batch.name, path)
 
 
 def _sample(partial: PartialSettings) -> Iterator[Planned]:

@@ -11,10 +11,11 @@ from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import CheckSettings
 from stacks.settings.model import SettingsModel
 from stacks.settings.samples import GangSettings
-from stacks.settings.workloads import NodeWorkloadSettings, ViewerSettings
+from stacks.settings.submission import WorkloadSettings
+from stacks.settings.workloads import ViewerSettings
 from stacks.validation.walk import sections
 
-_KEPT: Final = (NodeWorkloadSettings, ViewerSettings, CheckSettings, GangSettings)
+_KEPT: Final = (WorkloadSettings, ViewerSettings, CheckSettings, GangSettings)
 """What is switched on and off time and again, and keeps its options meanwhile."""
 _SWITCHES: Final = {
     "operator": ("operator_version", "driver_version", "drain_for_drivers"),

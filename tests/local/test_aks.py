@@ -24,7 +24,7 @@ from emulator.azure.services.resources import REGISTRATION
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from stacks import secrets
-from stacks.__main__ import wanted
+from stacks.__main__ import JOBS, wanted
 from stacks.inputs import interpret
 from stacks.layers.jobs import documents
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
@@ -343,6 +343,7 @@ EVERYTHING: dict[str, Any] = {
     "workloads.nccl": {"enabled": True, "nodes": 2, "tag": "1", "submission": {"gang": "volcano"}},
     "workloads.metaseq": {"enabled": True, "tag": "1", "useAim": True, "useTensorboard": True, "submission": TEAM},
     "workloads.olmo": {"enabled": True, "tag": "1", "data": "corpus", "submission": TEAM},
+    "workloads.vllm": {"enabled": True, "submission": TEAM},
     "workloads.jupyterlab": {"enabled": True, "submission": {"gang": "none"}},
     "workloads.aim": {"enabled": True},
     "workloads.tensorboard": {"enabled": True},
@@ -357,7 +358,7 @@ def test_everything_at_once_is_created_and_then_unchanged(
     project.up()
     project.unchanged()
     wrappers = {item["metadata"]["name"] for item in cluster.list(APPWRAPPER, "AppWrapper", "blue")}
-    assert wrappers == {"metaseq", "olmo"}
+    assert wrappers == {"metaseq", "olmo", "batch-inference"}
     assert cluster.get("batch.volcano.sh/v1alpha1", "Job", "nccl-allreduce", "workloads") is not None
     for kind, name, namespace in (
         ("Deployment", "jupyterlab", "workloads"),
@@ -369,14 +370,15 @@ def test_everything_at_once_is_created_and_then_unchanged(
         assert cluster.get("batch/v1", "Job", name, "mlbatch-health") is not None, name
 
 
-@pytest.mark.parametrize("job", ["nccl", "metaseq", "olmo"])
+@pytest.mark.parametrize("job", JOBS)
 def test_a_member_may_submit_the_same_workloads(
     job: str, settings: dict[str, Any], project: Project, paths: Paths
 ) -> None:
     """Each as `python -m stacks` prints it, under a name of the member's own."""
     assert created(project), "the policies of the last test's stack are in force"
     raw = {**changed(settings, EVERYTHING), "blobSasToken": secrets.HIDDEN}
-    changes = {"name": f"my-{job}", "tag": "1"}
+    own = {"cache": {"name": "my-weights"}} if job == "vllm" else {"tag": "1"}
+    changes = {"name": f"my-{job}", **own}
     inputs = interpret(wanted(raw, job, changes, {"team": "blue", "user": None}), base=paths.root, environment={})
     (blue,) = [team for team in inputs.settings.teams if team.name == "blue"]
     member = as_member(paths, "ada@example.org", blue.groups[:1])

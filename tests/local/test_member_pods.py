@@ -23,7 +23,7 @@ from components.nodes import nvme_scratch
 from components.tenancy import pod_policy
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, quotas
 from components.tenancy.pod_policy import PodRules
-from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard
+from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard, vllm
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from emulator.paths import Paths
@@ -344,12 +344,27 @@ class TestPlatformsOwnPods:
         lab = jupyterlab.JupyterLabArgs(
             submission=team, pods=pods, token="t", storage_class=None, storage="1Ti", scratch=scratch
         )
+        batch = vllm.VllmArgs(
+            submission=team,
+            image="i:1",
+            cpu="4",
+            memory="64Gi",
+            generator_cpu="1",
+            generator_memory="4Gi",
+            placement=pods.placement,
+            claim="weights",
+            storage_class=None,
+            storage="50Gi",
+            start_seconds=3600,
+            deadline_seconds=7200,
+        )
         return [
             *nccl.documents("nccl", nccl.NcclArgs(submission=team, pods=pods)),
             *metaseq.documents(
                 "metaseq", metaseq.MetaseqArgs(submission=team, pods=pods, model=metaseq.SIZES["1.3b"], logs="logs")
             ),
             *(olmo.documents("olmo", olmo.OlmoArgs(submission=team, pods=pods, data="data")) if scratch else []),
+            *vllm.documents("batch", batch),
             jupyterlab.server("lab", lab),
             *aim.documents("aim", aim.AimArgs(namespace=where, logs="logs", image="i:1")),
             *tensorboard.documents("board", tensorboard.TensorBoardArgs(namespace=where, logs="logs", image="i:1")),
@@ -366,7 +381,7 @@ class TestPlatformsOwnPods:
         return [item["spec"]["template"] for item in running]
 
     @pytest.mark.parametrize(
-        ("where", "fabric", "scratch", "count"), [("blue", NO_RDMA, False, 5), (ROOMY, RDMA, True, 6)]
+        ("where", "fabric", "scratch", "count"), [("blue", NO_RDMA, False, 6), (ROOMY, RDMA, True, 7)]
     )
     def test_all_of_them(self, cluster: Cluster, where: str, fabric: Fabric, *, scratch: bool, count: int) -> None:
         templates = self.templates(self.documents(where, fabric, scratch=scratch))

@@ -163,6 +163,7 @@ def everything(**changes: Any) -> dict[str, Any]:
             "nccl": {**common, "submission": {"gang": "none"}},
             "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},
             "olmo": {**common, "data": "data"},
+            "vllm": {"enabled": True, "submission": {"team": "blue"}},
             "jupyterlab": {"enabled": True, "submission": {"team": "red"}},
             "aim": {"enabled": True},
             "tensorboard": {"enabled": True},

@@ -170,10 +170,17 @@ def assert_planned(partial: PartialSettings, record: Record) -> None:
 
 
 WORKLOADS: dict[str, Any] = {
-    "queued": {"nccl": {**JOB, "nodes": 2}, "metaseq": JOB, "olmo": {**JOB, "data": "data"}, "jupyterlab": LAB},
+    "queued": {
+        "nccl": {**JOB, "nodes": 2},
+        "metaseq": JOB,
+        "olmo": {**JOB, "data": "data"},
+        "vllm": {"enabled": True, "submission": {"team": "blue"}},
+        "jupyterlab": LAB,
+    },
     "free": {
         "nccl": {**JOB, "submission": {"gang": "none"}},
         "metaseq": {**LOGGED, "useTensorboard": True},
+        "vllm": FREE,
         "jupyterlab": {**FREE, "exposure": "internal", "sourceRanges": ["10.1.0.0/16"]},
         "aim": {"enabled": True},
         "tensorboard": {"enabled": True},

@@ -48,6 +48,7 @@ def everything(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
             "nccl": {**common, "submission": {"gang": "none"}},
             "metaseq": {**common, "submission": {"gang": "volcano"}, "useAim": True, "useTensorboard": True},
             "olmo": {**common, "data": "data"},
+            "vllm": {"enabled": True, "submission": {"team": "blue"}},
             "jupyterlab": {
                 "enabled": True,
                 "submission": {"team": "red"},
@@ -66,12 +67,25 @@ def test_the_whole_platform_stands_on_a_cluster_that_is_not_azures(mirror: Mirro
     """Every layer that is not a cloud's own, switched on, and no string that only one cloud would understand."""
     record = registered(everything(mirror, kubeconfig))
     own = [item for item in record.resources if item.kind != "CustomResourceDefinition"]
-    assert {"Metaseq", "Nccl", "Olmo", "JupyterLab", "Aim", "TensorBoard", "Volcano", "NcclGate", "NvmeScratch"} <= {
-        item.type.rpartition(":")[2] for item in own
-    }
+    assert {
+        "Metaseq",
+        "Nccl",
+        "Olmo",
+        "Vllm",
+        "JupyterLab",
+        "Aim",
+        "TensorBoard",
+        "Volcano",
+        "NcclGate",
+        "NvmeScratch",
+    } <= {item.type.rpartition(":")[2] for item in own}
     found = [(item.name, text) for item in own for text in strings(item.inputs) if "azure" in text.lower()]
     assert found == []
     claims = {item.object_name: item.inputs["spec"]["storageClassName"] for item in record.of("PersistentVolumeClaim")}
-    assert claims == {"jupyterlab-home": "lab-files", "training-logs": "lab-logs"}
+    assert claims == {
+        "granite-3.2-8b-instruct": "lab-files",
+        "jupyterlab-home": "lab-files",
+        "training-logs": "lab-logs",
+    }
     service = record.one("Service", "jupyterlab").inputs
     assert service["metadata"]["annotations"]["lab.example/internal"] == "true"

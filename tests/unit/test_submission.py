@@ -11,7 +11,7 @@ import yaml
 
 from components.artifacts import Mirror
 from components.tenancy.editor import RULES
-from stacks.__main__ import main, manifest, wanted
+from stacks.__main__ import JOBS, main, manifest, wanted
 from stacks.errors import SettingsError
 from stacks.layers.jobs import documents
 from stacks.stack_file import configuration
@@ -30,15 +30,18 @@ def raw(**workloads: Any) -> dict[str, Any]:
 def stack(mirror: Mirror) -> Record:
     """The stack with every batch job in team blue's queue."""
     metaseq = {**COMMON, "useAim": True}
-    return deployed(mirror, raw(nccl=COMMON, metaseq=metaseq, olmo={**COMMON, "data": "data"}))
+    batch = {"enabled": True, "submission": COMMON["submission"]}
+    return deployed(mirror, raw(nccl=COMMON, metaseq=metaseq, olmo={**COMMON, "data": "data"}, vllm=batch))
 
 
-@pytest.mark.parametrize("job", ["nccl", "metaseq", "olmo"])
+@pytest.mark.parametrize("job", JOBS)
 def test_it_is_what_the_stack_would_submit_but_for_what_members_may_not_make(
     job: str, stack: Record, mirror: Mirror
 ) -> None:
-    idle = raw(**{job: {"tag": "1", **({"data": "data"} if job == "olmo" else {})}})
-    inputs = loaded(mirror, wanted(idle, job, {"nodes": 2, **({"useAim": True} if job == "metaseq" else {})}, BLUE))
+    own: dict[str, Any] = {} if job == "vllm" else {"tag": "1"}
+    changes: dict[str, Any] = {} if job == "vllm" else {"nodes": 2, **({"useAim": True} if job == "metaseq" else {})}
+    idle = raw(**{job: {**own, **({"data": "data"} if job == "olmo" else {})}})
+    inputs = loaded(mirror, wanted(idle, job, changes, BLUE))
     found = documents(inputs, job)
     allowed = {(group, resource) for group, resources, verbs in RULES if "create" in verbs for resource in resources}
     for document in found:

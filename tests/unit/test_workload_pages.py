@@ -39,7 +39,7 @@ def test_what_changes_a_stack_says_which(page: Path) -> None:
 
 
 def test_commands_are_found() -> None:
-    assert {"README.md", "nccl.md", "metaseq.md", "CONTRIBUTING.md"} == {page for page, _ in PRINTED}
+    assert {"README.md", "nccl.md", "metaseq.md", "vllm.md", "CONTRIBUTING.md"} == {page for page, _ in PRINTED}
 
 
 @pytest.mark.parametrize(("page", "command"), PRINTED, ids=[page for page, _ in PRINTED])
@@ -62,7 +62,7 @@ def test_logs_are_those_of_the_job_by_its_own_name(job: str) -> None:
     shown = SELECTED.findall((ROOT / "docs" / "workloads" / f"{job}.md").read_text())
     volume = {"name": "data", "namespace": "blue", "container": "data"}
     raw = settings(storage={"volumes": [volume]}, workloads={})
-    given = {"tag": "1", **({"data": "data"} if job == "olmo" else {})}
+    given = {"olmo": {"tag": "1", "data": "data"}, "vllm": {}}.get(job, {"tag": "1"})
     documents = yaml.safe_load_all(manifest(raw, job, given, {"team": "blue", "user": None}))
     (wrapper,) = [document for document in documents if document["kind"] == "AppWrapper"]
     labels = wrapper["spec"]["components"][-1]["template"]["spec"]["template"]["metadata"]["labels"]

@@ -1,0 +1,256 @@
+"""Batch inference with vLLM: a server of a model and a load generator, which signal each other, in one pod.
+
+Source: MLBatch's tutorial, "Batch Inference with vLLM": claim, AppWrapper, Job, amounts, options, and a folder of
+both containers, in which a file named `halt` ends the server. What differs, and why:
+
+    both containers run upstream's image, whose `vllm bench serve` is the tutorial's `benchmark_serving.py`; the
+    tutorial's two images are somebody's own, and can still be named
+    the load generator asks for what it uses, and is limited to it
+    a server that fails, or does not answer in time, ends the job, and so does a deadline; `bounded` off leaves all
+    three out, as the tutorial does
+    the server listens on the pod's own loopback device: it asks nobody for a password
+    caches are put where the volume is for any user; the tutorial's are, because OpenShift's users live in /
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.kubernetes.objects import with_namespace
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.volumes import Volume, claim, volumes
+from components.workloads.interface import USER, pod_security, volume_claim
+from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
+from components.workloads.submission import Submission, SubmissionMode, app_wrapper, register
+
+MODEL: Final = "ibm-granite/granite-3.2-8b-instruct"
+PORT: Final = 8000
+REQUESTS: Final = 512
+CONCURRENCY: Final = 16
+TOKENS: Final = 128
+SERVER: Final = "vllm"
+GENERATOR: Final = "load-generator"
+CACHE: Final = "/.cache"
+SIGNALS: Final = "/.config"
+HALT: Final = "halt"
+"""The file by which the load generator tells the server to end."""
+STOPPED: Final = "stopped"
+"""The file by which the server tells the load generator that it has ended."""
+SHARED_MEMORY: Final = "8Gi"
+"""Of a server on several GPUs, whose processes meet there (docs.vllm.ai, deployment/k8s: tensor parallelism)."""
+_FAILED: Final = 70
+"""Exit code of a container that gives up: EX_SOFTWARE of sysexits.h."""
+
+ENVIRONMENT: Final = {
+    "HOME": "/tmp",  # noqa: S108 - of the container alone
+    "USER": SERVER,
+    "XDG_CACHE_HOME": CACHE,
+    "XDG_CONFIG_HOME": SIGNALS,
+    "TORCHINDUCTOR_CACHE_DIR": "/tmp/torchinductor",  # noqa: S108 - of the container alone
+}
+"""For a user that the image does not know: PyTorch asks for its name, and all of them for a home (vllm-project/vllm
+#31959; huggingface_hub, `constants.py`; vllm, `envs.py`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VllmArgs:
+    """The batch to run.
+
+    model: by its name on Hugging Face's hub. image: of the server; generator_image: of the load generator, with
+        `benchmark_serving.py` in its working directory, None for the server's own.
+    requests: of the batch; concurrency: how many at once. input_tokens, output_tokens: of each.
+    gpus: of the server; gpu_resource: as which they are asked for. cpu, memory: of the server, generator_cpu,
+        generator_memory: of the load generator, as canonical quantities.
+    placement: the GPU nodes. claim: name of the one with the weights; storage_class: whose volumes many nodes can
+        mount, None for the cluster's default; storage: its size.
+    bounded: end with the server, and in time. start_seconds: until the server answers. deadline_seconds: for all of it.
+    user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
+    """
+
+    submission: Submission
+    image: pulumi.Input[str]
+    generator_image: pulumi.Input[str] | None = None
+    model: str = MODEL
+    requests: int = REQUESTS
+    concurrency: int = CONCURRENCY
+    input_tokens: int = TOKENS
+    output_tokens: int = TOKENS
+    gpus: int = 1
+    gpu_resource: str = names.GPU
+    cpu: str
+    memory: str
+    generator_cpu: str
+    generator_memory: str
+    placement: NodeGroup = ANYWHERE
+    claim: str
+    storage_class: str | None
+    storage: str
+    bounded: bool = True
+    start_seconds: int
+    deadline_seconds: int
+    user: int | None = USER
+
+
+class Vllm(pulumi.ComponentResource):
+    """Submit the batch. Its times (to the first token, and for each) are in the log of its load generator."""
+
+    def __init__(self, name: str, args: VllmArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Vllm", name, None, opts)
+        register(self, name, documents(name, args))
+        self.register_outputs({})
+
+
+def documents(name: str, args: VllmArgs) -> list[Document]:
+    """Return the claim of the weights, and what submits the batch."""
+    submission = args.submission
+    weights = volume_claim(args.claim, submission.namespace, storage_class=args.storage_class, size=args.storage)
+    if submission.mode is SubmissionMode.MLBATCH:
+        return [weights, app_wrapper(name, submission, [job(name, args)])]
+    return [weights, with_namespace(job(name, args), submission.namespace)]
+
+
+def job(name: str, args: VllmArgs) -> Document:
+    """Return the Job: one pod, which is not tried again; AppWrapper submits it anew."""
+    bounds = {"backoffLimit": 0, "activeDeadlineSeconds": args.deadline_seconds} if args.bounded else {}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {WORKLOAD_LABEL: name}},
+        "spec": {
+            **bounds,
+            "template": {
+                "metadata": {
+                    "annotations": {"kubectl.kubernetes.io/default-container": GENERATOR},
+                    "labels": {"app": name, WORKLOAD_LABEL: name},
+                },
+                "spec": pod(args),
+            },
+        },
+    }
+
+
+def pod(args: VllmArgs) -> Document:
+    """Return the pod: the server, and what sends it requests."""
+    common = (
+        claim("cache", args.claim, CACHE),
+        Volume(name="config", path=SIGNALS, source={"emptyDir": {}}),
+    )
+    of_server = (*common, shared_memory(SHARED_MEMORY)) if args.gpus > 1 else common
+    gpus = {args.gpu_resource: str(args.gpus)}
+    server = {
+        **_container(SERVER, args.image, server_script(args), of_server),
+        "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
+        "resources": _amounts({names.CPU: args.cpu, names.MEMORY: args.memory, **gpus}),
+    }
+    generator = _container(GENERATOR, args.generator_image or args.image, generator_script(args), common)
+    if args.bounded:
+        generator["resources"] = _amounts({names.CPU: args.generator_cpu, names.MEMORY: args.generator_memory})
+    priority = args.submission.priority_class
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        **args.placement.body(),
+        **({"priorityClassName": priority} if priority is not None else {}),
+        "securityContext": pod_security(args.user),
+        "containers": [server, generator],
+        "volumes": volumes(of_server),
+    }
+
+
+def server_script(args: VllmArgs) -> str:
+    """Return what serves the model until the signal to halt; bounded, until the server has ended by itself, too."""
+    command = ["vllm", "serve", args.model, "--host=127.0.0.1"]
+    if args.gpus > 1:
+        command.append(f"--tensor-parallel-size={args.gpus}")
+    serve = shlex.join(command)
+    if not args.bounded:
+        return f"""{serve} &
+until [ -f {SIGNALS}/{HALT} ]; do sleep 1; done
+"""
+    return f"""({serve}; echo "vllm serve ended with exit code $?" | tee {SIGNALS}/{STOPPED} >&2) &
+until [ -f {SIGNALS}/{HALT} ] || [ -f {SIGNALS}/{STOPPED} ]; do sleep 1; done
+if [ -f {SIGNALS}/{STOPPED} ]; then exit {_FAILED}; fi
+"""
+
+
+def generator_script(args: VllmArgs) -> str:
+    """Return what waits for the server, sends it the batch and signals it to halt; bounded, however that went.
+
+    Requests that fail are reported, and fail no batch: whether the server has lived is asked for.
+    """
+    batch = shlex.join(_batch(args))
+    if not args.bounded:
+        return f"""until {_ANSWERS}; do sleep 1; done
+{batch}
+touch {SIGNALS}/{HALT}
+"""
+    return f"""trap 'touch {SIGNALS}/{HALT}' EXIT
+deadline=$(($(date +%s) + {args.start_seconds}))
+until {_ANSWERS}; do
+  if [ -f {SIGNALS}/{STOPPED} ]; then
+    echo "the server has ended; see the log of container {SERVER}" >&2
+    exit {_FAILED}
+  fi
+  if [ "$(date +%s)" -ge "$deadline" ]; then
+    echo "the server does not answer after {args.start_seconds} s; see the log of container {SERVER}" >&2
+    exit {_FAILED}
+  fi
+  sleep 1
+done
+{batch} || exit $?
+if ! {_ANSWERS}; then
+  echo "the server has ended over the batch; see the log of container {SERVER}" >&2
+  exit {_FAILED}
+fi
+"""
+
+
+_ANSWERS: Final = (
+    """python3 -c 'import http.client, sys
+server = http.client.HTTPConnection("localhost", """
+    + str(PORT)
+    + """, timeout=5)
+server.request("GET", "/health")
+sys.exit(server.getresponse().status != 200)' 2>/dev/null"""
+)
+"""Whether the server takes requests. The tutorial asks whether its port is open, with nc, which not every image has."""
+
+
+def _batch(args: VllmArgs) -> list[str]:
+    program = ["vllm", "bench", "serve"] if args.generator_image is None else ["python3", "benchmark_serving.py"]
+    return [
+        *program,
+        f"--model={args.model}",
+        "--backend=vllm",
+        "--dataset-name=random",
+        f"--random-input-len={args.input_tokens}",
+        f"--random-output-len={args.output_tokens}",
+        f"--max-concurrency={args.concurrency}",
+        f"--num-prompts={args.requests}",
+    ]
+
+
+def _container(name: str, image: pulumi.Input[str], script: str, mounted: tuple[Volume, ...]) -> Document:
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sh", "-c", script],
+        "env": variables(ENVIRONMENT),
+        "securityContext": dict(UNPRIVILEGED),
+        "volumeMounts": [item.mount() for item in mounted],
+    }
+
+
+def _amounts(requests: Mapping[str, str]) -> Document:
+    """Return a container's `resources`. Limits equal requests, which extended resources demand."""
+    return {"requests": dict(requests), "limits": dict(requests)}

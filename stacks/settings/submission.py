@@ -1,0 +1,99 @@
+"""What all workloads have in common, whatever they take: a name, a switch, and how they are submitted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Final
+
+from pydantic import BeforeValidator
+
+from components import names
+from components.workloads.submission import SubmissionMode
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.model import SettingsModel, choice, reject
+
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
+_PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
+
+
+def _one_gang(value: object) -> object:
+    if isinstance(value, list):
+        reject(
+            message="a workload is submitted in one way",
+            expected=", ".join(SubmissionMode),
+            hint="take one of them; for two, run two workloads",
+        )
+    return value
+
+
+class SubmissionSettings(SettingsModel):
+    """How a job is submitted."""
+
+    gang: Annotated[SubmissionMode, BeforeValidator(_one_gang)] = SubmissionMode.MLBATCH
+    """`mlbatch`: through the queue of a team, the only way in which a quota counts it. `volcano`: as a Volcano job.
+    `none`: as a plain Job, whose pods do not wait for each other.
+    """
+    team: str | None = None
+    """For mlbatch, the team that submits it."""
+    user: str | None = None
+    """For mlbatch, on behalf of which of the team's users."""
+    priority_class: Annotated[str, choice("priority class", _PRIORITIES)] | None = None
+    """Priority class of its pods."""
+
+
+class WorkloadSettings(SettingsModel):
+    """What all workloads have in common."""
+
+    name: str
+    """Name of the workload and of its objects."""
+    enabled: bool = False
+    """Run it."""
+    submission: SubmissionSettings = SubmissionSettings()
+
+    what: ClassVar[str]
+    """It in words."""
+    no_volcano: ClassVar[str] = ""
+    """Why Volcano cannot start it; empty where it can."""
+
+    @property
+    def queued(self) -> bool:
+        """Whether a team's queue admits it."""
+        return self.submission.gang is SubmissionMode.MLBATCH
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules, and the ways of submission to one."""
+        if not self.enabled:
+            return
+        yield from name_error((*path, "name"), self.name, str(path[-1]))
+        where, gang = (*path, "submission"), self.submission.gang
+        for name, value in (("team", self.submission.team), ("user", self.submission.user)):
+            if value is not None and not self.queued:
+                yield ConfigError(
+                    path=(*where, name),
+                    value=value,
+                    message=f"a {name} submits jobs through its queue, which gang: {gang} passes by; the two exclude "
+                    "each other",
+                    expected=f"a {name} with gang: mlbatch, none with gang: {gang}",
+                    hint=f"remove the {name}, or set {key((*where, 'gang'))} to mlbatch",
+                )
+        if gang is SubmissionMode.VOLCANO and self.no_volcano:
+            yield ConfigError(
+                path=(*where, "gang"),
+                value=str(gang),
+                message=self.no_volcano,
+                expected="mlbatch, none",
+                hint=f"set {key((*where, 'gang'))} to mlbatch",
+            )
+
+
+def name_error(path: Path, name: str, section: str) -> Iterator[ConfigError]:
+    """Yield the mistake of a name that no workload can have. section: its key, which might do."""
+    if not _NAME.fullmatch(name):
+        yield ConfigError(
+            path=path,
+            value=name,
+            message="Kubernetes would reject this name, or the names that are made from it",
+            expected="at most 40 of a-z, 0-9 and -, with a letter first and a letter or digit last",
+            hint=f"for example {section}",
+        )
