@@ -1,8 +1,11 @@
 """Change the program's behaviour, one place at a time, and tell which changes no unit test notices.
 
-A seed decides which of all possible changes are tried. Each is put into a copy of the checkout, and the unit tests that
-run the changed function are run there until one fails. Prints the changes that none noticed, and the part that was
-noticed.
+A seed decides which of all possible changes are tried. Each is put into a copy of the checkout, and the unit tests are
+run there, the ones most like it first, until one fails or their time is used up. Prints the changes that none noticed,
+and the part that was noticed.
+
+Only what a change is the cause of counts. A test that failed has to pass without the change, in the same run. A trial
+that does not end is made again alone, and counts as noticed where the same tests end without the change.
 """
 
 from __future__ import annotations
@@ -17,19 +20,24 @@ import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.mutants import selection, trial
+from tests.mutants import trial
 from tests.mutants.areas import AREAS, OTHER, area
-from tests.mutants.changes import Change, changes, changes_meaning
-from tests.mutants.selection import PROGRAM, Measured, Selection
+from tests.mutants.changes import PROGRAM, Change, changes, changes_meaning
+from tests.mutants.selection import Selection, module
+from tests.mutants.trial import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".local" / "mutants"
+NEVER_ENDS, BREAKS_OFF = "the tests never end", "the tests break off"
+"""What is said in place of a test that failed."""
+LONGEST = 1800
+"""What a file of tests may take, in seconds, on a machine that does other things too."""
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-SLOWER = 8
-"""A run that takes so many times what the same tests took unchanged, and a minute, is stuck: that is noticed."""
+SLOWER = 10
+"""A run is ended that takes so many times what its tests may, or take without the change, and a minute."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -40,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--base", default="main", help="the branch whose difference from this checkout is looked at")
     parser.add_argument("--files", nargs="*", help="modules or folders instead, such as components/tenancy")
     parser.add_argument("--at-least", type=float, default=0, help="the part that has to be noticed, in percent")
-    parser.add_argument("--seconds", type=float, default=60, help="of tests for one change")
+    parser.add_argument("--seconds", type=float, default=60, help="of work for the tests of one change")
     parser.add_argument("--parallel", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     files = modules(options.files or changed(options.base))
@@ -50,10 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tried = sample(sources, options.seed, options.count)
     with tempfile.TemporaryDirectory(prefix="mlbatch-mutants-") as folder:
         copies = [trial.copied(ROOT, Path(folder) / str(number)) for number in range(options.parallel)]
-        trial.preload(map(selection.module, modules(PROGRAM)))
-        measured = measure(copies)
-        survivors = run(tried, sources, copies, Selection(ROOT, measured), measured, options.seconds)
-    score = report(tried, survivors, sources)
+        trial.preload(map(module, modules(PROGRAM)))
+        selection = Selection(ROOT)
+        chosen = {change: selection.of(change, sources[change.file]) for change in tried}
+        noticed = Trials(sources, copies, chosen, options.seconds).run()
+    score = report(noticed, sources)
     if score < options.at_least:
         sys.exit(f"fewer than {options.at_least:g} % were noticed")
 
@@ -75,7 +84,10 @@ def modules(named: Iterable[str]) -> list[str]:
 
 
 def sample(sources: Mapping[str, bytes], seed: int, count: int) -> list[Change]:
-    """Return changes of modules of as many kinds as there are, no two of them in one line."""
+    """Return changes of modules of as many kinds as there are, no two of them in one line.
+
+    A smaller count returns the first ones of a larger.
+    """
     decide = random.Random(seed)  # noqa: S311 - so that a run can be repeated
     by_kind: dict[str, list[Change]] = defaultdict(list)
     for file, source in sources.items():
@@ -91,70 +103,95 @@ def sample(sources: Mapping[str, bytes], seed: int, count: int) -> list[Change]:
             del by_kind[kind]
         if (change.file, change.line) not in chosen and changes_meaning(change, sources[change.file]):
             chosen[change.file, change.line] = change
-    return sorted(chosen.values())
+    return list(chosen.values())
 
 
-def measure(copies: Sequence[Path]) -> dict[str, Measured]:
-    """Return what each file of unit tests runs, measured anew where its text is another than the last time."""
-    kept = STATE / "measured.json"
-    known = selection.load(kept)
-    files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests" / "unit").rglob("test_*.py"))
-    measured = {
-        test: known[test] for test in files if test in known and known[test].digest == selection.digest(ROOT / test)
-    }
-    missing = [test for test in files if test not in measured]
-    if missing:
-        print(f"measuring what {len(missing)} files of tests run", flush=True)
+class Trials:
+    """Tries changes, each with the tests chosen for it, and tells for each by what it was noticed.
 
-    def look(test: str, copy: Path) -> int:
-        selection.save(copy / "measured" / f"{test}.json", {test: selection.measure(test, trial.tests)})
-        return 0
+    sources: the modules as they are. copies: of the checkout. chosen: files of tests by change. seconds: of work, after
+    which no further file of tests is begun for a change.
+    """
 
-    for number, (test, copy, _) in enumerate(trial.each(missing, copies, look, lambda _: 900, STATE / "logs"), 1):
-        measured |= selection.load(copy / "measured" / f"{test}.json")
-        if test in measured:
-            print(f"  {number}/{len(missing)} {test} {measured[test].seconds:.0f} s", flush=True)
-        selection.save(kept, measured)
-    for test in files:
-        if test not in measured or not measured[test].passes:
-            print(f"{test} does not pass as it is, and is left out", flush=True)
-    return measured
+    def __init__(
+        self,
+        sources: Mapping[str, bytes],
+        copies: Sequence[Path],
+        chosen: Mapping[Change, Sequence[str]],
+        seconds: float,
+    ) -> None:
+        self._sources, self._copies, self._chosen, self._seconds = sources, copies, chosen, seconds
+        self._broken: set[str] = set()
+
+    def run(self) -> dict[Change, str]:
+        """Return for each change the first test that failed, or what is said in its place; nothing where all passed."""
+        noticed = dict.fromkeys(self._chosen, "")
+        doubtful: list[Change] = []
+        began = time.monotonic()
+        for number, ended in enumerate(self._each(list(self._chosen), self._changed, 60 + SLOWER * self._seconds), 1):
+            change = ended.job
+            self._restore(change, ended.copy)
+            noticed[change] = ended.failed
+            if not ended.passed and not ended.failed:
+                doubtful.append(change)
+            outcome = "SURVIVED" if ended.passed else ended.failed or "to be tried again alone"
+            place = f"{change.file}:{change.line} {change.kind}"
+            print(f"{number}/{len(self._chosen)} {time.monotonic() - began:.0f} s {place}: {outcome}", flush=True)
+        self._find_broken(file_of(test) for test in noticed.values() if test)
+        doubtful += [change for change, test in noticed.items() if file_of(test) in self._broken]
+        for change in doubtful:
+            noticed[change] = self._alone(change)
+            print(f"{change.file}:{change.line} {change.kind}, alone: {noticed[change] or 'SURVIVED'}", flush=True)
+        return noticed
+
+    def _each(
+        self,
+        jobs: Sequence[Job],
+        run: Callable[[Job, Path], tuple[int, str]],
+        limit: float = LONGEST,
+        copies: Sequence[Path] | None = None,
+    ) -> Iterator[trial.Ended[Job]]:
+        return trial.each(jobs, copies or self._copies, run, limit, STATE / "logs")
+
+    def _tests(self, change: Change) -> list[str]:
+        return [test for test in self._chosen[change] if test not in self._broken]
+
+    def _changed(self, change: Change, copy: Path) -> tuple[int, str]:
+        (copy / change.file).write_bytes(change.applied(self._sources[change.file]))
+        return trial.tests(self._tests(change), self._seconds)
+
+    def _unchanged(self, change: Change, copy: Path) -> tuple[int, str]:
+        return trial.tests(self._tests(change), self._seconds)
+
+    def _restore(self, change: Change, copy: Path) -> None:
+        (copy / change.file).write_bytes(self._sources[change.file])
+
+    def _find_broken(self, files: Iterable[str]) -> None:
+        """Run files of tests as the program is: what fails now has noticed nothing."""
+        for ended in self._each(sorted(set(files)), lambda test, copy: trial.tests([test], 0)):
+            if not ended.passed:
+                self._broken.add(ended.job)
+                print(f"{ended.failed or ended.job} fails without any change too, and its file is left out", flush=True)
+
+    def _alone(self, change: Change) -> str:
+        """Try a change while nothing else is tried, with ten times what its tests take without it at this moment."""
+        copies = self._copies[:1]
+        [plain] = self._each([change], self._unchanged, copies=copies)
+        if not plain.passed:
+            self._find_broken(self._tests(change))
+            [plain] = self._each([change], self._unchanged, copies=copies)
+        if not self._tests(change) or not plain.passed:
+            return ""
+        [ended] = self._each([change], self._changed, 60 + SLOWER * plain.seconds, copies)
+        self._restore(change, ended.copy)
+        if ended.passed is None:
+            return NEVER_ENDS
+        return "" if ended.passed else ended.failed or BREAKS_OFF
 
 
-def run(
-    tried: Sequence[Change],
-    sources: Mapping[str, bytes],
-    copies: Sequence[Path],
-    chosen: Selection,
-    measured: Mapping[str, Measured],
-    seconds: float,
-) -> list[Change]:
-    """Return the changes that no test noticed."""
-    selected = {change: chosen.of(change, seconds) for change in tried}
-
-    def change_and_test(change: Change, copy: Path) -> int:
-        (copy / change.file).write_bytes(change.applied(sources[change.file]))
-        return trial.tests(selected[change])
-
-    def limit(change: Change) -> float:
-        return 60 + SLOWER * sum(measured[test].seconds for test in selected[change])
-
-    survivors = [change for change in tried if not selected[change]]
-    began = time.monotonic()
-    to_try = [change for change in tried if selected[change]]
-    for number, (change, copy, code) in enumerate(
-        trial.each(to_try, copies, change_and_test, limit, STATE / "logs"), 1
-    ):
-        (copy / change.file).write_bytes(sources[change.file])
-        if code == 0:
-            survivors.append(change)
-        outcome = {0: "SURVIVED", None: "stuck"}.get(code, "noticed")
-        place = f"{change.file}:{change.line} {change.kind}"
-        print(
-            f"{number}/{len(to_try)} {time.monotonic() - began:.0f} s {outcome} {place}",
-            flush=True,
-        )
-    return sorted(survivors)
+def file_of(test: str) -> str:
+    """Return the file of a test."""
+    return test.partition("::")[0]
 
 
 def difference(change: Change, source: bytes) -> str:
@@ -170,25 +207,33 @@ def equivalents() -> Iterator[tuple[str, str, str]]:
         yield entry["file"], entry["diff"].strip("\n"), entry["reason"]
 
 
-def report(tried: Sequence[Change], survivors: Sequence[Change], sources: Mapping[str, bytes]) -> float:
-    """Print the survivors and the score by area, and return that of all."""
+def report(noticed: Mapping[Change, str], sources: Mapping[str, bytes]) -> float:
+    """Print the survivors and the score by area, and return that of all.
+
+    noticed: for each change that was tried what noticed it; nothing where nothing did.
+    """
     same = {(file, diff): reason for file, diff, reason in equivalents()}
-    diffs = {change: difference(change, sources[change.file]) for change in survivors}
-    known = [change for change in survivors if (change.file, diffs[change]) in same]
-    unnoticed = [change for change in survivors if change not in known]
+    diffs = {change: difference(change, sources[change.file]) for change in sorted(noticed) if not noticed[change]}
+    known = [change for change, diff in diffs.items() if (change.file, diff) in same]
+    unnoticed = [change for change in diffs if change not in known]
+    endless = [change for change, test in noticed.items() if test == NEVER_ENDS]
     for change in unnoticed:
         print(f"\n{change.file}:{change.line} ({change.kind})\n{diffs[change]}")
     for change in known:
         print(f"\n{change.file}:{change.line} is equivalent: {same[change.file, diffs[change]]}")
-    counted = Counter(area(change.file) for change in tried if change not in known)
+    for change in endless:
+        print(f"\n{change.file}:{change.line} never ends ({change.kind})\n{difference(change, sources[change.file])}")
+    counted = Counter(area(change.file) for change in noticed if change not in known)
     missed = Counter(area(change.file) for change in unnoticed)
     print()
     for name in [*AREAS, OTHER]:
         if counted[name]:
-            noticed = counted[name] - missed[name]
-            print(f"{name:22}{noticed:4} of {counted[name]:3} noticed, {100 * noticed / counted[name]:.0f} %")
+            found = counted[name] - missed[name]
+            print(f"{name:22}{found:4} of {counted[name]:3} noticed, {100 * found / counted[name]:.0f} %")
     score = 100 * (1 - len(unnoticed) / max(1, counted.total()))
     print(f"{'all':22}{counted.total() - len(unnoticed):4} of {counted.total():3} noticed, {score:.1f} %")
+    if endless:
+        print(f"{len(endless)} of them since the tests never end with the change, and do without it")
     return score
 
 

@@ -13,6 +13,8 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+PROGRAM = ("components", "stacks", "drift", "review", "runner")
+"""The folders whose modules are changed."""
 SILENT_CALLS = frozenset({"dataclass", "ConfigDict", "TypeVar"})
 """Calls whose arguments are no behaviour, or words for people."""
 SILENT_KEYWORDS = frozenset({"message", "expected", "hint", "description", "help", "examples"})
@@ -152,7 +154,7 @@ class _Finder:
                 yield from self._operator("arithmetic", left, right, operator)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 yield ("logic", *self._span(node), f"({self._text(operand)})")
-            case ast.Name(id=name) if name in FUNCTIONS:
+            case ast.Name(id=name, ctx=ast.Load()) if name in FUNCTIONS:
                 yield ("logic", *self._span(node), FUNCTIONS[name])
             case ast.IfExp(body=body, orelse=orelse):
                 for arm in (body, orelse):
@@ -178,6 +180,8 @@ class _Finder:
                 ast.Expr(value=ast.Call() | ast.Yield() | ast.YieldFrom() | ast.Await()) | ast.AugAssign() | ast.Raise()
             ):
                 yield ("statement", *self._span(node), "pass")
+            case ast.Return(value=ast.Constant(value=None | False)):
+                return
             case ast.Return(value=value) if value is not None:
                 yield ("return", *self._span(node), "return None")
             case ast.Continue() | ast.Break():

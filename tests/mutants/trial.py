@@ -1,19 +1,24 @@
 """Runs tests on copies of the checkout, each run in a fork of a process that has every package of others loaded.
 
-What the tests change or leave behind stays in a copy; the checkout itself is only read.
+What the tests change or leave behind stays in a copy; the checkout itself is only read. The process that forks has one
+thread and has run no test: a lock that another thread holds, or an event loop that was used, would come along and
+never be let go.
 """
 
 from __future__ import annotations
 
 import compileall
 import contextlib
+import faulthandler
 import importlib
 import multiprocessing
 import os
 import py_compile
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +26,7 @@ from itertools import islice
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import Generic, TypeVar
 
 import pytest
@@ -48,12 +54,57 @@ def preload(modules: Iterable[str]) -> None:
     A run forgets the program's own modules and imports those of its copy.
     """
     for name in (*modules, "jsonschema", "kubernetes"):
-        importlib.import_module(name)
+        for value in list(vars(importlib.import_module(name)).values()):
+            if isinstance(value, ModuleType):
+                # The parts of Azure's SDK are loaded when something of them is first asked for.
+                getattr(value, "__all__", None)
+    if threading.active_count() > 1:
+        raise RuntimeError(f"importing started threads, with which no run can be forked: {threading.enumerate()}")
 
 
-def tests(files: Sequence[str]) -> int:
-    """Run files of tests until one fails, and return pytest's exit code."""
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files]))
+class _FirstFailure:
+    """Remembers which test failed first; where a file cannot be imported, the file."""
+
+    def __init__(self) -> None:
+        self.test = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._look(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._look(report)
+
+    def _look(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and not self.test:
+            self.test = report.nodeid
+
+
+def tests(files: Sequence[str], seconds: float) -> tuple[int, str]:
+    """Run files of tests until one fails or the time is used up; return pytest's exit code and the test that failed.
+
+    seconds: of this process' work, whatever else the machine does, after which no further file is begun.
+    """
+    first = _FirstFailure()
+    for file in files:
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", file], plugins=[first]))
+        if code or sum(os.times()[:4]) > seconds:
+            return code, first.test
+    return 0, ""
+
+
+@dataclass(frozen=True)
+class Ended(Generic[Job]):
+    """A run that ended, and its copy, which nobody uses until the next one is asked for.
+
+    passed: whether every test did; None where it was ended for it took longer than it may. failed: the first test that
+    failed; empty where a run ended otherwise, such as by leaving its process. seconds: that it took.
+    """
+
+    job: Job
+    copy: Path
+    passed: bool | None
+    failed: str
+    seconds: float
 
 
 @dataclass
@@ -61,20 +112,20 @@ class _Running(Generic[Job]):
     job: Job
     process: BaseProcess
     copy: Path
+    began: float
     until: float
 
 
 def each(
     jobs: Iterable[Job],
     copies: Sequence[Path],
-    run: Callable[[Job, Path], int],
-    limit: Callable[[Job], float],
+    run: Callable[[Job, Path], tuple[int, str]],
+    limit: float,
     log: Path,
-) -> Iterator[tuple[Job, Path, int | None]]:
+) -> Iterator[Ended[Job]]:
     """Run each job in a process and a copy of its own, as many at a time as there are copies.
 
-    run: gets the job and its copy, which is the working folder. limit: seconds that a job may take. Yields each job
-    with its copy, which nobody uses until the next one is asked for, and its exit code, None where it took longer.
+    run: gets the job and its copy, which is the working folder. limit: seconds that a job may take, by the clock.
     log: the folder for what the runs print.
     """
     fork = multiprocessing.get_context("fork")
@@ -83,35 +134,44 @@ def each(
     while True:
         for job in islice(to_come, len(free)):
             copy = free.pop()
+            _failed(copy).unlink(missing_ok=True)
             process = fork.Process(target=_inside, args=(run, job, copy, log / f"{copy.name}.log"))
             process.start()
-            running.append(_Running(job, process, copy, time.monotonic() + limit(job)))
+            began = time.monotonic()
+            running.append(_Running(job, process, copy, began, began + limit))
         if not running:
             return
         wait([item.process.sentinel for item in running], timeout=1)
         for item in list(running):
-            if item.process.exitcode is None and time.monotonic() < item.until:
+            code, now = item.process.exitcode, time.monotonic()
+            if code is None and now < item.until:
                 continue
-            code = item.process.exitcode
             _end(item.process)
             running.remove(item)
             free.append(item.copy)
-            yield item.job, item.copy, code
+            failed = _failed(item.copy).read_text() if _failed(item.copy).exists() else ""
+            passed = None if code is None else code == 0
+            yield Ended(item.job, item.copy, passed, failed, now - item.began)
 
 
-def _inside(run: Callable[[Job, Path], int], job: Job, copy: Path, log: Path) -> None:
+def _failed(copy: Path) -> Path:
+    return copy.with_suffix(".failed")
+
+
+def _inside(run: Callable[[Job, Path], tuple[int, str]], job: Job, copy: Path, log: Path) -> None:
     os.setsid()
     with log.open("wb") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
+    faulthandler.register(signal.SIGUSR1)
     os.chdir(copy)
     sys.path[0] = str(copy)
-    sys.dont_write_bytecode = True
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("components", "stacks", "runner", "tests")]:
-        del sys.modules[name]
+    for name in list(sys.modules):
+        if (copy / name.partition(".")[0]).is_dir():
+            del sys.modules[name]
     sys.stdout.flush()
-    code = run(job, copy)
+    code, failed = run(job, copy)
+    _failed(copy).write_text(failed)
     sys.stdout.flush()
     # Without the end of the parent's interpreter, whose threads are not here.
     os._exit(code)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.mutants import areas
-from tests.mutants.__main__ import ROOT, difference, equivalents, modules, report, sample
+from tests.mutants import areas, trial
+from tests.mutants.__main__ import (
+    BREAKS_OFF,
+    NEVER_ENDS,
+    ROOT,
+    Trials,
+    difference,
+    equivalents,
+    modules,
+    report,
+    sample,
+)
 from tests.mutants.changes import Change, changes, changes_meaning
-from tests.mutants.selection import Measured, Selection, executed
+from tests.mutants.selection import Selection
 
 
 def made(text: str) -> dict[str, set[str]]:
@@ -63,12 +74,19 @@ def test_each_kind_of_change_is_made(text: str, kind: str, changed: set[str]) ->
         "def f(x: dict[str, int]) -> list[int]: ...",
         'raise ValueError("this cannot be")',
         "@dataclass(frozen=True)\nclass A: ...",
+        "class A:\n    min: int",
+        "def f():\n    return None",
         'e = ConfigError(message="it is wrong", expected=f"{a} or more", hint="give it")',
         'x = "a sentence that somebody reads"',
     ],
 )
 def test_what_only_people_read_is_left_alone(text: str) -> None:
-    assert made(text).keys() <= {"statement", "keyword"}, "but that it is said at all"
+    found = made(text)
+    assert found.keys() <= {"statement", "keyword"}, "but that it is said at all"
+
+
+def test_false_is_not_returned_as_none_which_is_as_good() -> None:
+    assert made("def f():\n    return False").keys() == {"boolean"}
 
 
 def test_a_change_knows_its_line_and_its_function() -> None:
@@ -83,58 +101,103 @@ def test_a_seed_makes_the_same_choice_again_and_takes_a_line_once() -> None:
     sources = sources_of("components/tenancy", "README.md")
     assert "components/tenancy/team.py" in sources
     chosen = sample(sources, seed=3, count=30)
-    assert chosen == sample(sources, seed=3, count=30)
+    assert chosen == sample(sources, seed=3, count=30) == sample(sources, seed=3, count=50)[:30]
     assert chosen != sample(sources, seed=4, count=30)
     assert len({(change.file, change.line) for change in chosen}) == 30
     assert len({change.kind for change in chosen}) > 8
 
 
-def test_the_tests_of_a_change_are_those_that_run_its_function(tmp_path: Path) -> None:
+def test_the_tests_most_like_a_change_come_first(tmp_path: Path) -> None:
+    source = "\n".join(["rare = apples", *[""] * 20, "class GpuPool:", "    taint = True"]).encode()
+    change = Change("components/nodes/pool.py", 23, 0, 0, "", "boolean")
     for name, text in (
-        ("components/a.py", "X = 1\n\ndef f():\n    return X\n"),
-        ("components/b.py", "from components.a import X\n\ndef g():\n    return X\n"),
-        ("stacks/__init__.py", ""),
-        ("runner/__init__.py", ""),
-        ("test_slow.py", ""),
-        ("test_near.py", "from components.a import f\n"),
-        ("test_far.py", ""),
-        ("test_fails.py", ""),
+        ("a/test_alphabet.py", "pool"),
+        ("test_far.py", "apples"),
+        ("test_snapshots.py", "read()"),
+        ("snapshots/stack.txt", "taint: {gpu: pool}"),
+        ("test_names_it.py", "from components.nodes import other, pool\n"),
+        ("test_reads_it.py", 'text = folder / "pool.py"\n'),
+        ("test_taints.py", "gpu_pools"),
     ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-
-    def ran(seconds: float, passes: bool = True, **functions: list[str]) -> Measured:
-        return Measured("", seconds, passes, {f"components/{key}.py": value for key, value in functions.items()})
-
-    measured = {
-        "test_slow.py": ran(50, a=["f"]),
-        "test_near.py": ran(20, a=["f"]),
-        "test_far.py": ran(10, b=["g"]),
-        "test_fails.py": ran(1, passes=False, a=["f"]),
-    }
-    chosen = Selection(tmp_path, measured)
-    inside = Change("components/a.py", 4, 0, 0, "", "text", "f")
-    assert chosen.of(inside, seconds=100) == ["test_near.py", "test_slow.py"]
-    assert chosen.of(inside, seconds=60) == ["test_near.py"]
-    at_import = Change("components/a.py", 1, 0, 0, "", "number", "")
-    assert chosen.of(at_import, seconds=100) == ["test_near.py", "test_far.py", "test_slow.py"]
+        (tmp_path / "tests" / "unit" / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / "tests" / "unit" / name).write_text(text)
+    chosen = [Path(test).stem for test in Selection(tmp_path).of(change, source)]
+    assert set(chosen[:2]) == {"test_names_it", "test_reads_it"}
+    assert chosen[2:] == ["test_snapshots", "test_taints", "test_alphabet", "test_far"]
 
 
-def test_a_function_is_run_when_a_line_of_its_body_is(tmp_path: Path) -> None:
-    file = tmp_path / "module.py"
-    file.write_text("class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n")
-    assert executed(file, [1, 2, 5, 6]) == ["A.g"]
+class InOneProcess:
+    """In place of the tests, what the changed text itself says that it does; in place of processes, calls."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fail_unchanged: Collection[str] = ()) -> None:
+        self.fail_unchanged = fail_unchanged
+        monkeypatch.setattr(trial, "each", self.each)
+        monkeypatch.setattr(trial, "tests", self.tests)
+
+    def each(self, jobs, copies, run, limit, log):
+        for job in jobs:
+            self.copy, self.copies = copies[0], len(copies)
+            try:
+                code, failed = run(job, self.copy)
+                yield trial.Ended(job, self.copy, code == 0, failed, 1.0)
+            except TimeoutError:
+                yield trial.Ended(job, self.copy, None, "", limit)
+
+    def tests(self, files, seconds):
+        text = (self.copy / "components" / "a.py").read_text()
+        for file in files:
+            if file in self.fail_unchanged:
+                return 1, f"{file}::test_of_something_else"
+            if "endless" in text or ("slow" in text and self.copies > 1):
+                raise TimeoutError
+            if "exits" in text:
+                return 3, ""
+            if "wrong" in text:
+                return 1, f"{file}::test_it"
+        return 0, ""
+
+
+@pytest.mark.parametrize(
+    ("text", "broken", "noticed"),
+    [
+        ("fine", [], ""),
+        ("wrong", [], "tests/b.py::test_it"),
+        ("wrong", ["tests/b.py"], "tests/c.py::test_it"),
+        ("fine", ["tests/b.py"], ""),
+        ("wrong", ["tests/b.py", "tests/c.py"], ""),
+        ("slow", [], ""),
+        ("slow and wrong", [], "tests/b.py::test_it"),
+        ("endless", [], NEVER_ENDS),
+        ("endless", ["tests/b.py", "tests/c.py"], ""),
+        ("exits", [], BREAKS_OFF),
+    ],
+)
+def test_only_what_the_change_is_the_cause_of_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: Sequence[str], noticed: str
+) -> None:
+    InOneProcess(monkeypatch, broken)
+    copies = [tmp_path / "1", tmp_path / "2"]
+    for copy in copies:
+        (copy / "components").mkdir(parents=True)
+        (copy / "components" / "a.py").write_text("x")
+    change = Change("components/a.py", 1, 0, 1, text, "text")
+    files = ["tests/b.py", "tests/c.py"]
+    trials = Trials({"components/a.py": b"x"}, copies, {change: files}, seconds=60)
+    assert trials.run() == {change: noticed}
+    assert {(copy / "components" / "a.py").read_text() for copy in copies} == {"x"}
 
 
 def test_survivors_are_printed_and_count_against_their_area(capsys: pytest.CaptureFixture[str]) -> None:
     sources = sources_of("components/tenancy/team.py", "components/workloads/nccl.py")
     tried = sample(sources, seed=1, count=20)
     first = tried[0]
-    assert report(tried, [first], sources) == 95.0
+    noticed = dict.fromkeys(tried, "tests/unit/test_team.py::test_it") | {tried[1]: NEVER_ENDS}
+    assert report(noticed | {first: ""}, sources) == 95.0
     printed = capsys.readouterr().out
+    assert f"{tried[1].file}:{tried[1].line} never ends" in printed
     assert f"{first.file}:{first.line}" in printed
     assert difference(first, sources[first.file]) in printed
-    assert report(tried, [], sources) == 100.0
+    assert report(noticed, sources) == 100.0
 
 
 def test_every_area_is_a_part_of_the_program() -> None:
