@@ -10,6 +10,7 @@ from __future__ import annotations
 import compileall
 import contextlib
 import faulthandler
+import gc
 import importlib
 import multiprocessing
 import os
@@ -53,7 +54,7 @@ def preload(modules: Iterable[str]) -> None:
 
     A run forgets the program's own modules and imports those of its copy.
     """
-    for name in (*modules, "jsonschema", "kubernetes"):
+    for name in (*modules, "hypothesis", "jsonschema", "kubernetes"):
         for value in list(vars(importlib.import_module(name)).values()):
             if isinstance(value, ModuleType):
                 # The parts of Azure's SDK are loaded when something of them is first asked for.
@@ -169,6 +170,10 @@ def _inside(run: Callable[[Job, Path], tuple[int, str]], job: Job, copy: Path, l
     for name in list(sys.modules):
         if (copy / name.partition(".")[0]).is_dir():
             del sys.modules[name]
+    # The program's modules are compiled by their hashes; the tests, which pytest compiles, stay as they are.
+    sys.dont_write_bytecode = False
+    # What all runs share is not theirs to collect.
+    gc.freeze()
     sys.stdout.flush()
     code, failed = run(job, copy)
     _failed(copy).write_text(failed)

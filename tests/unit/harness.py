@@ -53,9 +53,10 @@ class Registered:
 
 @dataclass
 class Record:
-    """Everything that a program registered, in order."""
+    """Everything that a program registered, in order. outputs: names of those of components, by URN."""
 
     resources: list[Registered] = field(default_factory=list)
+    outputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, kind: str) -> list[Registered]:
         """Return the Kubernetes objects of a kind."""
@@ -150,6 +151,10 @@ class _Monitor(MockMonitor):
             )
         )
         return answer
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the name the SDK calls
+        self._record.outputs[request.urn] = tuple(request.outputs.fields)
+        return super().RegisterResourceOutputs(request)
 
 
 def build(

@@ -762,6 +762,34 @@ class TestSizes:
         }
         assert (shape.instance_type, shape.gpu_product) == ("Standard_ND96isr_H100_v5", "NVIDIA-H100-80GB-HBM3")
 
+    @pytest.mark.parametrize(
+        ("name", "offers", "product", "family", "regions"),
+        [
+            ("Standard_ND96isr_H100_v5", "94940m 1895Gi 8 8", "NVIDIA-H100-80GB-HBM3", "standardNDSH100v5Family", 23),
+            ("Standard_ND96isr_H200_v5", "94940m 1845Gi 8 8", "NVIDIA-H200", "standardNDISRH200V5Family", 28),
+            ("Standard_ND96amsr_A100_v4", "94940m 1895Gi 8 8", "NVIDIA-A100-SXM4-80GB", "standard NDAMSv4_A100Family",
+                29),
+            ("Standard_ND96asr_v4", "94940m 895Gi 8 8", "NVIDIA-A100-SXM4-40GB", "Standard NDASv4_A100 Family", 5),
+            ("Standard_ND128isr_NDR_GB200_v6", "126620m 895Gi 4 4", "NVIDIA-GB200", "standardNDISRGB200V6NDRFamily",
+                19),
+            ("Standard_ND128isr_GB300_v6", "126620m 859Gi 4 4", "NVIDIA-GB300", "standardNDISRGB300V6Family", None),
+            ("Standard_NC40ads_H100_v5", "39500m 315Gi 1 0", "NVIDIA-H100-NVL", "StandardNCadsH100v5Family", 27),
+            ("Standard_NC80adis_H100_v5", "79100m 635Gi 2 0", "NVIDIA-H100-NVL", "StandardNCadsH100v5Family", 27),
+            ("Standard_NC24ads_A100_v4", "23660m 215Gi 1 0", "NVIDIA-A100-80GB-PCIe", "StandardNCADSA100v4Family", 27),
+            ("Standard_NC48ads_A100_v4", "47420m 435Gi 2 0", "NVIDIA-A100-80GB-PCIe", "StandardNCADSA100v4Family", 27),
+            ("Standard_NC96ads_A100_v4", "94940m 875Gi 4 0", "NVIDIA-A100-80GB-PCIe", "StandardNCADSA100v4Family", 27),
+        ],
+    )  # fmt: skip
+    def test_each_size_is_the_one_of_azures_documentation(
+        self, name: str, offers: str, product: str, family: str, regions: int | None
+    ) -> None:
+        size = sizes.GPU_SIZES[name]
+        machine = size.machine()
+        assert f"{machine.cpu} {machine.memory} {machine.gpus} {machine.ports}" == offers
+        assert (machine.gpu_product, size.family) == (product, family)
+        assert (size.regions and len(size.regions)) == regions
+        assert len(sizes.GPU_SIZES) == 11
+
     def test_ports_are_no_resource_where_nothing_hands_them_out(self) -> None:
         shape = sizes.GPU_SIZES["Standard_ND96isr_H100_v5"].machine().shape(ports=0)
         assert shape.resources[names.INFINIBAND].nano == 0

@@ -121,6 +121,14 @@ def loose(parts: Iterable[Part]) -> set[str]:
     return {str(part) for part in parts for pod in part.pods for one in containers(pod) if not is_confined(one)}
 
 
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_component_tells_the_engine_that_it_is_complete(stack: str) -> None:
+    record = registered(stack)
+    components = {item.urn: item.name for item in record.resources if item.type.startswith("mlbatch:")}
+    assert components
+    assert [name for urn, name in components.items() if urn not in record.outputs] == []
+
+
 def test_every_container_drops_all_capabilities_and_gains_none_but_for_those_that_are_named(
     parts: Sequence[Part],
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,9 +24,10 @@ _SEPARATOR: Final = "---\n"
 
 
 def identities(record: Record) -> str:
-    """Return each resource below its parent, with the options that decide how it is replaced and deleted.
+    """Return each resource below its parent, with its outputs and what decides how it is replaced and deleted.
 
-    The stack, which is every other resource's parent in the end, is left out: the engine makes it.
+    What stands at the top is shown with all others there that the engine makes before the last of its parts. The stack,
+    which is every other resource's parent in the end, is left out: the engine makes it.
     """
     resources = [item for item in record.resources if item.type != "pulumi:pulumi:Stack"]
     children: dict[str, list[Registered]] = {}
@@ -34,11 +35,12 @@ def identities(record: Record) -> str:
         children.setdefault(item.parent, []).append(item)
     known = {item.urn for item in resources}
     roots = [item for parent, items in children.items() if parent not in known for item in items]
+    waits = _waits(record, roots, children)
     lines: list[str] = []
 
     def write(item: Registered, depth: int) -> None:
         # The line of a provider would hold the version of its plugin in the checkout.
-        lines.append(f"{'  ' * depth}{item.type} {item.name}{_options(item)}")
+        lines.append(f"{'  ' * depth}{item.type} {item.name}{_options(item, record.outputs.get(item.urn, ()), waits)}")
         for child in sorted(children.get(item.urn, []), key=_order):
             write(child, depth + 1)
 
@@ -51,7 +53,28 @@ def _order(item: Registered) -> tuple[str, str]:
     return item.type, item.name
 
 
-def _options(item: Registered) -> str:
+def _waits(
+    record: Record, roots: Sequence[Registered], children: Mapping[str, Sequence[Registered]]
+) -> Mapping[str, Sequence[str]]:
+    """Return the names of the roots that come before each root, by its URN."""
+    root_of: dict[str, Registered] = {}
+
+    def mark(item: Registered, root: Registered) -> None:
+        root_of[item.urn] = root
+        for child in children.get(item.urn, []):
+            mark(child, root)
+
+    for root in roots:
+        mark(root, root)
+    before: dict[str, set[str]] = {root.urn: set() for root in roots}
+    for item in (item for item in record.resources if item.urn in root_of):
+        own = root_of[item.urn]
+        found = {root_of[urn].urn: root_of[urn].name for urn in record.closure(item) if urn in root_of}
+        before[own.urn] |= {name for urn, name in found.items() if urn != own.urn}
+    return {urn: sorted(names) for urn, names in before.items()}
+
+
+def _options(item: Registered, outputs: Sequence[str], waits: Mapping[str, Sequence[str]]) -> str:
     options: Mapping[str, object] = {
         "protected": item.protect,
         "kept when deleted": item.retain_on_delete,
@@ -63,6 +86,8 @@ def _options(item: Registered) -> str:
         # The SDK of Azure adds each type that an older version of itself had.
         "was of type": tuple(old for old in item.former_types if not old.startswith("azure-native:")),
         "was named": item.former_names,
+        "after": tuple(waits.get(item.urn, ())),
+        "has": tuple(sorted(outputs)),
     }
     said = [name if value is True else f"{name} {_listed(value)}" for name, value in options.items() if value]
     return f"  [{'; '.join(said)}]" if said else ""
@@ -99,8 +124,7 @@ def _full_name(item: Registered) -> str:
 
 def _fields(item: Registered) -> Any:
     if item.kind == "ConfigMap":
-        is_dashboard = "grafana_dashboard" in item.inputs["metadata"].get("labels", {})
-        files = {name: "<dashboard>" if is_dashboard else _file(text) for name, text in item.inputs["data"].items()}
+        files = {name: _file(text) for name, text in item.inputs["data"].items()}
         return _plain({**item.inputs, "data": files})
     secret = dict.fromkeys(item.secrets, "<secret>")
     return _plain({**item.inputs, **secret})
