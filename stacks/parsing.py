@@ -404,9 +404,9 @@ def _marks(info: FieldInfo) -> tuple[object, object]:
     for argument in typing.get_args(info.annotation):
         marks += getattr(argument, "__metadata__", ())
     flat = [mark for entry in marks for mark in (getattr(entry, "metadata", None) or [entry])]
-    low = next((mark.ge for mark in flat if isinstance(mark, Ge)), "any")
-    high = next((mark.le for mark in flat if isinstance(mark, Le)), "any")
-    return low, high
+    return next(mark.ge for mark in flat if isinstance(mark, Ge)), next(
+        mark.le for mark in flat if isinstance(mark, Le)
+    )
 
 
 def _plain(annotation: Any) -> Any:

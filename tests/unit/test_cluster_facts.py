@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -163,6 +164,12 @@ def test_a_server_that_is_gone_is_an_error_within_bounds(
     monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
     with pytest.raises(KubeconfigError, match="does not answer"):
         ask(named(1, tmp_path), KubernetesSettings())
+
+
+def test_a_server_that_says_nothing_is_given_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_facts, "_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KubeconfigError, match=r"within 0\.2 s"):
+        ask(named(silent.getsockname()[1], tmp_path), KubernetesSettings())
 
 
 @pytest.mark.parametrize(("version", "has_them"), [("1.29", False), ("1.30", True), ("1.34.2", True)])

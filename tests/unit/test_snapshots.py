@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from tests.unit.snapshots import FOLDER, STACKS, snapshots
+from tests.unit.snapshots import FILES, FOLDER, STACKS, snapshot
 from tests.unit.whole_stacks import STACKS as KNOWN
 from tests.unit.whole_stacks import registered
 
-FILES = [*(f"{stack}.txt" for stack in STACKS), "existing-everything.yaml", "aks-everything.yaml"]
-
-
-@pytest.fixture(scope="module")
-def now() -> Mapping[Path, str]:
-    return snapshots(registered)
-
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_stacks_are_what_their_snapshots_show(now: Mapping[Path, str], name: str) -> None:
-    before, after = (FOLDER / name).read_text().splitlines(), now[FOLDER / name].splitlines()
+def test_the_stacks_are_what_their_snapshots_show(name: str) -> None:
+    before, after = (FOLDER / name).read_text().splitlines(), snapshot(name, registered).splitlines()
     changed = "\n".join(difflib.unified_diff(before, after, name, "now", n=1, lineterm=""))
     assert not changed, f"if this is meant, `make snapshots` writes it; commit it with the change\n{changed}"
 

@@ -392,3 +392,13 @@ class TestLayering:
         files = (folder / "tenancy" / "slack_controller.py", folder / "tenancy" / "lending.py")
         names = self.imports(folder / "kubernetes" / "in_cluster.py").union(*map(self.imports, files)) - shared
         assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("packing", ["coscheduling", "none"])
+def test_teams_come_after_the_priorities_that_their_jobs_name(mirror: Mirror, kubeconfig: Path, packing: str) -> None:
+    stack = stack_of({**dev(), "scheduling": {"packing": packing}}, mirror, kubeconfig)
+    record = build(lambda: deploy(stack))
+    priorities = {item.urn for item in record.of("PriorityClass")}
+    assert len(priorities) == 3
+    for queue in record.of("LocalQueue"):
+        assert priorities <= record.closure(queue)

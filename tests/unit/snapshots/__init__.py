@@ -20,6 +20,7 @@ from tests.unit.harness import Record, Registered
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
 STACKS: Final = ("dev", "existing", "existing-everything", "openshift", "aks", "aks-everything")
+FILES: Final = ("existing-everything.yaml", "aks-everything.yaml", *(f"{stack}.txt" for stack in STACKS))
 _SEPARATOR: Final = "---\n"
 
 
@@ -179,10 +180,10 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def snapshots(registered: Callable[[str], Record]) -> Mapping[Path, str]:
-    """Return the text of each file. What is declared is shown where all is switched on, and what is alike once."""
-    files = {FOLDER / f"{stack}.txt": identities(registered(stack)) for stack in STACKS}
-    existing, aks = declared(registered("existing-everything")), declared(registered("aks-everything"))
-    files[FOLDER / "existing-everything.yaml"] = _SEPARATOR.join(existing)
-    files[FOLDER / "aks-everything.yaml"] = _SEPARATOR.join(text for text in aks if text not in existing)
-    return files
+def snapshot(name: str, registered: Callable[[str], Record]) -> str:
+    """Return the text of one of `FILES`. What is declared is shown where all is switched on, and what is alike once."""
+    stack, _, kind = name.rpartition(".")
+    if kind == "txt":
+        return identities(registered(stack))
+    shown_before = declared(registered("existing-everything")) if stack != "existing-everything" else []
+    return _SEPARATOR.join(text for text in declared(registered(stack)) if text not in shown_before)
