@@ -18,13 +18,13 @@ from typing import Any, Final
 import pulumi
 
 from components.kubernetes import own_node
-from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.constraints import Constraint
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.network import Pods, inward
 from components.kubernetes.own_node import OwnNodeAccount
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.security import PodSecurity
 from components.layer import Layer
 
 NAMESPACE: Final = "autopilot"

@@ -15,13 +15,13 @@ from components import names
 from components.artifacts import LocatedChart
 from components.kubernetes import objects
 from components.kubernetes.charts import Chart, ChartArgs
-from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.network import Pods, inward
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
+from components.kubernetes.security import PodSecurity
 from components.layer import Layer
 from components.observability import accounts
 from components.tenancy import slack
