@@ -116,6 +116,8 @@ HELM = Module(
 )
 CHARTS = Module("charts", ())
 """Modules that hold Helm charts; nothing is built from them."""
+DEFINITIONS = Module("definitions", ())
+"""Modules that hold definitions of kinds; nothing is built from them."""
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
 """Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""

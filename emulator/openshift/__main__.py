@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
         api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()))
-        platform.install(api, definitions.folder(layout.paths))
+        platform.install(api, definitions.read(layout.paths))
         attendant = Attendant(api)
         attendant.start()
         attendant.attend()

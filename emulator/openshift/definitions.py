@@ -1,17 +1,21 @@
-"""OpenShift's own definitions, from the Go module that holds them."""
+"""The definitions that every OpenShift has, from the Go modules that hold them."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Final
 
-from emulator.paths import Paths
-from emulator.toolchain import OPENSHIFT, Toolchain
+import yaml
 
-_MODULE: Final = "github.com/openshift/api"
-_FILES: Final = (
+from emulator.cluster.api import Object
+from emulator.paths import Paths
+from emulator.toolchain import DEFINITIONS, OPENSHIFT, Toolchain
+
+_API: Final = "github.com/openshift/api"
+_API_FILES: Final = (
     "security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints.crd.yaml",
     "route/v1/zz_generated.crd-manifests/routes.crd.yaml",
     "config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
@@ -21,21 +25,45 @@ _FILES: Final = (
     "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_oauths.crd.yaml",
 )
 
+_MONITORING: Final = "github.com/prometheus-operator/prometheus-operator"
+_MONITORING_KINDS: Final = (
+    "alertmanagerconfigs",
+    "alertmanagers",
+    "podmonitors",
+    "probes",
+    "prometheuses",
+    "prometheusrules",
+    "servicemonitors",
+    "thanosrulers",
+)
+"""What OpenShift's monitoring defines; upstream has two more (openshift/cluster-monitoring-operator, manifests)."""
 
-def folder(paths: Paths) -> Path:
-    """Return the folder of a state's definitions."""
-    return paths.mirror / "openshift"
+
+_EQUALS: Final = re.compile(r"^(\s*- )=$", re.MULTILINE)
+"""An operator in a list of values; YAML 1.1, which PyYAML reads, has a meaning of its own for the plain sign."""
+
+
+def read(paths: Paths) -> list[Object]:
+    """Return the definitions that `fill` put into the mirror."""
+    texts = (_EQUALS.sub(r"\1'='", file.read_text()) for file in sorted(_folder(paths).glob("*.yaml")))
+    return [yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
-    """Copy the definitions into the mirror. Raises ToolchainError when the module cannot be had."""
-    target = folder(paths)
+    """Copy the definitions into the mirror. Raises ToolchainError when a module cannot be had."""
+    api = toolchain.module_folder(OPENSHIFT, _API)
+    monitoring = toolchain.module_folder(DEFINITIONS, _MONITORING) / "example" / "prometheus-operator-crd"
+    files = [api / name for name in _API_FILES]
+    files += [monitoring / f"monitoring.coreos.com_{kind}.yaml" for kind in _MONITORING_KINDS]
+    target = _folder(paths)
     target.mkdir(parents=True, exist_ok=True)
-    module = toolchain.module_folder(OPENSHIFT, _MODULE)
-    for name in _FILES:
-        unfinished = target / f"{Path(name).name}.unfinished"
-        shutil.copyfile(module / name, unfinished)
-        os.replace(unfinished, unfinished.with_suffix(""))
-    for file in target.glob("*.yaml"):
-        if file.name not in {Path(name).name for name in _FILES}:
-            file.unlink()
+    for file in files:
+        unfinished = target / f"{file.name}.unfinished"
+        shutil.copyfile(file, unfinished)
+        os.replace(unfinished, target / file.name)
+    for stale in {each.name for each in target.iterdir()} - {file.name for file in files}:
+        (target / stale).unlink()
+
+
+def _folder(paths: Paths) -> Path:
+    return paths.mirror / "openshift"

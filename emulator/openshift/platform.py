@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,15 +24,14 @@ _ESTABLISHED_SECONDS: Final = 30.0
 _AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
 
-def install(api: Api, definitions: Path) -> None:
+def install(api: Api, definitions: Sequence[Object]) -> None:
     """Apply all of it; done again it puts back what was changed, as the cluster version operator does.
 
     Raises ApiError when something is refused, TimeoutError when a definition is not served in time.
     """
-    documents = [yaml.safe_load(file.read_text()) for file in sorted(definitions.glob("*.yaml"))]
-    for document in documents:
+    for document in definitions:
         api.apply(f"{_DEFINITIONS}/{document['metadata']['name']}", document, _MANAGER)
-    for document in documents:
+    for document in definitions:
         _await_established(api, document["metadata"]["name"])
     for document in (*constraints(), *roles(), *_objects()):
         status = document.pop("status", None)
