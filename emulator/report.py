@@ -1,4 +1,4 @@
-"""The reports of `make up` and `make status`: the local cluster, the emulated Azure, charts, versions, the platform."""
+"""The reports of `make up` and `make status`: local cluster, emulated Azure, OpenShift, charts, versions, platform."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from emulator import azure, stand_ins
 from emulator.charts.releases import SELECTOR
 from emulator.charts.report import report as charts_report
 from emulator.cluster import ClusterStatus
+from emulator.openshift.report import report as openshift_report
 from emulator.paths import Paths
 from runner.report import connect, objects, platform_report, table
 
@@ -20,7 +21,7 @@ def cluster_report(status: ClusterStatus) -> str:
 
 
 def environment_report(paths: Paths) -> str:
-    """Describe what a running local environment holds: Azure resources, charts, played versions, the platform.
+    """Describe what a running local environment holds: Azure resources, an OpenShift, charts, versions, the platform.
 
     Raises the Kubernetes client's exceptions when the cluster does not answer.
     """
@@ -28,5 +29,10 @@ def environment_report(paths: Paths) -> str:
     releases = objects(client, "v1", "Secret", label_selector=SELECTOR)
     pods = objects(client, "v1", "Pod")
     charts = charts_report(releases, pods) if releases else ""
-    parts = (azure.report(paths), charts, stand_ins.report(pods), platform_report(client))
+    openshift = openshift_report(
+        objects(client, "config.openshift.io/v1", "ClusterVersion"),
+        objects(client, "route.openshift.io/v1", "Route"),
+        objects(client, "v1", "PersistentVolume"),
+    )
+    parts = (azure.report(paths), openshift, charts, stand_ins.report(pods), platform_report(client))
     return "\n\n".join(part for part in parts if part)
