@@ -326,6 +326,29 @@ def test_a_constraint_of_an_operators_own_serves_exactly_its_account_and_settles
         cluster.delete(SECURITY, "SecurityContextConstraints", "scc-autopilot")
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"runAsUser": {"type": "Anybody"}}, 'runAsUser.type: Unsupported value: "Anybody"'),
+        ({"priority": -1}, "priority cannot be negative"),
+        (
+            {"allowedCapabilities": ["KILL"], "requiredDropCapabilities": ["KILL"]},
+            "capability is listed in allowedCapabilities and requiredDropCapabilities",
+        ),
+        ({"fsGroup": {"type": "MustRunAs", "ranges": [{"min": 2, "max": 1}]}}, "min cannot be negative or greater"),
+    ],
+)
+def test_a_constraint_that_contradicts_itself_is_refused(cluster: Cluster, fields: dict[str, Any], said: str) -> None:
+    document = {
+        "apiVersion": SECURITY,
+        "kind": "SecurityContextConstraints",
+        "metadata": {"name": "wrong"},
+        "runAsUser": {"type": "RunAsAny"},
+        "seLinuxContext": {"type": "RunAsAny"},
+    }
+    assert said in refused(cluster.create, {**document, **fields})
+
+
 def test_who_may_not_hold_an_owner_up_cannot_block_its_end(
     paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:

@@ -29,11 +29,8 @@ func registerDefaults(plugins *admission.Plugins) {
 }
 
 func (d *defaults) Admit(_ context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
-	if attributes.GetResource().GroupResource() != securityv1.Resource("securitycontextconstraints") {
-		return nil
-	}
-	object, ok := attributes.GetObject().(*unstructured.Unstructured)
-	if !ok || attributes.GetSubresource() != "" {
+	object, ok := constraintsOf(attributes)
+	if !ok {
 		return nil
 	}
 	var found securityv1.SecurityContextConstraints
@@ -49,4 +46,13 @@ func (d *defaults) Admit(_ context.Context, attributes admission.Attributes, _ a
 	filled["metadata"] = object.Object["metadata"]
 	object.Object = filled
 	return nil
+}
+
+// constraintsOf returns the SecurityContextConstraints that a request is about, if it is about one.
+func constraintsOf(attributes admission.Attributes) (*unstructured.Unstructured, bool) {
+	if attributes.GetResource().GroupResource() != securityv1.Resource("securitycontextconstraints") {
+		return nil, false
+	}
+	object, ok := attributes.GetObject().(*unstructured.Unstructured)
+	return object, ok && attributes.GetSubresource() == ""
 }

@@ -83,8 +83,10 @@ func addPlugins(admission *kubeoptions.AdmissionOptions) {
 	generic := admission.GenericAdmission
 	registerConstraint(generic.Plugins)
 	registerDefaults(generic.Plugins)
+	registerValidation(generic.Plugins)
 	order := slices.Clone(generic.RecommendedPluginOrder)
 	place := slices.Index(order, mutatingwebhook.PluginName)
-	generic.RecommendedPluginOrder = slices.Insert(order, place, sccadmission.PluginName, defaultsPluginName)
+	added := []string{sccadmission.PluginName, defaultsPluginName, validationPluginName}
+	generic.RecommendedPluginOrder = slices.Insert(order, place, added...)
 	generic.DefaultOffPlugins.Delete(onByDefault...)
 }
