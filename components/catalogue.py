@@ -341,6 +341,10 @@ PYTHON: Final = Image(
     reference="docker.io/library/python:3.12.13-slim-bookworm",
     source="https://github.com/docker-library/python/blob/master/versions.json",
 )
+SAKKARA: Final = Image(
+    reference="quay.io/ibm/sakkara-scheduler:v0.0.1",
+    source="https://github.com/project-codeflare/mlbatch/blob/main/tools/sakkara-deploy/sakkara-scheduler/values.yaml",
+)
 NFS_PROVISIONER: Final = Image(
     reference="registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2",
     source="https://github.com/kubernetes-sigs/nfs-subdir-external-provisioner/blob/master/charts/"

@@ -198,6 +198,10 @@ SCHEDULER_PLUGINS_KUBERNETES: Final = {"v0.34.7": ("1.34", "1.35")}
 minor version older than the API server and not newer (kubernetes.io, releases/version-skew-policy)."""
 
 
+SAKKARA_KUBERNETES: Final = ("1.29", "1.30")
+"""The same of Sakkara, which is compiled with 1.29 (project-codeflare/mlbatch, `tools/sakkara-deploy`, appVersion)."""
+
+
 def goes_with(supported: tuple[str, str], kubernetes: str) -> bool:
     """Return whether a Kubernetes version, with or without its patch, lies in a range of minor versions."""
     return _minor(supported[0]) <= _minor(kubernetes) <= _minor(supported[1])

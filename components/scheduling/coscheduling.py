@@ -10,7 +10,7 @@ Arguments of the plugins: project-codeflare/mlbatch, `setup.k8s/CLUSTER-SETUP.md
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pulumi
@@ -20,12 +20,24 @@ from components import names
 from components.artifacts import Release
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
-from components.kubernetes.objects import checksum, config_map
-from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.objects import config_map
+from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resource_quota import critical_pods
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
+from components.kubernetes.security import PodSecurity
 from components.layer import Layer
+from components.scheduling.second_scheduler import (
+    CONFIG_FILE,
+    CONFIG_FOLDER,
+    PORT,
+    Program,
+    account,
+    as_scheduler,
+    bound,
+    budget,
+    deployment,
+    role,
+)
 
 NAMESPACE: Final = "scheduler-plugins"
 SCHEDULER: Final = "scheduler-plugins-scheduler"
@@ -38,13 +50,9 @@ CONTROLLER_RESOURCES: Final = Resources(
 )
 PERMIT_SECONDS: Final = 300
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _SCHEDULER_LABELS: Final = {"component": "scheduler"}
 _CONTROLLER_LABELS: Final = {"app": CONTROLLER}
 _CONFIG_MAP: Final = "scheduler-config"
-_CONFIG_FILE: Final = "scheduler-config.yaml"
-_CONFIG_FOLDER: Final = "/etc/kubernetes"
-_SCHEDULER_PORT: Final = 10259
 _CONTROLLER_PORT: Final = 8081
 _READ: Final = ("get", "list", "watch")
 
@@ -143,20 +151,15 @@ def configuration(args: CoschedulingArgs) -> Mapping[str, Any]:
 
 
 def foundation_documents(args: CoschedulingArgs) -> list[Document]:
-    """Return the accounts, what they may do, the configuration, and what lets the pods be critical.
-
-    By the cluster's built-in roles, which fit its version, the scheduler may what Kubernetes' own one may
-    (kubernetes.io, tasks/extend-kubernetes/configure-multiple-schedulers).
-    """
+    """Return the accounts, what they may do, the configuration, and what lets the pods be critical."""
     groups = {"apiGroups": ["scheduling.x-k8s.io"]}
+    schedules, controls = _scheduler(args), _controller(args)
     return [
         critical_pods(NAMESPACE),
-        *(
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": NAMESPACE}}
-            for account in (SCHEDULER, CONTROLLER)
-        ),
-        _role(SCHEDULER, [{**groups, "resources": ["podgroups"], "verbs": list(_READ)}]),
-        _role(
+        account(schedules),
+        account(controls),
+        role(SCHEDULER, [{**groups, "resources": ["podgroups"], "verbs": list(_READ)}]),
+        role(
             CONTROLLER,
             [
                 {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ)},
@@ -166,36 +169,26 @@ def foundation_documents(args: CoschedulingArgs) -> list[Document]:
                 {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
             ],
         ),
-        _bound(SCHEDULER, SCHEDULER, SCHEDULER),
-        _bound(f"{SCHEDULER}-as-kube-scheduler", "system:kube-scheduler", SCHEDULER),
-        _bound(f"{SCHEDULER}-as-volume-scheduler", "system:volume-scheduler", SCHEDULER),
-        _bound(CONTROLLER, CONTROLLER, CONTROLLER),
-        _lease_role(),
-        _bound_in(NAMESPACE, SCHEDULER, SCHEDULER, SCHEDULER),
-        _bound_in(
-            "kube-system",
-            "sched-plugins::extension-apiserver-authentication-reader",
-            "extension-apiserver-authentication-reader",
-            SCHEDULER,
-        ),
-        config_map(_CONFIG_MAP, NAMESPACE, {_CONFIG_FILE: _text(args)}),
+        bound(schedules, SCHEDULER),
+        bound(controls, CONTROLLER),
+        *as_scheduler(schedules, "sched-plugins"),
+        config_map(_CONFIG_MAP, NAMESPACE, {CONFIG_FILE: schedules.config}),
     ]
 
 
 def scheduler(args: CoschedulingArgs) -> Document:
     """Return the scheduler's Deployment."""
-    probe = {"httpGet": {"path": "/healthz", "port": _SCHEDULER_PORT, "scheme": "HTTPS"}}
+    probe = {"httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTPS"}}
     container = {
         "name": SCHEDULER,
         "image": args.releases[0].images["scheduler"],
-        "args": [f"--config={_CONFIG_FOLDER}/{_CONFIG_FILE}"],
+        "args": [f"--config={CONFIG_FOLDER}/{CONFIG_FILE}"],
         "livenessProbe": {**probe, "initialDelaySeconds": 15},
         "readinessProbe": {**probe, "periodSeconds": 2},
         "resources": SCHEDULER_RESOURCES.body(),
-        "volumeMounts": [{"name": _CONFIG_MAP, "mountPath": _CONFIG_FOLDER, "readOnly": True}],
+        "volumeMounts": [{"name": _CONFIG_MAP, "mountPath": CONFIG_FOLDER, "readOnly": True}],
     }
-    volume = {"name": _CONFIG_MAP, "configMap": {"name": _CONFIG_MAP}}
-    return _deployment(SCHEDULER, _SCHEDULER_LABELS, container, args, [volume], checksum(_text(args)))
+    return deployment(_scheduler(args), container)
 
 
 def controller(args: CoschedulingArgs) -> Document:
@@ -209,98 +202,29 @@ def controller(args: CoschedulingArgs) -> Document:
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": CONTROLLER_RESOURCES.body(),
     }
-    return _deployment(CONTROLLER, _CONTROLLER_LABELS, container, args)
+    return deployment(_controller(args), container)
 
 
 def budgets(args: CoschedulingArgs) -> list[Document]:
-    """Return what keeps one replica of each while nodes are drained. A single one has none, for it has to move."""
-    if args.replicas == 1:
-        return []
-    return [
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": dict(labels)}},
-        }
-        for name, labels in ((SCHEDULER, _SCHEDULER_LABELS), (CONTROLLER, _CONTROLLER_LABELS))
-    ]
+    """Return what keeps one replica of each while nodes are drained."""
+    return [*budget(_scheduler(args)), *budget(_controller(args))]
 
 
-def _deployment(
-    name: str,
-    labels: Mapping[str, str],
-    container: Document,
-    args: CoschedulingArgs,
-    volumes: Sequence[Document] = (),
-    annotations: Mapping[str, str] | None = None,
-) -> Document:
-    apart = {
-        "maxSkew": 1,
-        "topologyKey": names.HOST,
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": dict(labels)},
-    }
-    hardened = {**container, "imagePullPolicy": "IfNotPresent", "securityContext": dict(READ_ONLY)}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(labels)},
-        "spec": {
-            "replicas": args.replicas,
-            "selector": {"matchLabels": dict(labels)},
-            "template": {
-                "metadata": {"labels": dict(labels), **({"annotations": dict(annotations)} if annotations else {})},
-                "spec": {
-                    "serviceAccountName": name,
-                    "priorityClassName": names.SYSTEM_PRIORITY,
-                    **args.nodes.body(RESCHEDULED),
-                    **({"topologySpreadConstraints": [apart]} if args.replicas > 1 else {}),
-                    "securityContext": nobody(args.pod_security),
-                    "containers": [hardened],
-                    **({"volumes": list(volumes)} if volumes else {}),
-                },
-            },
-        },
-    }
+def _scheduler(args: CoschedulingArgs) -> Program:
+    own = _program(args, SCHEDULER, _SCHEDULER_LABELS)
+    return replace(own, config_map=_CONFIG_MAP, config=yaml.safe_dump(configuration(args), sort_keys=False))
 
 
-def _role(name: str, rules: Sequence[Document]) -> Document:
-    return {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
+def _controller(args: CoschedulingArgs) -> Program:
+    return _program(args, CONTROLLER, _CONTROLLER_LABELS)
 
 
-def _lease_role() -> Document:
-    lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "Role",
-        "metadata": {"name": SCHEDULER, "namespace": NAMESPACE},
-        "rules": [
-            {**lease, "verbs": ["create"]},
-            {**lease, "resourceNames": [SCHEDULER], "verbs": ["get", "update"]},
-        ],
-    }
-
-
-def _bound(name: str, role: str, account: str) -> Document:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
-    }
-
-
-def _bound_in(namespace: str, name: str, role: str, account: str) -> Document:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": name, "namespace": namespace},
-        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
-    }
-
-
-def _text(args: CoschedulingArgs) -> str:
-    return yaml.safe_dump(configuration(args), sort_keys=False)
+def _program(args: CoschedulingArgs, name: str, labels: Mapping[str, str]) -> Program:
+    return Program(
+        name=name,
+        namespace=NAMESPACE,
+        labels=labels,
+        replicas=args.replicas,
+        nodes=args.nodes,
+        pod_security=args.pod_security,
+    )

@@ -10,9 +10,16 @@ class Packing(StrEnum):
 
     none: the cluster's own scheduler, which spreads pods and knows no gang.
     coscheduling: a second scheduler, which fills nodes and binds the pods of a PodGroup together.
+    sakkara: another one, which places the pods of a PodGroup close together in racks and blocks of nodes; experimental.
     topology: Kueue, which admits a job only where nodes have room for it and names the nodes.
     """
 
     NONE = "none"
     COSCHEDULING = "coscheduling"
+    SAKKARA = "sakkara"
     TOPOLOGY = "topology"
+
+    @property
+    def has_pod_groups(self) -> bool:
+        """Whether a second scheduler binds the pods of a PodGroup together."""
+        return self in (Packing.COSCHEDULING, Packing.SAKKARA)

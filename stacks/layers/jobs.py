@@ -11,7 +11,6 @@ import pulumi
 from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
-from components.scheduling.packing import Packing
 from components.workloads import metaseq, nccl, olmo, vllm
 from components.workloads.interface import USER
 from components.workloads.metaseq import MetaseqArgs
@@ -116,7 +115,7 @@ class Jobs:
             queue=everything.volcano.queue if is_volcano else names.LOCAL_QUEUE,
             priority_class=settings.priority_class,
             user=settings.user,
-            has_pod_groups=everything.queueing.enabled and everything.scheduling.packing is Packing.COSCHEDULING,
+            has_pod_groups=everything.queueing.enabled and everything.scheduling.packing.has_pod_groups,
         )
 
     def pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components import names
+from components import catalogue, names
 from components.kubernetes.cluster import Cluster
 from components.layer import Layer
-from components.scheduling import coscheduling
+from components.scheduling import coscheduling, sakkara
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.packing import Packing
 from components.scheduling.priorities import Priorities, PrioritiesArgs
+from components.scheduling.sakkara import Sakkara, SakkaraArgs
 from components.tenancy.pod_policy import DEFAULT_SCHEDULER
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
@@ -40,11 +41,15 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> S
     if settings.scheduling.priority_classes:
         default = names.DEFAULT_PRIORITY if cluster.default_priority is None else None
         ready.append(Priorities("priorities", PrioritiesArgs(default=default), cluster.options()))
+    if settings.scheduling.packing is Packing.SAKKARA:
+        ready.append(Sakkara("sakkara", _sakkara(inputs, releases, cluster), cluster.options()))
+        return Scheduling(scheduler=sakkara.SCHEDULER, has_pod_groups=True, ready=ready)
     if settings.scheduling.packing is not Packing.COSCHEDULING:
         return Scheduling(ready=ready)
     args = CoschedulingArgs(
         releases=releases.scheduler_plugins,
         gpu_resource=cluster.gpu_resource,
+        permit_seconds=settings.scheduling.coscheduling.permit_seconds,
         replicas=settings.queueing.replicas,
         nodes=cluster.placement.system,
         pod_security=cluster.pod_security,
@@ -53,7 +58,20 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> S
     return Scheduling(scheduler=coscheduling.SCHEDULER, has_pod_groups=True, ready=ready)
 
 
+def _sakkara(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> SakkaraArgs:
+    return SakkaraArgs(
+        pod_groups=releases.scheduler_plugins[0],
+        image=inputs.mirror.image(catalogue.SAKKARA.reference),
+        topology=inputs.settings.scheduling.sakkara.topology(),
+        gpu_resource=cluster.gpu_resource,
+        replicas=inputs.settings.queueing.replicas,
+        nodes=cluster.placement.system,
+        pod_security=cluster.pod_security,
+    )
+
+
 def schedulers(inputs: StackInputs[Any]) -> Sequence[str]:
     """Return the names of the schedulers that pods may ask for."""
+    second = {Packing.COSCHEDULING: coscheduling.SCHEDULER, Packing.SAKKARA: sakkara.SCHEDULER}
     packing = inputs.settings.scheduling.packing
-    return (DEFAULT_SCHEDULER, *([coscheduling.SCHEDULER] if packing is Packing.COSCHEDULING else []))
+    return (DEFAULT_SCHEDULER, *([second[packing]] if packing in second else []))

@@ -67,7 +67,7 @@ def _team(
     inputs: StackInputs[Any], cluster: Cluster, team: TeamSettings, flavor: DefaultFlavor, editor: EditorRole
 ) -> TeamArgs:
     settings, resolved = inputs.settings, inputs.resolved
-    gangs = [POD_GROUPS] if settings.scheduling.packing is Packing.COSCHEDULING else []
+    gangs = [POD_GROUPS] if settings.scheduling.packing.has_pod_groups else []
     return TeamArgs(
         name=team.name,
         users=team.users,

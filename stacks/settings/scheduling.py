@@ -2,15 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from components import catalogue
 from components.catalogue import Artifact
+from components.scheduling import coscheduling
 from components.scheduling.packing import Packing
-from stacks.settings.model import SettingsModel, choice
+from components.scheduling.sakkara import Topology, Tree
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.model import SettingsModel, choice, matching, reject
 
+_LEAST_LEVELS: Final = 2
 _SCHEDULERS = catalogue.versions(catalogue.SCHEDULER_PLUGINS)
+
+
+_LEVEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LEVELS: Final = "letters, digits, -, _ and ., with a letter or digit first and last"
+
+
+def _name(value: str) -> str:
+    if not _LEVEL.fullmatch(value):
+        reject(message="this cannot be a name in a topology", expected=_LEVELS, hint="for example rack-0")
+    return value
+
+
+Name = Annotated[str, matching(_name, _LEVEL.pattern, _LEVELS)]
+
+
+class CoschedulingSettings(SettingsModel):
+    """The second scheduler of `packing: coscheduling`."""
+
+    permit_seconds: Annotated[int, Field(ge=10, le=3600)] = coscheduling.PERMIT_SECONDS
+    """For how many seconds the pods of a gang hold their places while others of it are missing. The default is
+    MLBatch's; upstream's 10 are over before a node has been freed.
+    """
+
+
+class TopologyGroupSettings(SettingsModel):
+    """A rack, a block, or whatever else nodes are in."""
+
+    name: Name
+    """Name of it, which nothing else in the topology has."""
+    members: tuple[str, ...]
+    """What is in it: names of other groups, or of nodes."""
+
+
+class SakkaraSettings(SettingsModel):
+    """The second scheduler of `packing: sakkara`."""
+
+    levels: tuple[Name, ...] = ("rack", "node")
+    """What the levels of the cluster are called, from the top to the nodes, such as block, rack and node."""
+    groups: tuple[TopologyGroupSettings, ...] = ()
+    """What the nodes are in. Without it all nodes are alike, and groups are placed by their CPUs and memory alone."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold levels to names of their own, and to be as many as a tree needs."""
+        if len(set(self.levels)) < len(self.levels) or len(self.levels) < _LEAST_LEVELS:
+            yield ConfigError(
+                path=(*path, "levels"),
+                value=list(self.levels),
+                message="a topology has two levels or more, the last one of them its nodes, and each has its own name",
+                expected="such as [rack, node] or [block, rack, node]",
+                hint="remove the key for racks of nodes",
+            )
+
+    def topology(self) -> Topology | None:
+        """Return the tree of groups that are known to be one, None without any."""
+        if not self.groups:
+            return None
+        members = {group.name: group.members for group in self.groups}
+        inner = {member for names in members.values() for member in names}
+
+        def tree(names: Iterable[str]) -> Tree:
+            return {name: tree(members.get(name, ())) for name in names}
+
+        return Topology(levels=self.levels, tree=tree(name for name in members if name not in inner))
 
 
 class SchedulingSettings(SettingsModel):
@@ -20,15 +90,32 @@ class SchedulingSettings(SettingsModel):
     """Make the platform's three priority classes; off where the cluster has them already."""
     packing: Packing = Packing.COSCHEDULING
     """Who picks the nodes of jobs: `none`, the cluster's own scheduler, which spreads them; `coscheduling`, a second
-    scheduler, which fills nodes one after the other and starts gangs whole; `topology`, Kueue, which admits a job only
-    where nodes have room for it. `coscheduling` and `topology` work on jobs in queues."""
+    scheduler, which fills nodes one after the other and starts gangs whole; `sakkara`, another one, which starts gangs
+    whole and close together, and is experimental; `topology`, Kueue, which admits a job only where nodes have room for
+    it. All but `none` work on jobs in queues."""
+    coscheduling: CoschedulingSettings = CoschedulingSettings()
+    sakkara: SakkaraSettings = SakkaraSettings()
     scheduler_version: Annotated[str, choice("version of scheduler-plugins", _SCHEDULERS)] = _SCHEDULERS[0]
     """Version of the second scheduler, scheduler-plugins, for `coscheduling`. It goes with the Kubernetes version of
     its own number and the next."""
 
     def artifacts(self) -> Sequence[Artifact]:
-        """Return what the second scheduler is installed from, nothing where there is none."""
-        if self.packing is not Packing.COSCHEDULING:
+        """Return what the second scheduler is installed from, nothing where there is none.
+
+        The first is the definition of PodGroup.
+        """
+        if not self.packing.has_pod_groups:
             return ()
-        wanted = (catalogue.SCHEDULER_PLUGINS, catalogue.ELASTIC_QUOTAS)
-        return [catalogue.find(name, self.scheduler_version) for name in wanted]
+        quotas = [catalogue.ELASTIC_QUOTAS] if self.packing is Packing.COSCHEDULING else []
+        return [catalogue.find(name, self.scheduler_version) for name in (catalogue.SCHEDULER_PLUGINS, *quotas)]
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse settings of one second scheduler where the other one, or none, places jobs."""
+        for packing in (Packing.COSCHEDULING, Packing.SAKKARA):
+            if packing in self.model_fields_set and packing is not self.packing:
+                yield ConfigError(
+                    path=(*path, str(packing)),
+                    message=f"jobs are placed by one scheduler, and {key((*path, 'packing'))} is {self.packing}",
+                    expected=f"nothing, or {key((*path, 'packing'))}: {packing}",
+                    hint=f"remove the key, or set {key((*path, 'packing'))} to {packing}",
+                )

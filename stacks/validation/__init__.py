@@ -22,6 +22,7 @@ from stacks.validation import (
     objects,
     scheduling,
     switches,
+    topology,
     versions,
 )
 from stacks.validation.walk import sections
@@ -30,7 +31,20 @@ from stacks.validation.walk import sections
 def check(partial: PartialSettings) -> list[ConfigError]:
     """Return what is wrong with the settings as a whole."""
     errors = [error for path, section in sections(partial) for error in section.check(path)]
-    for module in (names, objects, capacity, bounds, admission, isolation, jobs, versions, scheduling, network, health):
+    for module in (
+        names,
+        objects,
+        capacity,
+        bounds,
+        admission,
+        isolation,
+        jobs,
+        versions,
+        scheduling,
+        topology,
+        network,
+        health,
+    ):
         errors += module.check(partial)
     if partial.target is not None:
         errors += partial.target.check(partial)
@@ -46,6 +60,7 @@ def warnings(partial: PartialSettings) -> list[str]:
         *isolation.warnings(partial),
         *jobs.warnings(partial),
         *switches.warnings(partial),
+        *scheduling.warnings(partial),
         *(partial.target.warnings(partial) if partial.target is not None else ()),
     ]
 

@@ -11,7 +11,6 @@ from itertools import chain
 
 from components.kubernetes.network import NAME as BOUNDARY
 from components.passwords import GRAFANA
-from components.scheduling.packing import Packing
 from components.tenancy.team import Subject, binding_name
 from components.workloads.indexed_job import files_name, service_name
 from components.workloads.interface import Exposure
@@ -141,7 +140,7 @@ def _volcano(namespace: str, name: str, path: Path) -> Iterator[Planned]:
 def _wrapped(partial: PartialSettings, namespace: str, name: str, path: Path) -> Iterator[Planned]:
     scheduling = partial.section(SchedulingSettings)
     yield Planned("AppWrapper", namespace, name, path)
-    if scheduling is not None and scheduling.packing is Packing.COSCHEDULING:
+    if scheduling is not None and scheduling.packing.has_pod_groups:
         yield Planned("PodGroup", namespace, name, path)
 
 

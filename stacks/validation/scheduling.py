@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES, goes_with
+from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with
 from components.scheduling.packing import Packing
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
@@ -22,6 +22,25 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _version(partial, scheduling)
     if scheduling.packing is Packing.TOPOLOGY:
         yield from _growing(partial, scheduling)
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield what is known of Sakkara to its disadvantage: it is experimental, and made for older clusters."""
+    scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
+    if scheduling is None or scheduling.packing is not Packing.SAKKARA or (queueing and not queueing.enabled):
+        return
+    first, last = SAKKARA_KUBERNETES
+    version = partial.kubernetes_version
+    if version is not None and not goes_with(SAKKARA_KUBERNETES, version):
+        yield (
+            f"Sakkara is made for Kubernetes {first} to {last}, and this cluster has {version}: nobody has said that "
+            f"it works there; set {key(('scheduling', 'packing'))} to {Packing.COSCHEDULING} for a scheduler that does"
+        )
+    yield (
+        "Sakkara ends the pods of other gangs for one of a higher priority, whichever team they are of, and a member "
+        "gives a gang its priority: what a team is promised of its quota holds with "
+        f"{key(('scheduling', 'packing'))} {Packing.COSCHEDULING} alone"
+    )
 
 
 def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:

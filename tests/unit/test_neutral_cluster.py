@@ -48,6 +48,8 @@ from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
+from components.scheduling.sakkara import Sakkara, SakkaraArgs
+from components.scheduling.sakkara import Topology as SakkaraTopology
 from components.scheduling.topology import Topology, TopologyArgs
 from components.scheduling.volcano import Volcano, VolcanoArgs
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
@@ -190,6 +192,9 @@ class Lab:
         system, pool = self.cluster.placement.system, self.cluster.pool
         Priorities("priorities", PrioritiesArgs(), self.on())
         Coscheduling("coscheduling", CoschedulingArgs(releases=scheduling, replicas=2, nodes=system), self.on())
+        tree = SakkaraTopology(levels=("rack", "node"), tree={"rack-0": {"lab-0": {}, "lab-1": {}}})
+        sakkara = SakkaraArgs(pod_groups=self.lone("Group"), image=PYTHON, topology=tree, replicas=2, nodes=system)
+        Sakkara("sakkara", sakkara, self.on())
         namespace = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE), self.on())
         OperatorsNetwork("system-network", OperatorsNetworkArgs(namespace=namespace.name), self.on(namespace))
         wrappers = AppWrappers("appwrapper", AppWrappersArgs(release=appwrapper, nodes=system), self.on(namespace))

@@ -1,0 +1,204 @@
+"""Sakkara as a second scheduler: places the pods of a group close together in a tree of racks, blocks and nodes.
+
+It is experimental, as MLBatch says. Objects, names, plugins and numbers: project-codeflare/mlbatch, its chart
+`tools/sakkara-deploy/sakkara-scheduler` 0.0.1; the topology: kubernetes-sigs/scheduler-plugins, `kep/4986-kep-sakkara`,
+by its author atantawi. PodGroups, which scheduler-plugins defines, are groups to it, packed at all levels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import pulumi
+import yaml
+
+from components import names
+from components.artifacts import Release
+from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.objects import config_map
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.resource_quota import critical_pods
+from components.kubernetes.resources import Resources
+from components.kubernetes.security import PodSecurity
+from components.layer import Layer
+from components.scheduling.second_scheduler import (
+    CONFIG_FILE,
+    CONFIG_FOLDER,
+    PORT,
+    Program,
+    account,
+    as_scheduler,
+    bound,
+    budget,
+    deployment,
+    role,
+)
+
+NAMESPACE: Final = "sakkara-scheduler"
+"""Where Sakkara reads the topology, so that nobody else writes it."""
+SCHEDULER: Final = "sakkara-scheduler"
+"""What a pod's `schedulerName` says to be placed by it."""
+PLUGIN: Final = "ClusterTopologyPlacementGroup"
+RESOURCES: Final = Resources(cpu_request="200m", memory_request="512Mi", cpu_limit="500m", memory_limit="512Mi")
+VERBOSITY: Final = 6
+WEIGHT: Final = 10
+TOPOLOGY_LABEL: Final = "sakkara.topology"
+TOPOLOGY: Final = "cluster-topology"
+
+_CONTAINER: Final = "scheduler"
+_POINTS: Final = ("preEnqueue", "queueSort", "postFilter", "preScore", "score", "reserve", "permit", "postBind")
+_ALONE: Final = ("queueSort", "score")
+"""Where no other plugin has a say."""
+_READ: Final = ("get", "list", "watch")
+_LABELS: Final = {
+    "app.kubernetes.io/name": "sakkara",
+    "app.kubernetes.io/instance": SCHEDULER,
+    "component": "scheduler",
+}
+
+Tree: TypeAlias = Mapping[str, "Tree"]
+"""Names of racks, blocks or nodes, each with what is in it; a node has nothing in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """levels: what the tree's levels are called, from the top to the nodes. tree: as deep as there are levels."""
+
+    levels: Sequence[str]
+    tree: Tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class SakkaraArgs:
+    """What to install.
+
+    pod_groups: the definition of PodGroup. image: of the scheduler.
+    topology: None for a single level, of nodes, by whose CPUs and memory alone groups are placed.
+    gpu_resource: as which nodes offer GPUs.
+    replicas: of which one leads. nodes: for services. pod_security: what judges its pods.
+    """
+
+    pod_groups: Release
+    image: str
+    topology: Topology | None = None
+    gpu_resource: str = names.GPU
+    replicas: int = 1
+    resources: Resources = RESOURCES
+    nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+
+
+class Sakkara(Layer):
+    """Install the scheduler, and the topology where one is given."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create PodGroups, and pods that ask for this scheduler."""
+
+    def __init__(self, name: str, args: SakkaraArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:scheduling:Sakkara", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        namespace = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
+        definitions = Manifests(f"{name}-definitions", ManifestsArgs(text=args.pod_groups.manifest), child)
+        made = pulumi.ResourceOptions(parent=self, depends_on=[namespace, *definitions.definitions])
+        foundation = [
+            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, made)
+            for document in foundation_documents(args)
+        ]
+        works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
+        self.ready = [Manifest(f"{name}/Deployment", scheduler(args), works)]
+        for document in budget(_program(args)):
+            Manifest(f"{name}/PodDisruptionBudget", document, made)
+        self.register_outputs({"schedulerName": SCHEDULER})
+
+
+def configuration(args: SakkaraArgs) -> Mapping[str, Any]:
+    """Return the scheduler's configuration (kubescheduler.config.k8s.io/v1), as the chart's values have it."""
+    plugins: dict[str, Any] = {point: {"enabled": [{"name": PLUGIN}]} for point in _POINTS}
+    plugins["score"]["enabled"] = [{"name": PLUGIN, "weight": WEIGHT}]
+    for point in _ALONE:
+        plugins[point]["disabled"] = [{"name": "*"}]
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {
+            "leaderElect": args.replicas > 1,
+            "resourceNamespace": NAMESPACE,
+            "resourceName": SCHEDULER,
+        },
+        "profiles": [
+            {
+                "schedulerName": SCHEDULER,
+                "plugins": plugins,
+                "pluginConfig": [{"name": PLUGIN, "args": {"topologyConfigMapNameSpace": NAMESPACE}}],
+            }
+        ],
+    }
+
+
+def foundation_documents(args: SakkaraArgs) -> list[Document]:
+    """Return the account, what it may do, the configuration, the topology, and what lets the pods be critical.
+
+    Beyond what every scheduler may, it writes ranks on pods as labels and the state of a group into the group's
+    ConfigMap, which a member may have made.
+    """
+    program = _program(args)
+    rules = [
+        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": [*_READ, "patch", "update"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["patch", "update"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*_READ, "patch", "update"]},
+    ]
+    topology = [] if args.topology is None else [topology_config_map(args.topology, args.gpu_resource)]
+    return [
+        critical_pods(NAMESPACE),
+        account(program),
+        role(SCHEDULER, rules),
+        bound(program, SCHEDULER),
+        *as_scheduler(program, "sakkara"),
+        config_map(SCHEDULER, NAMESPACE, {CONFIG_FILE: program.config}),
+        *topology,
+    ]
+
+
+def topology_config_map(topology: Topology, gpu_resource: str) -> Document:
+    """Return the topology as Sakkara reads it: a name, resources, levels and tree, the last three as JSON.
+
+    Sakkara reads it again before each group that it places, so that a change needs no restart.
+    """
+    data = {
+        "name": "cluster-tree",
+        "resource-names": json.dumps([names.CPU, names.MEMORY, gpu_resource]),
+        "level-names": json.dumps(list(topology.levels)),
+        "tree": json.dumps(topology.tree),
+    }
+    return config_map(TOPOLOGY, NAMESPACE, data, {TOPOLOGY_LABEL: ""})
+
+
+def scheduler(args: SakkaraArgs) -> Document:
+    """Return the scheduler's Deployment."""
+    probe = {"httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTPS"}}
+    container = {
+        "name": _CONTAINER,
+        "image": args.image,
+        "command": ["/bin/kube-scheduler", f"--config={CONFIG_FOLDER}/{CONFIG_FILE}", f"--v={VERBOSITY}"],
+        "livenessProbe": {**probe, "initialDelaySeconds": 15},
+        "readinessProbe": {**probe, "periodSeconds": 2},
+        "resources": args.resources.body(),
+        "volumeMounts": [{"name": SCHEDULER, "mountPath": CONFIG_FOLDER, "readOnly": True}],
+    }
+    return deployment(_program(args), container)
+
+
+def _program(args: SakkaraArgs) -> Program:
+    own = Program(
+        name=SCHEDULER,
+        namespace=NAMESPACE,
+        labels=_LABELS,
+        replicas=args.replicas,
+        nodes=args.nodes,
+        pod_security=args.pod_security,
+    )
+    return replace(own, config_map=SCHEDULER, config=yaml.safe_dump(configuration(args), sort_keys=False))

@@ -1,0 +1,139 @@
+"""Whether the groups of Sakkara's topology are a tree, and its leaves the GPU nodes that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from components.scheduling.packing import Packing
+from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.partial import PartialSettings
+from stacks.settings.scheduling import SakkaraSettings, SchedulingSettings
+
+_GROUPS: Path = ("scheduling", "sakkara", "groups")
+_MOST_NAMED = 5
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what is no tree; what is none is not compared with the nodes."""
+    scheduling = partial.section(SchedulingSettings)
+    if scheduling is None or scheduling.packing is not Packing.SAKKARA or not scheduling.sakkara.groups:
+        return
+    errors = [*_twice(scheduling.sakkara), *_cycles(scheduling.sakkara)]
+    errors = errors or [*_levels(scheduling.sakkara)]
+    yield from errors
+    facts = partial.facts
+    if not errors and facts is not None and facts.nodes:
+        yield from _nodes(scheduling.sakkara, [node.name for node in facts.nodes])
+
+
+def _twice(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
+    """Yield what has a name that is taken, or is in two groups."""
+    first: dict[str, Path] = {}
+    homes: dict[str, str] = {}
+    for index, group in enumerate(sakkara.groups):
+        path: Path = (*_GROUPS, index, "name")
+        if first.setdefault(group.name, path) != path:
+            yield ConfigError(
+                path=path,
+                value=group.name,
+                message=f"{key(first[group.name])} has this name already",
+                expected="one group of each name",
+                hint="put the members of both together, or give one of them another name",
+            )
+            continue
+        for position, member in enumerate(group.members):
+            if member in homes:
+                yield ConfigError(
+                    path=(*_GROUPS, index, "members", position),
+                    value=member,
+                    message=f"it is in {homes[member]} already, and a tree has each of its nodes once",
+                    expected="each node, and each group, in one group",
+                    hint=f"remove it here, or from {homes[member]}",
+                )
+            homes.setdefault(member, group.name)
+
+
+def _members(sakkara: SakkaraSettings) -> Mapping[str, Sequence[str]]:
+    return {group.name: group.members for group in sakkara.groups}
+
+
+def _cycles(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
+    """Yield one group of each ring of groups that are in each other."""
+    members, told = _members(sakkara), set[str]()
+    for index, group in enumerate(sakkara.groups):
+        ring = _way_back(group.name, members)
+        if ring and not told & {*ring}:
+            told |= {*ring}
+            yield ConfigError(
+                path=(*_GROUPS, index, "members"),
+                value=list(group.members),
+                message=f"{' is in '.join([*reversed(ring), ring[-1]])}: nothing can be in itself",
+                expected="groups of nodes, and groups of such groups",
+                hint=f"remove {ring[1] if len(ring) > 1 else ring[0]} from {group.name}",
+            )
+
+
+def _way_back(name: str, members: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the groups on a way from a group down to itself, nothing where there is none."""
+    ways, seen = [[name]], {name}
+    for way in ways:
+        for member in members.get(way[-1], ()):
+            if member == name:
+                return way
+            if member in members and member not in seen:
+                seen.add(member)
+                ways.append([*way, member])
+    return []
+
+
+def _levels(sakkara: SakkaraSettings) -> Iterator[ConfigError]:
+    """Yield members that stand higher or lower in the tree than the levels say."""
+    members, depth = _members(sakkara), len(sakkara.levels)
+    inner = {member for names in members.values() for member in names}
+    at = {name: 1 for name in members if name not in inner}
+    waiting = list(at)
+    for name in waiting:
+        for member in members[name]:
+            if member in members:
+                at[member] = at[name] + 1
+                waiting.append(member)
+    for index, group in enumerate(sakkara.groups):
+        nodes = [member for member in group.members if member not in members]
+        lowest = at[group.name] == depth - 1
+        if at[group.name] >= depth or (nodes and not lowest) or (lowest and len(nodes) < len(group.members)):
+            level = sakkara.levels[at[group.name] - 1] if at[group.name] <= depth else "below the nodes"
+            yield ConfigError(
+                path=(*_GROUPS, index, "members"),
+                value=list(group.members),
+                message=f"this group stands at level {level}, and the levels are {listed(sakkara.levels)}",
+                expected=f"nodes in groups of level {sakkara.levels[-2]}, and groups in all others",
+                hint=f"put groups between, take some out, or name other {key(('scheduling', 'sakkara', 'levels'))}",
+            )
+
+
+def _nodes(sakkara: SakkaraSettings, known: Sequence[str]) -> Iterator[ConfigError]:
+    """Yield leaves that are no GPU node, and GPU nodes that are in no group: Sakkara would place nothing there."""
+    members = _members(sakkara)
+    for index, group in enumerate(sakkara.groups):
+        for position, member in enumerate(group.members):
+            if member not in members and member not in known:
+                meant = nearest(member, known)
+                yield ConfigError(
+                    path=(*_GROUPS, index, "members", position),
+                    value=member,
+                    message="the cluster has no GPU node of this name, and there is no group of it",
+                    expected=f"{listed(known[:_MOST_NAMED])}"
+                    + (f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""),
+                    hint=f"did you mean {meant}?" if meant else "write it as `kubectl get nodes` shows it",
+                )
+    leaves = {member for names in members.values() for member in names}
+    left = [name for name in known if name not in leaves]
+    if left:
+        yield ConfigError(
+            path=_GROUPS,
+            message=f"these GPU nodes are in no group: {listed(left[:_MOST_NAMED])}"
+            + (f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else "")
+            + "; quotas count them, and no job would be placed there",
+            expected="each GPU node in one group",
+            hint="add them to their groups",
+        )

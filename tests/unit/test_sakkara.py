@@ -1,0 +1,203 @@
+"""Sakkara in the place of coscheduling: what upstream's chart installs, the topology as it reads it, and mistakes.
+
+Seed: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Sakkara". Values of the chart and topology:
+`tools/sakkara-deploy/sakkara-scheduler` of project-codeflare/mlbatch; `kep/4986-kep-sakkara` of scheduler-plugins.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.artifacts import Mirror
+from tests.unit.harness import Record
+from tests.unit.test_openshift import WORKERS, loaded, refused, registered, shipped
+
+RACKS = [{"name": "rack-0", "members": [*WORKERS[:2]]}, {"name": "rack-1", "members": [WORKERS[2]]}]
+PLUGIN = "ClusterTopologyPlacementGroup"
+
+
+def with_sakkara(**sakkara: Any) -> dict[str, Any]:
+    return {**shipped(), "scheduling": {"packing": "sakkara", **({"sakkara": sakkara} if sakkara else {})}}
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    from tests.unit.releases import FOLDER
+    from tests.unit.whole_stacks import KUBECONFIG
+
+    kubeconfig = tmp_path_factory.mktemp("kubeconfig") / "config"
+    kubeconfig.write_text(KUBECONFIG)
+    return registered(loaded(with_sakkara(groups=RACKS), Mirror(artifacts=str(FOLDER)), kubeconfig))
+
+
+def configuration(record: Record) -> Any:
+    return yaml.safe_load(record.one("ConfigMap", "sakkara-scheduler").inputs["data"]["scheduler-config.yaml"])
+
+
+class TestInstalled:
+    def test_plugins_and_arguments_are_the_charts(self, record: Record) -> None:
+        (profile,) = configuration(record)["profiles"]
+        alone = {"enabled": [{"name": PLUGIN}], "disabled": [{"name": "*"}]}
+        one = {"enabled": [{"name": PLUGIN}]}
+        assert profile == {
+            "schedulerName": "sakkara-scheduler",
+            "plugins": {
+                "preEnqueue": one,
+                "queueSort": alone,
+                "postFilter": one,
+                "preScore": one,
+                "score": {"enabled": [{"name": PLUGIN, "weight": 10}], "disabled": [{"name": "*"}]},
+                "reserve": one,
+                "permit": one,
+                "postBind": one,
+            },
+            "pluginConfig": [{"name": PLUGIN, "args": {"topologyConfigMapNameSpace": "sakkara-scheduler"}}],
+        }
+
+    def test_the_pod_is_the_charts_and_outranks_jobs(self, record: Record) -> None:
+        pod = record.one("Deployment", "sakkara-scheduler", "sakkara-scheduler").inputs["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["image"].startswith("quay.io/ibm/sakkara-scheduler:")
+        assert container["command"] == [
+            "/bin/kube-scheduler",
+            "--config=/etc/kubernetes/scheduler-config.yaml",
+            "--v=6",
+        ]
+        assert container["resources"] == {
+            "requests": {"cpu": "200m", "memory": "512Mi"},
+            "limits": {"cpu": "500m", "memory": "512Mi"},
+        }
+        assert pod["priorityClassName"] == "system-node-critical"
+
+    def test_the_other_scheduler_is_not_there(self, record: Record) -> None:
+        assert "scheduler-plugins" not in {item.object_name for item in record.of("Namespace")}
+        assert [
+            item.object_name for item in record.of("CustomResourceDefinition") if ".scheduling." in item.object_name
+        ] == ["podgroups.scheduling.x-k8s.io"]
+
+    def test_everything_that_names_a_scheduler_names_it(self, record: Record) -> None:
+        """The overlays `sakkara` of the training operator and AppWrapper, in the guide's words."""
+        (operator,) = record.one("Deployment", "training-operator").inputs["spec"]["template"]["spec"]["containers"]
+        assert "--gang-scheduler-name=sakkara-scheduler" in operator["args"]
+        wrapper = record.one("ConfigMap", "appwrapper-operator-config").inputs["data"]["config.yaml"]
+        assert yaml.safe_load(wrapper)["appwrapper"]["schedulerName"] == "sakkara-scheduler"
+        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-pod-isolation").inputs["spec"]
+        (rule,) = [each["expression"] for each in policy["validations"] if "schedulerName" in each["expression"]]
+        assert "'sakkara-scheduler'" in rule
+        assert "scheduler-plugins-scheduler" not in rule
+        kinds = [
+            part["template"]["kind"] for part in record.one("AppWrapper", "sample-gang").inputs["spec"]["components"]
+        ]
+        assert kinds == ["PodGroup", "Job"]
+
+    def test_it_may_what_the_clusters_own_scheduler_may_and_write_ranks(self, record: Record) -> None:
+        bound = {
+            item.inputs["roleRef"]["name"]
+            for item in record.of("ClusterRoleBinding")
+            if item.inputs["subjects"][0].get("namespace") == "sakkara-scheduler"
+        }
+        assert bound == {"sakkara-scheduler", "system:kube-scheduler", "system:volume-scheduler"}
+        resources = {
+            resource
+            for rule in record.one("ClusterRole", "sakkara-scheduler").inputs["rules"]
+            for resource in rule["resources"]
+        }
+        assert resources == {"podgroups", "pods", "configmaps"}
+
+
+class TestTopology:
+    def test_it_has_upstreams_label_and_keys(self, record: Record) -> None:
+        found = record.one("ConfigMap", "cluster-topology", "sakkara-scheduler").inputs
+        assert found["metadata"]["labels"] == {"sakkara.topology": ""}
+        assert found["data"].keys() == {"name", "resource-names", "level-names", "tree"}
+        assert found["data"]["name"] == "cluster-tree"
+        assert json.loads(found["data"]["resource-names"]) == ["cpu", "memory", "nvidia.com/gpu"]
+        assert json.loads(found["data"]["level-names"]) == ["rack", "node"]
+        assert json.loads(found["data"]["tree"]) == {
+            "rack-0": {WORKERS[0]: {}, WORKERS[1]: {}},
+            "rack-1": {WORKERS[2]: {}},
+        }
+
+    def test_blocks_of_racks_in_any_order(self, mirror: Mirror, kubeconfig: Path) -> None:
+        groups = [*RACKS, {"name": "block", "members": ["rack-1", "rack-0"]}]
+        raw = with_sakkara(levels=["block", "rack", "node"], groups=groups)
+        topology = loaded(raw, mirror, kubeconfig).settings.scheduling.sakkara.topology()
+        assert topology.tree == {"block": {"rack-1": {WORKERS[2]: {}}, "rack-0": {WORKERS[0]: {}, WORKERS[1]: {}}}}
+
+    def test_without_one_there_is_no_config_map(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(with_sakkara(), mirror, kubeconfig))
+        assert not [item for item in record.of("ConfigMap") if item.object_name == "cluster-topology"]
+
+    @pytest.mark.parametrize(
+        ("sakkara", "where", "said"),
+        [
+            (
+                {"groups": [{"name": "rack", "members": [*WORKERS, "pokprod-b93r44s1"]}]},
+                'groups[0].members[3] = "pokprod-b93r44s1"',
+                f"did you mean {WORKERS[2]}?",
+            ),
+            (
+                {"groups": [RACKS[0], {"name": "rack-1", "members": [WORKERS[2], WORKERS[0]]}]},
+                f'groups[1].members[1] = "{WORKERS[0]}"',
+                "it is in rack-0 already",
+            ),
+            (
+                {"groups": [{"name": "rack", "members": [*WORKERS, WORKERS[0]]}]},
+                "groups[0].members[3]",
+                "it is in rack already",
+            ),
+            ({"groups": [*RACKS, {"name": "rack-0", "members": []}]}, "groups[2].name", "has this name already"),
+            ({"groups": [RACKS[0]]}, "scheduling.sakkara.groups", f"these GPU nodes are in no group: {WORKERS[2]}"),
+            (
+                {
+                    "levels": ["block", "rack", "node"],
+                    "groups": [{"name": "a", "members": ["b"]}, {"name": "b", "members": ["a"]}],
+                },
+                "groups[0].members",
+                "b is in a is in b: nothing can be in itself",
+            ),
+            ({"groups": [{"name": "a", "members": ["a"]}]}, "groups[0].members", "a is in a: nothing can be in itself"),
+            ({"levels": ["block", "rack", "node"], "groups": RACKS[:1]}, "groups[0].members", "stands at level block"),
+            ({"levels": ["node"]}, "scheduling.sakkara.levels", "two levels or more"),
+            ({"levels": ["node", "node"]}, "scheduling.sakkara.levels", "two levels or more"),
+            ({"levels": ["a b", "node"]}, "scheduling.sakkara.levels[0]", "no name"),
+        ],
+    )
+    def test_what_is_no_tree_of_the_nodes(
+        self, sakkara: dict[str, Any], where: str, said: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        text = refused(with_sakkara(**sakkara), mirror, kubeconfig)
+        assert where in text
+        assert said.replace("no name", "cannot be a name") in text
+
+
+class TestChoice:
+    def test_both_schedulers(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "scheduling": {"packing": "coscheduling", "sakkara": {"groups": RACKS}}}
+        text = refused(raw, mirror, kubeconfig)
+        assert "mlbatch:scheduling.sakkara" in text
+        assert "jobs are placed by one scheduler, and mlbatch:scheduling.packing is coscheduling" in text
+        raw["scheduling"] = {"packing": "sakkara", "coscheduling": {"permitSeconds": 60}}
+        assert "set mlbatch:scheduling.packing to coscheduling" in refused(raw, mirror, kubeconfig)
+
+    def test_how_long_gangs_hold_places_is_a_setting(self, mirror: Mirror, kubeconfig: Path) -> None:
+        """The guide's permitWaitingTimeSeconds is the default."""
+        for given, expected in ({}, 300), ({"permitSeconds": 60}, 60):
+            raw = {**shipped(), "scheduling": {"packing": "coscheduling", "coscheduling": given}}
+            record = registered(loaded(raw, mirror, kubeconfig))
+            text = record.one("ConfigMap", "scheduler-config").inputs["data"]["scheduler-config.yaml"]
+            (profile,) = yaml.safe_load(text)["profiles"]
+            assert {"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": expected}} in profile["pluginConfig"]
+
+    def test_what_is_known_against_it_is_said(self, mirror: Mirror, kubeconfig: Path) -> None:
+        newer = loaded(with_sakkara(), mirror, kubeconfig, version="1.34").warnings
+        assert any("made for Kubernetes 1.29 to 1.30, and this cluster has 1.34" in text for text in newer)
+        assert any("whichever team they are of" in text for text in newer)
+        older = loaded(with_sakkara(), mirror, kubeconfig, version="1.30").warnings
+        assert not any("made for Kubernetes" in text for text in older if "Sakkara" in text)
+        assert not any("Sakkara" in text for text in loaded(shipped(), mirror, kubeconfig).warnings)
