@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import kubernetes
 import pytest
 
 from components.azure.node_check import NODE_CHECK
-from components.health import reporter
+from components.health import autopilot, reporter
+from components.health.autopilot import AutopilotArgs
 from components.kubernetes import own_node
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.own_node import OwnNodeAccount
+from components.kubernetes.placement import ANYWHERE
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually
 
@@ -34,21 +38,10 @@ def core(kubeconfig: Path, token: str | None = None) -> Any:
     return kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
 
 
-@pytest.fixture(scope="module")
-def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
-    """A client of the account, with the token of a pod on the first of two nodes."""
-    admin = core(paths.kubeconfig)
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "check", "namespace": reporter.NAMESPACE},
-        "spec": {
-            "nodeName": NODES[0],
-            "serviceAccountName": reporter.ACCOUNT,
-            "containers": [{"name": "check", "image": "registry.example.org/check:1"}],
-        },
-    }
-    nodes = [
+@pytest.fixture(scope="module", autouse=True)
+def nodes(cluster: Cluster) -> Iterator[None]:
+    """Two nodes."""
+    documents = [
         {
             "apiVersion": "v1",
             "kind": "Node",
@@ -57,18 +50,53 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
         }
         for name in NODES
     ]
+    for document in documents:
+        cluster.create(document)
+    yield
+    for name in NODES:
+        cluster.delete("v1", "Node", name)
+
+
+@pytest.fixture(scope="module")
+def account(paths: Paths, cluster: Cluster, nodes: None) -> Iterator[Any]:
+    """A client of the checks' account, with the token of a pod on the first of two nodes."""
+    given = reporter.account(reporter.NAMESPACE, (NODE_CHECK, reporter.NCCL_GATE))
+    with client_of(paths, cluster, given, reporter.NAMESPACE) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def autopilots(paths: Paths, cluster: Cluster, nodes: None) -> Iterator[Any]:
+    """A client of Autopilot's account, with the token of a pod on the first of two nodes."""
+    given = autopilot.account(autopilot.NAMESPACE, AutopilotArgs(image="autopilot:1", nodes=ANYWHERE))
+    with client_of(paths, cluster, given, autopilot.NAMESPACE) as client:
+        yield client
+
+
+@contextmanager
+def client_of(paths: Paths, cluster: Cluster, account: OwnNodeAccount, namespace: str) -> Iterator[Any]:
+    """Return a client with the token of an account's pod, once its policy is in force."""
+    admin = core(paths.kubeconfig)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "check", "namespace": namespace},
+        "spec": {
+            "nodeName": NODES[0],
+            "serviceAccountName": account.name,
+            "containers": [{"name": "check", "image": "registry.example.org/check:1"}],
+        },
+    }
     documents = [
-        *nodes,
-        namespace_body(NamespaceArgs(name=reporter.NAMESPACE, privileged=True)),
-        *own_node.documents(reporter.account(reporter.NAMESPACE, (NODE_CHECK, reporter.NCCL_GATE))),
+        namespace_body(NamespaceArgs(name=namespace, privileged=True)),
+        *own_node.documents(account),
         pod,
     ]
     for document in documents:
         cluster.create(document)
     request = {"spec": {"audiences": [], "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "check"}}}
-    answer = admin.create_namespaced_service_account_token(reporter.ACCOUNT, reporter.NAMESPACE, request)
+    answer = admin.create_namespaced_service_account_token(account.name, namespace, request)
     client = core(paths.kubeconfig, answer.status.token)
-
     eventually(
         "the policy is in force",
         # Another value each time: a patch that changes nothing is no update, and taken.
@@ -77,11 +105,11 @@ def account(paths: Paths, cluster: Cluster) -> Iterator[Any]:
         seconds=30,
     )
     yield client
-    admin.delete_namespaced_pod("check", reporter.NAMESPACE, grace_period_seconds=0)
+    admin.delete_namespaced_pod("check", namespace, grace_period_seconds=0)
     for document in reversed(documents):
         metadata = document["metadata"]
         cluster.delete(document["apiVersion"], document["kind"], metadata["name"], metadata.get("namespace"))
-    eventually("the namespace is gone", lambda: cluster.get("v1", "Namespace", reporter.NAMESPACE) is None, seconds=60)
+    eventually("the namespace is gone", lambda: cluster.get("v1", "Namespace", namespace) is None, seconds=60)
 
 
 def denied(client: Any, patch: dict[str, Any], node: str = NODES[0]) -> str:
@@ -136,3 +164,25 @@ def test_a_token_of_no_pod_changes_nothing(account: Any, paths: Paths) -> None:
     )
     stolen = core(paths.kubeconfig, answer.status.token)
     assert "the node that it runs on" in denied(stolen, {"metadata": {"labels": {"mlbatch/node-check": "pass"}}})
+
+
+def test_autopilot_marks_its_own_node_and_reads_what_its_checks_need(autopilots: Any) -> None:
+    marks = {"autopilot.ibm.com/gpuhealth": "EVICT", "autopilot.ibm.com/dcgm.level.3": "ERR_2026-01-01_00.00.00UTC"}
+    output = {"autopilot.ibm.com/dcgm.level.3.output": "memory_bandwidth.0.1"}
+    assert denied(autopilots, {"metadata": {"labels": marks, "annotations": output}}) == ""
+    assert {node.metadata.name for node in autopilots.list_node().items} >= set(NODES)
+    assert autopilots.list_pod_for_all_namespaces().items
+
+
+@pytest.mark.parametrize(
+    ("patch", "node", "reason"),
+    [
+        ({"metadata": {"labels": {"nvidia.com/gpu.present": None}}}, NODES[0], "may change its own labels only"),
+        ({"metadata": {"annotations": {"example.org/other": "1"}}}, NODES[0], "may change its own annotations only"),
+        ({"spec": {"taints": None}}, NODES[0], "may change its own taints only"),
+        ({"spec": {"unschedulable": True}}, NODES[0], "Autopilot may"),
+        ({"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": "EVICT"}}}, NODES[1], "and no other"),
+    ],
+)
+def test_autopilot_changes_nothing_else(autopilots: Any, patch: dict[str, Any], node: str, reason: str) -> None:
+    assert reason in denied(autopilots, patch, node)

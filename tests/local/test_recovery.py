@@ -116,6 +116,31 @@ def test_a_cordon_with_nobody_waiting_evicts_nobody(cluster: Cluster, nodes: lis
         assert lending_limit(cluster) == "0", "the limit was given back at once"
 
 
+def test_what_a_light_check_finds_moves_nobody(cluster: Cluster, nodes: list[str]) -> None:
+    """PASS; and WARN, which a check that failed leaves, also that of a volume that is not there after 90 seconds."""
+    with submitted(cluster, *full()):
+        all_run(cluster)
+        before = everybody(cluster)
+        for verdict in ("PASS", "WARN"):
+            for node in nodes:
+                mark(cluster, node, verdict)
+            time.sleep(12)
+            assert everybody(cluster) == before
+            assert lending_limit(cluster) is None
+
+
+def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: list[str]) -> None:
+    for node in nodes[1:]:
+        mark(cluster, node, "TESTING")
+    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+    with submitted(cluster, gang("red-job", "red", pods=1, gpus=8, annotations=HURRIED)):
+        running(cluster, "red", "red-job", pods=1)
+        assert node_of(cluster, "red", "red-job") == nodes[0]
+        for node in nodes[1:]:
+            mark(cluster, node, "PASS")
+        eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
+
+
 def test_the_job_of_a_sick_node_runs_elsewhere_at_the_cost_of_a_loan(cluster: Cluster, nodes: list[str]) -> None:
     with submitted(cluster, *full()):
         all_run(cluster)
