@@ -79,3 +79,11 @@ def test_the_report_says_what_other_libraries_change() -> None:
 def test_the_report_says_nothing_where_each_image_is_what_it_says() -> None:
     own = ("registry.k8s.io/kueue/kueue:v0.15.2", "python:3.12", "x.example/kueue:v3")
     assert stand_ins.report([pod(*own)]) == ""
+
+
+def test_an_autopilot_that_measures_nothing_is_said_to_be_one() -> None:
+    mirrored = "registry.example.org/mirror/autopilot/autopilot:v2"
+    does = "is simulated: its pods measure nothing and mark no node; `kubectl label node` stands for its verdicts"
+    said = stand_ins.report([pod(catalogue.AUTOPILOT.reference), pod(mirrored)]).splitlines()
+    assert said == ["Not as released", f"  autopilot v2 {does}", f"  autopilot v2.1.3 {does}"]
+    assert stand_ins.report([pod("registry.example.org/team/autopilot:1")]) == ""
