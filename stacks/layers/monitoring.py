@@ -8,6 +8,7 @@ from components import catalogue
 from components.kubernetes.cluster import Cluster
 from components.observability.alerts import Alerts, AlertsArgs
 from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
+from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.passwords import GRAFANA, password
 from stacks.inputs import StackInputs
@@ -43,6 +44,9 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
     if own or releases.dashboards:
         shown = DashboardsArgs(namespace=monitoring.namespace, dashboards=own, published=releases.dashboards)
         Dashboards("dashboards", shown, cluster.options(monitoring))
+    if settings.gpu_operator_namespace is not None:
+        gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator=settings.gpu_operator_namespace)
+        GpuOperatorMonitors("gpu-operator-monitors", gpus, cluster.options(monitoring))
     if settings.alerts:
         alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS)
         Alerts("alerts", alerts, cluster.options(monitoring))

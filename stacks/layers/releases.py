@@ -8,6 +8,7 @@ from typing import Any
 
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror, Release
+from components.catalogue import Artifact
 from components.kubernetes.manifests import Document
 from components.observability import dashboards
 from stacks.inputs import StackInputs
@@ -29,7 +30,7 @@ class Releases:
 def read(inputs: StackInputs[Any]) -> Releases:
     """Read upstream's files; raises ArtifactError when they cannot be had."""
     queueing, mirror, monitoring = inputs.settings.queueing, inputs.mirror, inputs.settings.monitoring
-    shown = _dashboards(mirror) if monitoring.enabled and monitoring.published_dashboards else {}
+    shown = _dashboards(monitoring.artifacts(), mirror)
     if not queueing.enabled:
         return Releases(dashboards=shown)
     found = {artifact.name: mirror.release(artifact) for artifact in queueing.artifacts()}
@@ -44,9 +45,9 @@ def read(inputs: StackInputs[Any]) -> Releases:
     )
 
 
-def _dashboards(mirror: Mirror) -> Mapping[str, Document]:
+def _dashboards(wanted: Sequence[Artifact], mirror: Mirror) -> Mapping[str, Document]:
     found = {}
-    for artifact in catalogue.DASHBOARDS:
+    for artifact in wanted:
         try:
             found[artifact.name] = dashboards.published(artifact.name, mirror.read(artifact))
         except ValueError as error:

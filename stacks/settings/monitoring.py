@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from components import catalogue
+from components.catalogue import Artifact
 from components.kubernetes.quantity import Quantity
 from components.observability import prometheus
 from stacks.errors import ConfigError, Path, key
@@ -44,6 +45,8 @@ class MonitoringSettings(SettingsModel):
     """
     node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = prometheus.NODE_EXPORTER_PORT
     """Port of the node exporter on each node. Take another where the cluster has an exporter of its own."""
+    gpu_operator_namespace: str | None = None
+    """Namespace of a GPU operator that the cluster has, such as nvidia-gpu-operator, whose metrics are to be read."""
     dashboards: bool = True
     """Install the platform's own dashboards."""
     published_dashboards: bool = False
@@ -53,9 +56,15 @@ class MonitoringSettings(SettingsModel):
     alerts: bool = True
     """Install the platform's own alerts."""
 
+    def artifacts(self) -> Sequence[Artifact]:
+        """Return the dashboards of others that are wanted."""
+        return catalogue.DASHBOARDS if self.enabled and self.published_dashboards else ()
+
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the namespace to what can be one, and volumes to sizes that are of use."""
         yield from label_error((*path, "namespace"), self.namespace)
+        if self.gpu_operator_namespace is not None:
+            yield from label_error((*path, "gpuOperatorNamespace"), self.gpu_operator_namespace)
         for name, size in (
             ("alertmanagerStorage", self.alertmanager_storage),
             ("grafanaStorage", self.grafana_storage),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from stacks.errors import MISSING, ConfigError
 from stacks.partial import PartialSettings
@@ -17,6 +18,7 @@ from stacks.validation import (
     health,
     isolation,
     jobs,
+    monitoring,
     names,
     network,
     objects,
@@ -26,6 +28,21 @@ from stacks.validation import (
     versions,
 )
 from stacks.validation.walk import sections
+
+_MODULES: Final = (
+    names,
+    objects,
+    capacity,
+    bounds,
+    admission,
+    isolation,
+    jobs,
+    versions,
+    scheduling,
+    network,
+    health,
+    monitoring,
+)
 
 
 def check(partial: PartialSettings) -> list[ConfigError]:
@@ -44,6 +61,7 @@ def check(partial: PartialSettings) -> list[ConfigError]:
         topology,
         network,
         health,
+        monitoring,
     ):
         errors += module.check(partial)
     if partial.target is not None:

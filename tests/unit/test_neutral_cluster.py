@@ -39,7 +39,14 @@ from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.observability.alerts import Alerts, AlertsArgs
 from components.observability.dashboards import Dashboards, DashboardsArgs
-from components.observability.prometheus import MONITOR_LABELS, KueueMonitor, Monitoring, MonitoringArgs
+from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
+from components.observability.prometheus import (
+    MONITOR_LABELS,
+    KueueMonitor,
+    Monitoring,
+    MonitoringArgs,
+    SlackMonitor,
+)
 from components.openshift.scc import HOSTMOUNT_ANYUID, SccGrant, SccGrantArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
@@ -183,6 +190,9 @@ class Lab:
         monitoring = Monitoring("monitoring", args, self.on())
         Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace), self.on(monitoring))
         Alerts("alerts", AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS), self.on(monitoring))
+        gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator="lab-gpu-operator")
+        GpuOperatorMonitors("gpu-operator-monitors", gpus, self.on(monitoring))
+        SlackMonitor("slack-monitor", self.on(monitoring))
         return monitoring
 
     def queues(

@@ -23,6 +23,7 @@ from components.kubernetes.quantity import Quantity
 from components.observability import dashboards, metrics
 from components.observability.alerts import ALERTS, Alerts, AlertsArgs
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
+from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import (
     MONITOR_LABELS,
     KueueMonitor,
@@ -35,6 +36,8 @@ from components.observability.prometheus import (
 )
 from components.queueing import kueue
 from components.queueing.kueue import KueueArgs
+from stacks.errors import SettingsError
+from stacks.inputs import interpret
 from stacks.layers import releases
 from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build, strings
@@ -233,7 +236,7 @@ class TestPublishedDashboards:
             "grafana-dashboard-23123-1.json",
             "grafana-dashboard-12239-2.json",
         }
-        found = releases._dashboards(Mirror(artifacts=str(tmp_path)))
+        found = releases._dashboards(catalogue.DASHBOARDS, Mirror(artifacts=str(tmp_path)))
         built = build(lambda: Dashboards("dashboards", DashboardsArgs(namespace="x", dashboards=(), published=found)))
         assert {item.object_name for item in built.of("ConfigMap")} == {
             "grafana-dashboard-23123",
@@ -241,14 +244,24 @@ class TestPublishedDashboards:
         }
         assert {item.inputs["metadata"]["labels"]["grafana_dashboard"] for item in built.of("ConfigMap")} == {"1"}
 
+    def test_a_mirror_that_lacks_them_is_told_before_anything_is_made(self, tmp_path: Path) -> None:
+        raw = {
+            **aks(),
+            "mirror": {"artifacts": str(tmp_path), "verify": False},
+            "monitoring": {"publishedDashboards": True},
+        }
+        with pytest.raises(SettingsError) as raised:
+            interpret(raw, base=tmp_path, environment={})
+        assert f"the folder {tmp_path} lacks grafana-dashboard-23123-1.json" in str(raised.value)
+
     def test_a_file_that_is_none_is_named_with_the_way_out(self, tmp_path: Path) -> None:
         for artifact in catalogue.DASHBOARDS:
             (tmp_path / artifact.file).write_text("<html>")
         with pytest.raises(ArtifactError, match=r"23123-1\.json: this is no dashboard .* Put https://grafana.com/api"):
-            releases._dashboards(Mirror(artifacts=str(tmp_path)))
+            releases._dashboards(catalogue.DASHBOARDS, Mirror(artifacts=str(tmp_path)))
         (tmp_path / catalogue.DASHBOARDS[0].file).unlink()
         with pytest.raises(ArtifactError, match="the mirror lacks grafana-dashboard-23123 1"):
-            releases._dashboards(Mirror(artifacts=str(tmp_path)))
+            releases._dashboards(catalogue.DASHBOARDS, Mirror(artifacts=str(tmp_path)))
 
 
 class TestAlerts:
@@ -438,6 +451,25 @@ class TestSlackMonitor:
         assert monitor.inputs["spec"]["podMetricsEndpoints"] == [{"port": "http", "path": "/metrics"}]
 
 
+class TestGpuOperatorMonitors:
+    def test_the_seeds_three_monitors_have_the_label_from_the_start(self) -> None:
+        """Seed 000: kubectl label servicemonitors -n nvidia-gpu-operator nvidia-dcgm-exporter gpu-operator
+        nvidia-node-status-exporter release=kube-prometheus-stack."""
+        monitors = GpuOperatorMonitorsArgs(namespace="prometheus", operator="nvidia-gpu-operator")
+        built = build(lambda: GpuOperatorMonitors("gpu-operator-monitors", monitors))
+        found = {item.object_name: item.inputs for item in built.of("ServiceMonitor")}
+        assert {name: item["spec"]["endpoints"][0]["port"] for name, item in found.items()} == {
+            "nvidia-dcgm-exporter": "gpu-metrics",
+            "gpu-operator": "gpu-operator-metrics",
+            "nvidia-node-status-exporter": "node-status",
+        }
+        for name, item in found.items():
+            assert item["metadata"]["namespace"] == "prometheus"
+            assert item["metadata"]["labels"] == {"release": "kube-prometheus-stack"}
+            assert item["spec"]["namespaceSelector"] == {"matchNames": ["nvidia-gpu-operator"]}
+            assert item["spec"]["selector"] == {"matchLabels": {"app": name}}
+
+
 class TestSettings:
     @pytest.mark.parametrize(
         ("monitoring", "said"),
@@ -445,6 +477,10 @@ class TestSettings:
             ({"namespace": "kube-system"}, ("namespace", "belongs to the cluster", "name another namespace")),
             ({"namespace": "autopilot"}, ("namespace", "another layer of the platform")),
             ({"namespace": "Prometheus"}, ("namespace", "Kubernetes would reject this name", "'prometheus'")),
+            (
+                {"gpuOperatorNamespace": "nvidia-GPU-operator"},
+                ("gpuOperatorNamespace", "Kubernetes would reject this name", "'nvidia-gpu-operator'"),
+            ),
             ({"nodeExporterPort": 80}, ("nodeExporterPort", "80", "from 1024 to 65535")),
             ({"alertmanagerStorage": "500Mi"}, ("alertmanagerStorage", "at least 1Gi")),
             ({"grafanaStorage": "20"}, ("grafanaStorage", "no unit stands behind the number")),
@@ -456,6 +492,13 @@ class TestSettings:
         assert f"mlbatch:monitoring.{said[0]}" in str(problem)
         for words in said[1:]:
             assert words in str(problem)
+
+    def test_a_gpu_operator_is_there_or_is_installed(self) -> None:
+        given = {"gpuOperatorNamespace": "nvidia-gpu-operator"}
+        (problem,) = errors_of(aks(monitoring=given))
+        assert problem.path == ("monitoring", "gpuOperatorNamespace")
+        assert "whose metrics are read by itself" in str(problem)
+        assert errors_of(aks(monitoring=given, gpu={"operator": False})) == []
 
     def test_a_team_cannot_have_the_namespace_that_is_named(self) -> None:
         teams = [{"name": "prometheus", "groups": ["22222222-3333-4444-5555-666666666666"], "share": 1}]

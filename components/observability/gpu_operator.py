@@ -1,0 +1,54 @@
+"""Metrics of a GPU operator that the cluster has: its own monitors lack the label by which Prometheus looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document, Manifest
+from components.observability.prometheus import MONITOR_LABELS
+
+SERVICES: Final = {
+    "nvidia-dcgm-exporter": "gpu-metrics",
+    "gpu-operator": "gpu-operator-metrics",
+    "nvidia-node-status-exporter": "node-status",
+}
+"""Port by Service, whose label app is its name (NVIDIA/gpu-operator, assets/state-dcgm-exporter, state-operator-metrics
+and state-node-status-exporter)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuOperatorMonitorsArgs:
+    """namespace: of the monitors, which must exist. operator: the operator's namespace."""
+
+    namespace: pulumi.Input[str]
+    operator: str
+
+
+class GpuOperatorMonitors(pulumi.ComponentResource):
+    """Have Prometheus read the operator's Services by monitors of its own: a label on the operator's would not last.
+
+    The kind ServiceMonitor must exist; a Service that is not there is passed over.
+    """
+
+    def __init__(self, name: str, args: GpuOperatorMonitorsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:observability:GpuOperatorMonitors", name, None, opts)
+        for service, port in SERVICES.items():
+            Manifest(f"{name}/{service}", monitor(service, port, args), pulumi.ResourceOptions(parent=self))
+        self.register_outputs({})
+
+
+def monitor(service: str, port: str, args: GpuOperatorMonitorsArgs) -> Document:
+    """Return the monitor of a Service."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": service, "namespace": args.namespace, "labels": dict(MONITOR_LABELS)},
+        "spec": {
+            "namespaceSelector": {"matchNames": [args.operator]},
+            "selector": {"matchLabels": {"app": service}},
+            "endpoints": [{"port": port, "path": "/metrics"}],
+        },
+    }
