@@ -1,7 +1,7 @@
 """The Kubernetes versions that AKS supports, and until when.
 
 Source: the release calendar in `MicrosoftDocs/azure-aks-docs`, articles/aks/supported-kubernetes-versions.md, as of
-5 August 2026. Support ends with the last day of the month it names. Node images: articles/aks/upgrade-os-version.md.
+`AS_OF`. Support ends with the last day of the month it names. Node images: articles/aks/upgrade-os-version.md.
 """
 
 from __future__ import annotations
@@ -25,10 +25,17 @@ class KubernetesRelease:
     end: date
     long_term_end: date
 
+    def last_day(self, *, long_term: bool = False) -> date:
+        """Return the last day on which AKS creates clusters of this version and patches those that there are."""
+        return self.long_term_end if long_term else self.end
+
     def supported(self, day: date, *, long_term: bool = False) -> bool:
         """Return whether AKS creates clusters of this version on a day."""
-        return self.available <= day <= (self.long_term_end if long_term else self.end)
+        return self.available <= day <= self.last_day(long_term=long_term)
 
+
+AS_OF: Final = date(2026, 8, 5)
+"""The day of the calendar that is written here."""
 
 RELEASES: Final = (
     KubernetesRelease(

@@ -8,6 +8,7 @@ from components.azure.aks import BLOCK_CLASS, CLASSES, LONGEST_IDENTITY, namespa
 from components.azure.baselines import BASELINES
 from components.azure.sizes import takes_premium_disks
 from components.azure.storage_classes import FILES, FILES_NFS
+from stacks.aks.settings import support
 from stacks.aks.settings.azure import NETWORK_POLICIES, AzureSettings, BlobStorageSettings
 from stacks.aks.settings.health import AksHealthSettings
 from stacks.aks.settings.storage import StorageSettings, VolumeSettings
@@ -59,12 +60,20 @@ def _network(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what is allowed and most likely not meant: members of teams as Entra presents nobody.
+    """Yield what is allowed and most likely not meant, or will not do for long."""
+    azure = partial.section(AzureSettings)
+    if azure is not None:
+        yield from support.warnings(azure)
+    yield from _classes(partial)
+    yield from _members(partial)
+
+
+def _members(partial: PartialSettings) -> Iterator[str]:
+    """Yield members of teams as Entra presents nobody.
 
     Source: learn.microsoft.com/azure/aks/azure-ad-rbac, which binds users by principal name or, guests, by object id,
     and groups by object id.
     """
-    yield from _classes(partial)
     azure = partial.section(AzureSettings)
     if azure is None or not azure.access.admin_groups:
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import settings
 
 from components import catalogue
 from components.artifacts import Mirror, Release
+from stacks.aks.settings import support
 from tests.unit.releases import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 settings.register_profile("unit", max_examples=60, deadline=None, derandomize=True, database=None)
 settings.register_profile("random", max_examples=2000, deadline=None, database=None, print_blob=True)
 settings.load_profile("unit")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def some_day() -> Iterator[None]:
+    """Let every test run on the same day of AKS' calendar."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(support, "today", lambda: date(2026, 11, 21))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from datetime import date
 from enum import Enum
@@ -13,8 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from pulumi_azure_native import containerregistry, containerservice, storage
 
 from components import names
+from stacks import validation
 from stacks.aks.settings import azure as settings
-from stacks.aks.settings import checks
+from stacks.aks.settings import support
 from stacks.aks.settings.azure import AzureSettings
 from stacks.errors import ConfigError, key
 from tests.unit.configurations import errors_of, partial_of
@@ -37,12 +39,6 @@ PUBLIC, PRIVATE = _public(RSA), _private(RSA)
 SHORT = _public(rsa.generate_private_key(public_exponent=65537, key_size=1024))
 ED25519 = _public(ed25519.Ed25519PrivateKey.generate())
 ECDSA = _public(ec.generate_private_key(ec.SECP256R1()))
-
-
-@pytest.fixture(autouse=True)
-def some_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every test run on the same day."""
-    monkeypatch.setattr(checks, "today", lambda: date(2026, 11, 21))
 
 
 def valid() -> dict[str, Any]:
@@ -474,7 +470,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
         {"kubernetesVersion": "1.33"},
         'mlbatch:azure.kubernetesVersion = "1.33"',
         "AKS supports this version until 2026-07-31 only",
-        "1.37, 1.36, 1.35, 1.34, each alone or with a patch (AKS' calendar on 2026-11-21)",
+        "1.37, 1.36, 1.35, 1.34, each alone or with a patch (AKS' calendar of 2026-08-05)",
         'set it to "1.35", or support to longTerm and tier to Premium, which lasts until 2027-07-31',
     ),
     (
@@ -722,6 +718,31 @@ def test_a_mistake_is_told_once_and_in_full(
     assert wrong in problem.message
     assert allowed in problem.expected
     assert fix in problem.hint
+
+
+LATER: list[tuple[date, dict[str, Any], str]] = [
+    (date(2027, 3, 1), {}, ""),
+    (date(2027, 3, 2), {}, 'which AKS supports until 2027-03-31 only.* set it to "1.36", or support to longTerm'),
+    (date(2027, 4, 1), {}, 'which AKS supports until 2027-03-31 only.* set it to "1.36", or support to longTerm'),
+    (date(2027, 4, 1), {"kubernetesVersion": "1.36"}, ""),
+    (date(2026, 12, 1), {"kubernetesVersion": "1.34.3", "osSku": "Ubuntu"}, 'is 1.34.3, which .* set it to "1.35"'),
+    (date(2028, 4, 1), {"support": "longTerm", "tier": "Premium"}, 'until 2028-03-31 only.* set it to "1.36"$'),
+    (date(2030, 1, 1), {}, "until 2027-03-31 only.* take a later release of this program"),
+    (date(2030, 1, 1), {"kubernetesVersion": "1.37", "osSku": "Ubuntu"}, "take a later release of this program"),
+]
+
+
+@pytest.mark.parametrize(("day", "changes", "wanted"), LATER, ids=[f"{day} {changes}" for day, changes, _ in LATER])
+def test_no_date_takes_the_updates_from_a_cluster_that_runs(
+    monkeypatch: pytest.MonkeyPatch, day: date, changes: dict[str, Any], wanted: str
+) -> None:
+    """AKS updates and scales clusters of any version, and creates none of an old one: the program sees no cluster."""
+    monkeypatch.setattr(support, "today", lambda: day)
+    raw = {"target": "aks", "azure": changed(changes)}
+    assert [str(problem) for problem in problems(changed(changes))] == []
+    found = [text for text in validation.warnings(partial_of(raw)) if "kubernetesVersion" in text and "AKS" in text]
+    assert len(found) == bool(wanted), found
+    assert all(re.search(wanted, text) for text in found), found
 
 
 @pytest.mark.parametrize(

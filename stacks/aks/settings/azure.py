@@ -239,7 +239,9 @@ class AzureSettings(SettingsModel):
     kubernetes_version: Annotated[str, matching(values.kubernetes_version, values.VERSION, values.VERSIONS)] = (
         versions.DEFAULT
     )
-    """A minor version that AKS supports, for its newest patch, or one with its patch."""
+    """A minor version that AKS supports, for its newest patch, or one with its patch. The end of its support is warned
+    of, and refused is only what no cluster can have.
+    """
     support: Annotated[str, choice("support plan", tuple(SUPPORT_PLANS))] = "official"
     """Support plan: longTerm for another year of a version, which needs the Premium tier."""
     tier: Annotated[str, choice("tier", TIERS)] = "Standard"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import date
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
 from components.azure import versions
 from components.azure.aks import RETIRED_TAG, infiniband_deployment
 from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_ZONES
+from stacks.aks.settings import support
 from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY
 from stacks.errors import MISSING, ConfigError, Path, listed
 from stacks.settings import addresses, cidr
@@ -61,15 +61,9 @@ def check(azure: AzureSettings) -> Iterator[ConfigError]:
         yield from rule(azure)
 
 
-def today() -> date:
-    """Return the day on which support of a version is judged."""
-    return date.today()
-
-
 def _version(azure: AzureSettings) -> Iterator[ConfigError]:
-    day, version = today(), azure.kubernetes_version
-    long_term = azure.support == LONG_TERM
-    if long_term and azure.tier != "Premium":
+    version = azure.kubernetes_version
+    if azure.support == LONG_TERM and azure.tier != "Premium":
         yield ConfigError(
             path=("azure", "support"),
             value=azure.support,
@@ -77,7 +71,6 @@ def _version(azure: AzureSettings) -> Iterator[ConfigError]:
             expected="official, or longTerm with tier Premium",
             hint="set mlbatch:azure.tier to Premium, or remove support",
         )
-    release = versions.release_of(version)
     if version.count(".") > 1 and azure.upgrades.kubernetes != "none":
         yield ConfigError(
             path=("azure", "kubernetesVersion"),
@@ -87,15 +80,7 @@ def _version(azure: AzureSettings) -> Iterator[ConfigError]:
             expected="a minor version, or one with its patch and the channel none",
             hint=f'set it to "{version.rpartition(".")[0]}", or remove mlbatch:azure.upgrades.kubernetes',
         )
-    good = [candidate.minor for candidate in versions.supported(day, long_term=long_term)]
-    if release is None or not release.supported(day, long_term=long_term):
-        yield ConfigError(
-            path=("azure", "kubernetesVersion"),
-            value=version,
-            message=_why_unsupported(release, day, long_term=long_term),
-            expected=f"{listed(good)}, each alone or with a patch (AKS' calendar on {day})",
-            hint=_newer(release, good, day, long_term=long_term),
-        )
+    yield from support.check(azure)
     image = next(image for image in versions.NODE_IMAGES if image.os_sku == azure.os_sku)
     minor = int(version.split(".")[1])
     if image.last is not None and not image.first <= minor <= image.last:
@@ -108,23 +93,6 @@ def _version(azure: AzureSettings) -> Iterator[ConfigError]:
             ),
             hint="take Ubuntu, or an older version of Kubernetes",
         )
-
-
-def _why_unsupported(release: versions.KubernetesRelease | None, day: date, *, long_term: bool) -> str:
-    if release is None:
-        return "AKS' calendar has no such version"
-    if day < release.available:
-        return f"AKS has this version from {release.available} on"
-    end = release.long_term_end if long_term else release.end
-    return f"AKS supports this version until {end} only"
-
-
-def _newer(release: versions.KubernetesRelease | None, good: list[str], day: date, *, long_term: bool) -> str:
-    default = versions.DEFAULT if versions.DEFAULT in good else next(iter(good), versions.DEFAULT)
-    if release is not None and not long_term and release.supported(day, long_term=True):
-        longer = f"support to longTerm and tier to Premium, which lasts until {release.long_term_end}"
-        return f'set it to "{default}", or {longer}'
-    return f'set it to "{default}"'
 
 
 def _api_server(azure: AzureSettings) -> Iterator[ConfigError]:
