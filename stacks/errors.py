@@ -23,13 +23,27 @@ _LONGEST_PATH: Final = 255
 _SECRETS: Final = (
     re.compile(r'(\bsig=)[^&\s"\\]+', re.IGNORECASE),  # a shared access signature
     re.compile(r'(\b(?:account|shared ?access|access)?key=)[^;\s"\\]+', re.IGNORECASE),  # a connection string
-    re.compile(r"([A-Za-z0-9._~%+-]+:)[^\s/:@\"]+(?=@(?!sha256))"),  # a user's password in an address
     re.compile(r"()\beyJ[\w-]+\.[\w-]+\.[\w-]*"),  # a JSON web token
     re.compile(
         r"()\b(?:gh[oprsu]|github_pat|glpat|hf|nvapi)[-_][\w-]{16,}"
     ),  # tokens of GitHub, GitLab, Hugging Face, NVIDIA
 )
 """What nobody may read in a message, behind what may stay."""
+
+
+def _of_addresses(end: str) -> tuple[re.Pattern[str], ...]:
+    """Return what nobody may read of an address, behind what may stay. end: the characters that end an address."""
+    return (
+        # a user's password, which may hold any character, an @ among them; no image's digest
+        re.compile(rf"(?<![^\s/:@\"'])((?:[\w+.-]+://)?[^\s/:@\"']*:)(?!//)[^{end}]+(?=@(?!sha256:))"),
+        re.compile(rf"(://)[^{end}/:@]+(?=@)"),  # a token in the place of a user
+        re.compile(rf"([?&][^\s=&#\"']+=)[^{end}&#]+"),  # parameters
+        re.compile(rf"(://[^{end}#]+#)[^{end}]+"),
+    )
+
+
+_IN_VALUES: Final = (*_of_addresses(r"\0"), *_SECRETS)
+_IN_WORDS: Final = (*_of_addresses(r"\s"), *_SECRETS)
 _NOT_SHOWN: Final = "[secret]"
 
 
@@ -52,7 +66,9 @@ class ConfigError:
         value = "" if self.value is MISSING else f" = {shown(self.value)}"
         value += " (the default)" if value and self.is_default else ""
         text = f"    wrong:   {self.message}\n    allowed: {self.expected}\n    fix:     {self.hint}"
-        return f"{key(self.path)}{value}\n{without_secrets(text)}"
+        if isinstance(self.value, str) and self.value.strip():
+            text = text.replace(self.value, _masked(self.value))
+        return f"{key(self.path)}{value}\n{_without(_IN_WORDS, text)}"
 
 
 class SettingsError(Exception):
@@ -75,11 +91,20 @@ def key(path: Path) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as a configuration has it, cut where it is long, without what must not be shown to others."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    """Return a value as a configuration has it, cut where it is long, without what must not be shown to others.
+
+    Of mappings the names alone: what stands under them is the user's, a password as well as a label.
+    """
+    text = json.dumps(_showable(value), ensure_ascii=False, default=str)
     if "PRIVATE KEY" in text:
         return '"[a private key]"'
-    return cut(without_secrets(text), _LONGEST_VALUE)
+    return cut(text, _LONGEST_VALUE)
+
+
+def _showable(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_showable(item) for item in value]
+    return _masked(value) if isinstance(value, str) else form(value) if isinstance(value, Mapping) else value
 
 
 def cut(text: str, longest: int = _LONGEST_PATH) -> str:
@@ -87,20 +112,24 @@ def cut(text: str, longest: int = _LONGEST_PATH) -> str:
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
-def without_secrets(text: str) -> str:
-    """Return a text without the passwords, keys and tokens that show as such by their form."""
-    for secret in _SECRETS:
+def _masked(value: str) -> str:
+    """Return a value without the passwords, keys and tokens that show as such by their form."""
+    return _without(_IN_VALUES, value)
+
+
+def _without(secrets: Iterable[re.Pattern[str]], text: str) -> str:
+    for secret in secrets:
         text = secret.sub(rf"\1{_NOT_SHOWN}", text)
     return text
 
 
-def without_texts(value: object) -> object:
-    """Return a value of a form that nobody expects, without the texts in it, any of which may be a password."""
+def form(value: object) -> object:
+    """Return a value of a form that nobody expects, without the texts and numbers in it, which may be passwords."""
     if isinstance(value, Mapping):
-        return {name: without_texts(item) for name, item in value.items()}
+        return {name: form(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [without_texts(item) for item in value]
-    return "..." if isinstance(value, str) else value
+        return [form(item) for item in value]
+    return value if value is None or isinstance(value, bool) else "..."
 
 
 def listed(values: Iterable[Any], separator: str = ", ") -> str:
@@ -115,13 +144,12 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     return by_lower[matches[0]] if matches else None
 
 
-def unknown_key(path: Path, value: object, known: Iterable[str]) -> ConfigError:
-    """Return the problem of a key that means nothing. A text under it is not shown: it may be a password."""
+def unknown_key(path: Path, known: Iterable[str]) -> ConfigError:
+    """Return the problem of a key that means nothing. What stands under it is not shown: it may be a password."""
     known = list(known)
     meant = nearest(path[-1], known)
     return ConfigError(
         path=path,
-        value=value if isinstance(value, bool | int | float) else MISSING,
         message=f"there is no key {path[-1]!r} here",
         expected=listed(known),
         hint=f"did you mean {meant!r}?" if meant else "remove the key",

@@ -10,6 +10,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from annotated_types import Ge, Le, MaxLen, MinLen
@@ -19,7 +20,7 @@ from pydantic_core import ErrorDetails
 
 from components.kubernetes.quantity import Quantity
 from stacks import targets
-from stacks.errors import MISSING, NAMESPACE, ConfigError, Path, key, listed, nearest, unknown_key, without_texts
+from stacks.errors import MISSING, NAMESPACE, ConfigError, Path, form, key, listed, nearest, unknown_key
 from stacks.partial import PartialSettings
 from stacks.secrets import EMPTY, HIDDEN
 from stacks.secrets import of_target as secrets_of
@@ -29,6 +30,10 @@ from stacks.target import TargetSpec
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ][0-9:.]+)?(?:Z|[+-][0-9:]+)?")
+_SWITCHES = ("true", "false", "yes", "no", "on", "off", "none")
+"""What people write for a switch, or for one of some words."""
+_AMOUNT = re.compile(r"\s*[-+]?[0-9.][0-9.,_e+-]*\s*[A-Za-z%]{0,5}\s*|")
+"""What people write for a number or an amount."""
 _WANTED = {
     "string_type": "a text",
     "string_unicode": "a text",
@@ -139,14 +144,14 @@ def _not_here(name: str, value: object, target: TargetSpec[Any] | None) -> list[
     if target is None or not owners:
         every = [target] if target is not None else targets.every()
         known = ["target", *(each for owner in every for each in (*owner.sections, *secrets_of(owner)))]
-        return [unknown_key((name,), value, dict.fromkeys(known))]
+        return [unknown_key((name,), dict.fromkeys(known))]
     if not value:
         return []  # the engine hands sections that are not set over as empty ones
     only = f"target {owners[0]}" if len(owners) == 1 else f"targets {listed(owners)}"
     return [
         ConfigError(
             path=(name,),
-            value=without_texts(value),
+            value=form(value),
             message=f"this section is for {only} only",
             expected=f"nothing on other targets than {listed(owners)}",
             hint=f"remove mlbatch:{name}, or set mlbatch:target to {listed(owners, ' or ')}",
@@ -216,6 +221,14 @@ def _misspelt(root: Any, error: ErrorDetails, errors: list[ErrorDetails]) -> boo
 
 def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     """Put one finding of pydantic's into our words."""
+    found, location = _told(root, path, error), error["loc"]
+    if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
+        return _nothing(found, _has_default(root, location))
+    return replace(found, value=MISSING) if _is_entry(root, location) else found
+
+
+def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
+    """Return what one finding of pydantic's means for a value that is there."""
     location, kind, value = error["loc"], error["type"], error["input"]
     where = (*path, *location)
     context = error.get("ctx", {})
@@ -223,7 +236,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
         model = _type_at(root, location[:-1])
         return _missing(where, next(info for info in model.model_fields.values() if info.alias == location[-1]))
     if kind == "extra_forbidden":
-        return unknown_key(where, value, _keys(_type_at(root, location[:-1])))
+        return unknown_key(where, _keys(_type_at(root, location[:-1])))
     if kind == "dict_type" and not hasattr(_type_at(root, location), "model_fields"):
         return _wrong_type(where, value, "a mapping", "a mapping of names to texts")
     if kind in ("model_type", "model_attributes_type", "dict_type"):
@@ -233,7 +246,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     if kind == "rejected":
         return ConfigError(
             path=where,
-            value=MISSING if context["secret"] else _judged(root, location, value),
+            value=MISSING if context["secret"] else _judged(value),
             message=context["message"],
             expected=context["expected"],
             hint=_date_hint(value) or context["hint"],
@@ -244,7 +257,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     if kind == "quantity":
         return ConfigError(
             path=where,
-            value=_showable(value),
+            value=_amount(value),
             message=context["reason"],
             expected=_QUANTITIES,
             hint=_quantity_hint(value),
@@ -286,7 +299,7 @@ def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]
     meant = nearest(value, known)
     return ConfigError(
         path=path,
-        value=_showable(value),
+        value=_if_near(value, [*known, *_SWITCHES]),
         message=f"this {what} is not known",
         expected=listed(known),
         hint=f"did you mean {meant}?" if meant else f"take one of those that are known: {listed(known)}",
@@ -312,32 +325,57 @@ def _required(path: Path, expected: str, hint: str) -> ConfigError:
 
 def _wrong_type(path: Path, value: object, wanted: str, allowed: str) -> ConfigError:
     found = _KINDS.get(type(value), "something else")
-    if value is None:
-        return ConfigError(
-            path=path,
-            value=value,
-            message="nothing stands behind this key",
-            expected=allowed,
-            hint=f"write {wanted}, or remove the key for its default",
-        )
     hint = " without quotes" if isinstance(value, str) and wanted in ("a whole number", "true or false") else ""
     hint = " in quotes" if not isinstance(value, str | list | dict) and wanted == "a text" else hint
     return ConfigError(
-        path=path, value=_showable(value), message=f"this is {found}", expected=allowed, hint=f"write {wanted}{hint}"
+        path=path,
+        value=_out_of_place(value, wanted),
+        message=f"this is {found}",
+        expected=allowed,
+        hint=f"write {wanted}{hint}",
     )
 
 
-def _showable(value: object) -> object:
-    """Return a value as a message may show it: a text as it is, of a mapping or a list where none belongs the form."""
-    return value if isinstance(value, str) else without_texts(value)
+def _out_of_place(value: object, wanted: str) -> object:
+    """Return a value of another type than the one that is wanted, as far as it cannot be a password."""
+    if wanted == "a text":
+        return form(value) if isinstance(value, list | dict) else value
+    return _amount(value) if wanted.endswith("number") else _if_near(value, _SWITCHES)
 
 
-def _judged(root: Any, location: Path, value: object) -> object:
-    """Return a value that a rule has refused as a message may show it: with its texts where it has the right form."""
-    if isinstance(value, list):
-        return [_showable(item) for item in value]
-    takes_mapping = typing.get_origin(_type_at(root, location)) in (dict, Mapping)
-    return value if takes_mapping else _showable(value)
+def _amount(value: object) -> object:
+    """Return what was written for a number: texts as far as they look like one."""
+    is_strange = isinstance(value, str) and not _AMOUNT.fullmatch(value)
+    return MISSING if is_strange else form(value) if isinstance(value, list | dict) else value
+
+
+def _if_near(value: object, known: typing.Iterable[str]) -> object:
+    """Return what was written for one of some words: a text or a number that is like none may be a password."""
+    if isinstance(value, list | dict):
+        return form(value)
+    return value if isinstance(value, bool) or nearest(value, known) else MISSING
+
+
+def _judged(value: object) -> object:
+    """Return a value that a rule has refused as a message may show it."""
+    return [item if isinstance(item, str) else form(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_entry(root: Any, location: Path) -> bool:
+    """Whether a value stands in a mapping whose names are the user's, where any text may be a password."""
+    return any(typing.get_origin(_type_at(root, location[:end])) in (dict, Mapping) for end in range(len(location)))
+
+
+def _has_default(root: Any, location: Path) -> bool:
+    """Whether a key may be left out."""
+    fields = getattr(_type_at(root, location[:-1]), "model_fields", {}).values()
+    return any(info.alias in location[-1:] and not info.is_required() for info in fields)
+
+
+def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
+    """Return the mistake of a key with nothing behind it. found: what is said of any other value that is not allowed."""
+    hint = "write a value behind it" + (", or remove the key for its default" if has_default else "")
+    return replace(found, value=None, message="nothing stands behind this key", hint=hint)
 
 
 def _quantity_hint(value: object) -> str:

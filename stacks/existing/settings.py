@@ -91,11 +91,10 @@ class RdmaSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the variables' names to what a shell can set."""
-        for name, value in self.variables.items():
+        for name in self.variables:
             if not _VARIABLE.fullmatch(name):
                 yield ConfigError(
                     path=(*path, "variables", name),
-                    value=value,
                     message="this cannot be the name of an environment variable",
                     expected="letters, digits and _, with no digit first",
                     hint="write the name as NCCL's documentation has it",

@@ -35,7 +35,6 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
         if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
             yield ConfigError(
                 path=(*path, name),
-                value=value,
                 message="Kubernetes would reject this label's name",
                 expected=_NAMES,
                 hint="write the label as `kubectl get nodes --show-labels` shows it",
@@ -43,7 +42,6 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
         elif not _VALUE.fullmatch(value):
             yield ConfigError(
                 path=(*path, name),
-                value=value,
                 message="Kubernetes would reject this label's value",
                 expected="at most 63 letters, digits, -, _ and ., with a letter or digit first and last",
                 hint="write the value as `kubectl get nodes --show-labels` shows it",
@@ -67,12 +65,12 @@ ClassName: TypeAlias = Annotated[str, matching(_class, _SUBDOMAIN.pattern, _CLAS
 
 def annotation_errors(path: Path, annotations: Mapping[str, str]) -> Iterator[ConfigError]:
     """Yield the annotations whose names no object can have."""
-    for name, value in annotations.items():
-        yield from qualified_errors((*path, name), name, value)
+    for name in annotations:
+        yield from qualified_errors((*path, name), name)
 
 
 def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator[ConfigError]:
-    """Yield the mistake of a name that no label, taint or annotation can have. value: what stands under it."""
+    """Yield the mistake of a name that no label, taint or annotation can have. value: that key's, where it has one."""
     prefix, _, own = name.rpartition("/")
     if not _QUALIFIED.fullmatch(own) or ("/" in name and not is_subdomain(prefix)):
         yield ConfigError(

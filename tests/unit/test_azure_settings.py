@@ -574,7 +574,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
     ),
     (
         {"access.login": "devicecode"},
-        'mlbatch:azure.access.login = "devicecode"',
+        "mlbatch:azure.access.login",
         "this login is not known",
         "azurecli, workloadidentity, spn, msi, local",
         "take one of those",
@@ -679,7 +679,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
     ),
     (
         {"tags": {"a/b": "c"}},
-        'mlbatch:azure.tags = {"a/b": "c"}',
+        'mlbatch:azure.tags = {"a/b": "..."}',
         "Azure refuses the tag name 'a/b'",
         "other than <>%&",
         "another name",

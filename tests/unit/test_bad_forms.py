@@ -11,11 +11,13 @@ import pytest
 from pulumi.runtime.config import set_all_config
 
 from stacks import inputs, targets
+from stacks.errors import key
 from tests.unit.configurations import aks, errors_of
 from tests.unit.test_inputs import configure
 from tests.unit.test_settings import changed, interpret, valid
 
 PASSWORD = "hunter2-hunter2"
+NUMBER = 55556666
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +47,42 @@ UNKNOWN_PLACES: list[dict[str, Any]] = [
     aks(workloads={"jupyterlab": {"Token": PASSWORD}}),
     aks(workloads={"nccl": {"image": f"robot:{PASSWORD}@registry.example.org/nccl:1"}}),
     {**valid(), "mirror": {"images": {"password": PASSWORD}}},
+    {**valid(), "grafanaPasswort": NUMBER},
+    aks(monitoring={"grafanaPassword": NUMBER}),
+    aks(monitoring={"grafanaPassword": {"value": NUMBER}}),
+    aks({"registry": {"adminUser": PASSWORD}}),
+    aks({"registry": {"adminUser": NUMBER}}),
+    aks({"storage": {"account": "abc", "sharedKey": PASSWORD}}),
+    aks({"gpuPool": {"count": PASSWORD}}),
+    aks({"adminUser": f"azureuser:{PASSWORD}"}),
+    {**valid(), "azure": PASSWORD},
+    {"target": "aks", "azure": PASSWORD},
+    aks(monitoring=PASSWORD),
+    {**valid(), "teams": PASSWORD},
+    {**valid(), "target": PASSWORD},
+    {**valid(), "queueing": {"slack": {"cpu": PASSWORD}}},
+    aks(storage={"volumes": [{"name": "data", "container": "data", "access": PASSWORD}]}),
+    aks(workloads={"jupyterlab": {"enabled": True, "scratch": PASSWORD}}),
+    aks({"tags": {"a/b": "c", "dbPassword": PASSWORD}}),
+    aks({"tags": {"dbPassword": NUMBER}}),
+    {"target": "existing", "cluster": {"pool": {"rdma": {"perNode": 1, "variables": {"MY-TOKEN": PASSWORD}}}}},
+    {"target": "existing", "cluster": {"pool": {"rdma": {"perNode": 1, "variables": {"TOKEN": NUMBER}}}}},
+    {"target": "existing", "cluster": {"internalLoadBalancer": {"my token": PASSWORD}}},
+    {"target": "existing", "cluster": {"pool": {"nodeSelector": {"my token": PASSWORD}}}},
+    {"target": "existing", "cluster": {"pool": {"nodeSelector": {"token": f"{PASSWORD}!"}}}},
+    {"target": "existing", "cluster": {"registry": f"robot:@{PASSWORD}@registry.example.org/x"}},
+    *(
+        aks(workloads={"nccl": {"image": f"{address}/nccl:1"}})
+        for address in (
+            f"robot:ab/{PASSWORD}@registry.example.org",
+            f"robot:ab@{PASSWORD}@registry.example.org",
+            f"robot:ab {PASSWORD}@registry.example.org",
+            f'robot:ab"{PASSWORD}@registry.example.org',
+            f"https://{PASSWORD}@registry.example.org",
+            f"https://registry.example.org?token={PASSWORD}#x",
+            f"https://registry.example.org#{PASSWORD}",
+        )
+    ),
 ]
 
 
@@ -53,6 +91,24 @@ def test_what_may_be_a_password_is_in_no_message(raw: dict[str, Any]) -> None:
     text = said(raw)
     assert text
     assert PASSWORD not in text
+    assert str(NUMBER) not in text
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        (aks({"access": {"localAccounts": "ture"}}), '"ture"'),
+        (aks({"access": {"localAccounts": "Yes"}}), '"Yes"'),
+        (aks({"gpuPool": {"count": "8x"}}), '"8x"'),
+        (aks({"access": {"login": "azurecli2"}}), '"azurecli2"'),
+        (aks(scheduling={"packing": "off"}), '"off"'),
+        (aks(workloads={"cpu": "8 GB"}), '"8 GB"'),
+        (aks(workloads={"namespace": 5}), "5"),
+    ],
+)
+def test_a_slip_is_shown(raw: dict[str, Any], value: str) -> None:
+    (problem,) = errors_of(raw)
+    assert str(problem).split("\n")[0] == f"{key(problem.path)} = {value}"
 
 
 @pytest.mark.parametrize(

@@ -223,9 +223,9 @@ class TestSettings:
         [
             ({"services": {"total": 0}}, "mlbatch:teams[0].services.total = 0"),
             ({"services": {"loadBalancers": -1}}, "mlbatch:teams[0].services.loadBalancers = -1"),
-            ({"services": {"nodePorts": 1}}, "mlbatch:teams[0].services.nodePorts = 1"),
-            ({"services": {"externalIPs": True}}, "mlbatch:teams[0].services.externalIPs = true"),
-            ({"storage": {"size": "much"}}, 'mlbatch:teams[0].storage.size = "much"'),
+            ({"services": {"nodePorts": 1}}, "mlbatch:teams[0].services.nodePorts"),
+            ({"services": {"externalIPs": True}}, "mlbatch:teams[0].services.externalIPs"),
+            ({"storage": {"size": "much"}}, "mlbatch:teams[0].storage.size"),
             ({"storage": {"claims": 6000}}, "mlbatch:teams[0].storage.claims = 6000"),
             ({"storage": {"disk": "10Mi"}}, 'mlbatch:teams[0].storage.disk = "10Mi"'),
         ],

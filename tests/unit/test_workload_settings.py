@@ -408,7 +408,7 @@ MISTAKES: list[tuple[tuple[str, ...], object, str, str, str]] = [
     (
         ("workloads", "metaseq"),
         job(useTensorBoard=True),
-        "mlbatch:workloads.metaseq.useTensorBoard = true",
+        "mlbatch:workloads.metaseq.useTensorBoard",
         "there is no key 'useTensorBoard' here",
         "did you mean 'useTensorboard'?",
     ),

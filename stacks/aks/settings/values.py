@@ -67,6 +67,7 @@ def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str])
                 message=f"Azure refuses this name of a {what}",
                 expected=allowed,
                 hint=f"for example {better!r}" if is_good else "write a name of such characters",
+                secret=":" in value,  # as in user:password
             )
         return value
 
