@@ -177,26 +177,29 @@ def _address(path: KeyPath, address: str) -> Iterator[ConfigError]:
     try:
         parts = urlsplit(address)
         is_good = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", address)
-        has_password = parts.password is not None
+        has_user = parts.username is not None or (not is_good and "@" in address)
     except ValueError:
-        is_good, has_password = False, False
+        is_good, has_user = False, "@" in address
     if not address.startswith("https://"):
         wrong, hint = (
             "what is fetched this way could be changed on its way",
             "serve the mirror with https, or copy it to a folder",
         )
+    elif has_user:
+        wrong = "a user or a password stands in the address, where everybody who reads the configuration finds it"
+        hint = "remove it, replace it where it was issued, and copy the files to a folder"
     elif not is_good:
         wrong, hint = "this is no address", "write https://, a host, and the path on it"
-    elif has_password:
-        wrong = "a password stands in the address, where everybody who reads the configuration finds it"
-        hint = "remove it, replace it where it was issued, and copy the files to a folder"
+    elif "?" in address or "#" in address:
+        wrong = "the names of files are put behind it, which the server would take for a part of what follows ? or #"
+        hint = "write the address up to there; where the server wants a token, copy the files to a folder"
     else:
         return
     yield ConfigError(
         path=path,
         value=address,
         message=wrong,
-        expected="a folder, or an address that starts with https://, without a password",
+        expected="a folder, or an address that starts with https:// and ends with a path, without user and password",
         hint=hint,
     )
 

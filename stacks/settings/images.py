@@ -53,7 +53,7 @@ def wrong(value: str) -> str:
     """Return why a name, which no image has, is none."""
     if "://" in value:
         return "an image's name has no scheme"
-    if re.search(r"[^/]*:[^/]*@(?!sha256:)", value):
+    if re.search(r":.*@(?!sha256:)", value):
         return "an image's name has no password: everybody who reads the configuration finds it here"
     if re.search(r"\s", value):
         return "there are blanks in this name"

@@ -116,6 +116,15 @@ def test_a_slip_is_shown(raw: dict[str, Any], value: str) -> None:
     [
         (f"http://robot:{PASSWORD}@mirror.example.org/x", "http://robot:[secret]@mirror.example.org/x"),
         (f"https://robot:{PASSWORD}@mirror.example.org/x", "https://robot:[secret]@mirror.example.org/x"),
+        (f"https://robot:ab/{PASSWORD}@mirror.example.org/x", "https://robot:[secret]@mirror.example.org/x"),
+        (f"https://robot:ab@{PASSWORD}@mirror.example.org/x", "https://robot:[secret]@mirror.example.org/x"),
+        (f"https://robot:ab {PASSWORD}@mirror.example.org/x", "https://robot:[secret]@mirror.example.org/x"),
+        (f"https://{PASSWORD}@mirror.example.org/x", "https://[secret]@mirror.example.org/x"),
+        (f"http://mirror.example.org/x?token={PASSWORD}", "http://mirror.example.org/x?token=[secret]"),
+        (f"https://mirror.example.org/x?a={PASSWORD}&b=c", "https://mirror.example.org/x?a=[secret]&b=[secret]"),
+        (f"https://mirror.example.org/x#{PASSWORD}", "https://mirror.example.org/x#[secret]"),
+        (f"robot:ab/{PASSWORD}@mirror.example.org/x", "robot:[secret]@mirror.example.org/x"),
+        (f"robot:ab {PASSWORD}@mirror.example.org/x", "robot:[secret]@mirror.example.org/x"),
     ],
 )
 def test_an_address_with_a_password_is_refused_and_shown_without_it(
@@ -125,6 +134,15 @@ def test_an_address_with_a_password_is_refused_and_shown_without_it(
         interpret({**valid(), "mirror": {"artifacts": address}}, kubeconfig, tmp_path)
     assert PASSWORD not in str(error.value)
     assert f'mlbatch:mirror.artifacts = "{shown}"' in str(error.value)
+
+
+@pytest.mark.parametrize("user", [f"robot:{PASSWORD}", f"robot:ab@{PASSWORD}", f"robot:ab/{PASSWORD}"])
+def test_a_password_in_a_registrys_name_is_told_and_not_shown(user: str, kubeconfig: Path, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="1 problem") as error:
+        interpret({**valid(), "mirror": {"images": f"{user}@registry.example.org"}}, kubeconfig, tmp_path)
+    assert PASSWORD not in str(error.value)
+    assert 'mlbatch:mirror.images = "robot:[secret]@registry.example.org"' in str(error.value)
+    assert "an image's name has no password" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +156,9 @@ def test_an_address_with_a_password_is_refused_and_shown_without_it(
         ("https://[::1", "this is no address"),
         ("https://a b/c", "this is no address"),
         ("https://mirror.example.org:99999/", "this is no address"),
+        ("https://robot@mirror.example.org/x", "a user or a password stands in the address"),
+        ("https://mirror.example.org/x?version=1", "the names of files are put behind it"),
+        ("https://mirror.example.org/x#files", "the names of files are put behind it"),
     ],
 )
 def test_a_mirror_that_cannot_be_one_is_one_problem(
