@@ -22,7 +22,7 @@ from components.kubernetes.quantity import Quantity
 from stacks import targets
 from stacks.errors import MISSING, NAMESPACE, ConfigError, Path, form, key, listed, nearest, unknown_key
 from stacks.partial import PartialSettings
-from stacks.secrets import EMPTY, HIDDEN
+from stacks.secrets import Concealed
 from stacks.secrets import of_target as secrets_of
 from stacks.settings import PlatformSettings
 from stacks.settings.tenancy import TeamSettings
@@ -73,7 +73,7 @@ def read(raw: Mapping[str, object], secrets: frozenset[str] = frozenset()) -> tu
         errors += _foreign_secrets(secrets, target)
     for name, info in _sections(owners).items():
         value = _section(raw.get(name))
-        if value in (HIDDEN, EMPTY):
+        if isinstance(value, Concealed):
             errors.append(_encrypted((name,), owners))
             if name == "teams":
                 _unread_teams(partial)
@@ -122,6 +122,9 @@ def _target(value: object) -> tuple[TargetSpec[Any] | None, list[ConfigError]]:
     if value is None:
         hint = f"run `pulumi config set {key(path)} {known[0]}`"
         return None, [_required(path, listed(known), hint)]
+    if isinstance(value, Concealed):
+        hint = f"run `pulumi config set {key(path)} <target>`, without --secret"
+        return None, [ConfigError(path=path, message="this value is encrypted", expected=listed(known), hint=hint)]
     if isinstance(value, str) and value in known:
         return targets.find(value), []
     return None, [_not_known(path, value, "target", known)]
@@ -373,7 +376,7 @@ def _has_default(root: Any, location: Path) -> bool:
 
 
 def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
-    """Return the mistake of a key with nothing behind it. found: what is said of any other value that is not allowed."""
+    """Return the mistake of a key with nothing behind it. found: what is said of any other value that is refused."""
     hint = "write a value behind it" + (", or remove the key for its default" if has_default else "")
     return replace(found, value=None, message="nothing stands behind this key", hint=hint)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from stacks import targets
@@ -20,9 +21,20 @@ COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD)
 """Keys whose values are secrets on every target; a target may have others (`TargetSpec.secrets`). Each is a key of its
 own, because a secret inside of a section would make a secret of the whole section."""
 
-HIDDEN: Final = "[secret]"
-"""Stands for the value of a secret in everything that may be shown."""
-EMPTY: Final = "[empty secret]"
+
+class Concealed(Enum):
+    """Stands for the value of a secret in everything that may be shown. No text is equal to it."""
+
+    SECRET = "[secret]"
+    EMPTY = "[empty secret]"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+HIDDEN: Final = Concealed.SECRET
+"""Stands for what is encrypted."""
+EMPTY: Final = Concealed.EMPTY
 """Stands for a secret without a value."""
 
 _SIGNATURE: Final = re.compile(r"(?:^|[?&\s\"'])sig=[^&\s]+")
@@ -45,24 +57,33 @@ def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
 
     raw: by key without the project's name, with HIDDEN for the values of what is encrypted, EMPTY where that is blank.
     """
-    secrets = known()
+    secrets, name_of_target = known(), raw.get("target")
+    target = targets.find(str(name_of_target)) if name_of_target in targets.NAMES else None
     for name in secrets:
-        if raw.get(name) == EMPTY:
+        if raw.get(name) is EMPTY:
             yield ConfigError(
                 path=(name,),
                 message="this secret is empty, so that whoever knows nothing would be let in, or nobody",
                 expected="a secret of the stack with something in it",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, or remove the key",
             )
-        elif raw.get(name, HIDDEN) != HIDDEN:
-            yield ConfigError(
-                path=(name,),
-                message="this is a secret, and it stands in plain text in the stack's configuration",
-                expected="a secret of the stack",
-                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, and replace the old "
-                "one where it was issued: it has been readable",
-            )
-    yield from _plain_tokens({name: value for name, value in raw.items() if name not in secrets})
+        elif raw.get(name, HIDDEN) is not HIDDEN:
+            yield _readable(name, target)
+    yield from _plain_tokens({name: value for name, value in raw.items() if name not in secrets}, target)
+
+
+def _readable(name: str, target: TargetSpec[Any] | None) -> ConfigError:
+    if target is None or name in of_target(target):
+        expected = "a secret of the stack"
+        remedy = f"`pulumi config set --secret {key((name,))}`, which asks for the value, and replace the old one"
+    else:
+        expected, remedy = f"no such key on target {target.name}", f"`pulumi config rm {key((name,))}`, and replace it"
+    return ConfigError(
+        path=(name,),
+        message="this is a secret, and it stands in plain text in the stack's configuration",
+        expected=expected,
+        hint=f"run {remedy} where it was issued: it has been readable",
+    )
 
 
 def looks_like_sas(text: str) -> bool:
@@ -70,20 +91,27 @@ def looks_like_sas(text: str) -> bool:
     return bool(_SIGNATURE.search(text) and _SIGNED.search(text))
 
 
-def _plain_tokens(raw: Mapping[str, object]) -> Iterator[ConfigError]:
+def _plain_tokens(raw: Mapping[str, object], target: TargetSpec[Any] | None) -> Iterator[ConfigError]:
     """Yield a problem for each SAS token in a configuration's plain values; the values themselves are not shown.
 
-    raw: by key without the project's name, without secret keys.
+    raw: by key without the project's name, without secret keys. target: None for one that is not known.
     """
+    secret = key((BLOB_SAS_TOKEN,))
     for name, value in raw.items():
+        if name == "mirror":
+            allowed, remedy = "", ", and copy the files to a folder"
+        elif target is not None and BLOB_SAS_TOKEN not in target.secrets:
+            allowed, remedy = "", ""
+        else:
+            allowed = f"; the secret key {secret} holds it"
+            remedy = f", and run `pulumi config set --secret {secret}` with a new one, which asks for the value"
         for path in _tokens((name,), value):
             yield ConfigError(
                 path=path,
                 value=_NOT_SHOWN,
                 message="a SAS token stands in plain text, where the repository and the state keep it for everybody",
-                expected=f"no token in plain values; the secret key {key((BLOB_SAS_TOKEN,))} holds it",
-                hint=f"remove it, take back the token, and run `pulumi config set --secret {key((BLOB_SAS_TOKEN,))}` "
-                "with a new one, which asks for the value",
+                expected=f"no token in plain values{allowed}",
+                hint=f"remove it, take back the token{remedy}",
             )
 
 

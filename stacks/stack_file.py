@@ -30,10 +30,23 @@ def configuration(stack: str, folder: Path) -> dict[str, Any]:
         raise ValueError(f"{file.name}: it has no mapping `config` of keys such as {NAMESPACE}:target")
     prefix = f"{NAMESPACE}:"
     return {
-        name.removeprefix(prefix): secrets.HIDDEN if isinstance(value, Mapping) and "secure" in value else value
+        name.removeprefix(prefix): secrets.HIDDEN if _has_secret(value) else value
         for name, value in (found or {}).items()
         if isinstance(name, str) and name.startswith(prefix)
     }
+
+
+def _has_secret(value: object) -> bool:
+    """Whether something of a value is encrypted, of which the engine makes a secret as a whole.
+
+    What counts as such is as in Pulumi's SDK (`go/common/resource/config/object.go`, isSecureValue).
+    """
+    if isinstance(value, list):
+        return any(map(_has_secret, value))
+    if not isinstance(value, Mapping):
+        return False
+    is_secure = len(value) == 1 and isinstance(value.get("secure"), str)
+    return is_secure or any(map(_has_secret, value.values()))
 
 
 def value_of(text: str) -> Any:

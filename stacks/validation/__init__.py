@@ -39,6 +39,7 @@ _MODULES: Final = (
     jobs,
     versions,
     scheduling,
+    topology,
     network,
     health,
     monitoring,
@@ -48,21 +49,7 @@ _MODULES: Final = (
 def check(partial: PartialSettings) -> list[ConfigError]:
     """Return what is wrong with the settings as a whole."""
     errors = [error for path, section in sections(partial) for error in section.check(path)]
-    for module in (
-        names,
-        objects,
-        capacity,
-        bounds,
-        admission,
-        isolation,
-        jobs,
-        versions,
-        scheduling,
-        topology,
-        network,
-        health,
-        monitoring,
-    ):
+    for module in _MODULES:
         errors += module.check(partial)
     if partial.target is not None:
         errors += partial.target.check(partial)

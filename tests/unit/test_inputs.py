@@ -10,7 +10,7 @@ import pulumi
 import pytest
 from pulumi.runtime.config import set_all_config
 
-from stacks import inputs, secrets
+from stacks import inputs, secrets, targets
 from stacks.cluster_facts import ClusterFacts
 from stacks.kubeconfig import Kubeconfig
 from tests.unit.test_settings import valid
@@ -95,10 +95,27 @@ def problems_of(raw: dict[str, object], tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_secret_in_plain_text_is_refused_and_not_shown(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = problems_of({"target": "simulated", name: "correct-horse-battery"}, tmp_path, monkeypatch, [])
-    assert f"mlbatch:{name}\n" in said
-    assert f"pulumi config set --secret mlbatch:{name}" in said
-    assert "correct-horse-battery" not in said
+    for target in targets.every():
+        for value in ("correct-horse-battery", "[secret]", "[empty secret]"):
+            said = problems_of({"target": target.name, name: value}, tmp_path, monkeypatch, [])
+            assert f"mlbatch:{name}\n    wrong:   this is a secret, and it stands in plain text" in said
+            command = "set --secret" if name in secrets.of_target(target) else "rm"
+            assert f"pulumi config {command} mlbatch:{name}" in said
+            assert value not in said
+
+
+@pytest.mark.parametrize("section", ["mirror", "samples", "teams"])
+@pytest.mark.parametrize("text", ["[secret]", "[empty secret]"])
+def test_a_text_that_stands_for_a_secret_is_none(
+    section: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = problems_of({"target": "simulated", section: text}, tmp_path, monkeypatch, [])
+    assert f"mlbatch:{section}\n    wrong:   this is a text" in said
+
+
+def test_a_target_that_is_encrypted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = problems_of({"target": "simulated"}, tmp_path, monkeypatch, ["target"])
+    assert "mlbatch:target\n    wrong:   this value is encrypted" in said
 
 
 @pytest.mark.parametrize("name", secrets.known())
@@ -126,6 +143,9 @@ def test_a_secret_inside_of_a_section_is_one_mistake_and_told_with_its_way_out(
     assert "s3cr3t" not in said
 
 
+SIGNED = "https://a.example/x?sv=2024-11-04&sp=rl&sig=c2VjcmV0"
+
+
 def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,4 +154,26 @@ def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
     said = problems_of(raw, tmp_path, monkeypatch, [])
     assert 'mlbatch:mirror.artifacts = "(a SAS token, not shown)"' in said
     assert "c2VjcmV0" not in said
-    assert "pulumi config set --secret mlbatch:blobSasToken" in said
+
+
+@pytest.mark.parametrize(
+    ("raw", "fix"),
+    [
+        (
+            {"target": "aks", "storage": {"volumes": [{"name": SIGNED}]}},
+            "remove it, take back the token, and run `pulumi config set --secret mlbatch:blobSasToken` with a new one",
+        ),
+        (
+            {"target": "aks", "mirror": {"artifacts": SIGNED}},
+            "remove it, take back the token, and copy the files to a folder",
+        ),
+        (
+            {"target": "existing", "mirror": {"artifacts": SIGNED}},
+            "remove it, take back the token, and copy the files to a folder",
+        ),
+        ({"target": "existing", "cluster": {"registry": SIGNED}}, "remove it, take back the token"),
+    ],
+)
+def test_a_signature_goes_where_it_is_used(raw: dict[str, object], fix: str) -> None:
+    (problem,) = secrets.exposed(raw)
+    assert problem.hint.removesuffix(", which asks for the value") == fix

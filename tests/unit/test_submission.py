@@ -11,6 +11,7 @@ import yaml
 
 from components.artifacts import Mirror
 from components.tenancy.editor import RULES
+from stacks import secrets
 from stacks.__main__ import JOBS, main, manifest, wanted
 from stacks.errors import SettingsError
 from stacks.layers.jobs import documents
@@ -203,8 +204,14 @@ def test_a_stack_without_a_file_is_told_those_that_have_one(
 
 
 def test_secrets_are_there_by_their_keys_alone(tmp_path: Path) -> None:
-    text = "config:\n  mlbatch:target: aks\n  mlbatch:jupyterToken:\n    secure: v1:abc\n  other:key: 1\n"
+    text = "config:\n  mlbatch:target: aks\n  mlbatch:jupyterToken: {secure: v1:abc}\n  other:key: 1\n"
+    text += "  mlbatch:teams: [{name: {secure: v1:abc}}]\n  mlbatch:mirror: {secure: a, images: b}\n"
     (tmp_path / "Pulumi.mysite.yaml").write_text(text)
-    assert configuration("mysite", tmp_path) == {"target": "aks", "jupyterToken": "[secret]"}
+    assert configuration("mysite", tmp_path) == {
+        "target": "aks",
+        "jupyterToken": secrets.HIDDEN,
+        "teams": secrets.HIDDEN,
+        "mirror": {"secure": "a", "images": "b"},
+    }
     (tmp_path / "Pulumi.mysite.yaml").write_text("")
     assert configuration("mysite", tmp_path) == {}
