@@ -1,4 +1,4 @@
-"""What identifies each resource of a stack, and what the program declares of it, as texts that a review can read.
+"""What identifies each resource of a stack, what the program declares, and the components' defaults, for a review.
 
 `make snapshots` writes them anew. A type, a name or a parent that changes here makes Pulumi create a resource anew in
 every stack that somebody has, unless an alias says what it was; a replacement option decides whether data survives.
@@ -6,21 +6,27 @@ every stack that somebody has, unless an alias says what it was; a replacement o
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import json
+import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
 
+import components
 from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
 STACKS: Final = ("dev", "existing", "existing-everything", "openshift", "aks", "aks-everything")
-FILES: Final = ("existing-everything.yaml", "aks-everything.yaml", *(f"{stack}.txt" for stack in STACKS))
+DEFAULTS: Final = "defaults.txt"
+FILES: Final = (DEFAULTS, "existing-everything.yaml", "aks-everything.yaml", *(f"{stack}.txt" for stack in STACKS))
+_LINE: Final = 200
 _SEPARATOR: Final = "---\n"
 
 
@@ -180,8 +186,30 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
+def defaults() -> str:
+    """Return what the components do where an argument is left out, but for values that take more than a line."""
+    lines: list[str] = []
+    for name in sorted(found.name for found in pkgutil.walk_packages(components.__path__, "components.")):
+        for kind in vars(importlib.import_module(name)).values():
+            if isinstance(kind, type) and kind.__module__ == name and dataclasses.is_dataclass(kind):
+                lines += [f"{name}.{kind.__name__}.{field}: {value}" for field, value in _left_out(kind)]
+    return "\n".join([*(line for line in lines if len(line) <= _LINE), ""])
+
+
+def _left_out(kind: Any) -> Iterator[tuple[str, object]]:
+    for field in dataclasses.fields(kind):
+        if callable(field.default):
+            yield field.name, "<function>"
+        elif field.default is not dataclasses.MISSING:
+            yield field.name, field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            yield field.name, field.default_factory()
+
+
 def snapshot(name: str, registered: Callable[[str], Record]) -> str:
     """Return the text of one of `FILES`. What is declared is shown where all is switched on, and what is alike once."""
+    if name == DEFAULTS:
+        return defaults()
     stack, _, kind = name.rpartition(".")
     if kind == "txt":
         return identities(registered(stack))
