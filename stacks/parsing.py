@@ -454,5 +454,6 @@ def _plain(annotation: Any) -> Any:
     if typing.get_origin(annotation) is typing.Annotated:
         return _plain(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) in (types.UnionType, typing.Union, tuple):
-        return _plain(next(item for item in typing.get_args(annotation) if item not in (type(None), Ellipsis)))
+        # None, or the dots of a tuple of any length, stand behind.
+        return _plain(typing.get_args(annotation)[0])
     return annotation

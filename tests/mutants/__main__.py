@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import os
 import random
 import subprocess
@@ -21,23 +22,25 @@ import time
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from tests.mutants import trial
 from tests.mutants.areas import AREAS, OTHER, area
 from tests.mutants.changes import PROGRAM, Change, changes, changes_meaning
 from tests.mutants.selection import Selection, module
-from tests.mutants.trial import Job
+from tests.mutants.trial import Job, Limits
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".local" / "mutants"
 NEVER_ENDS, BREAKS_OFF = "the tests never end", "the tests break off"
 """What is said in place of a test that failed."""
-LONGEST = 1800
-"""What a file of tests may take, in seconds, on a machine that does other things too."""
+PLENTY = Limits(clock=1800)
+"""For what ends as the program is, on a machine that does other things too."""
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-SLOWER = 10
-"""A run is ended that takes so many times what its tests may, or take without the change, and a minute."""
+SLOWER, IDLE = 10, 120
+"""A run is ended that takes so many times what its tests may, or take without the change; or so long does nothing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -49,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--files", nargs="*", help="modules or folders instead, such as components/tenancy")
     parser.add_argument("--at-least", type=float, default=0, help="the part that has to be noticed, in percent")
     parser.add_argument("--seconds", type=float, default=60, help="of work for the tests of one change")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which no further change is tried")
     parser.add_argument("--parallel", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     files = modules(options.files or changed(options.base))
@@ -61,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trial.preload(map(module, modules(PROGRAM)))
         selection = Selection(ROOT)
         chosen = {change: selection.of(change, sources[change.file]) for change in tried}
-        noticed = Trials(sources, copies, chosen, options.seconds).run()
+        noticed = Trials(sources, copies, chosen, options.seconds).run(60 * options.minutes)
     score = report(noticed, sources)
     if score < options.at_least:
         sys.exit(f"fewer than {options.at_least:g} % were noticed")
@@ -123,12 +127,17 @@ class Trials:
         self._sources, self._copies, self._chosen, self._seconds = sources, copies, chosen, seconds
         self._broken: set[str] = set()
 
-    def run(self) -> dict[Change, str]:
-        """Return for each change the first test that failed, or what is said in its place; nothing where all passed."""
-        noticed = dict.fromkeys(self._chosen, "")
+    def run(self, seconds: float = math.inf) -> dict[Change, str]:
+        """Return for each change the first test that failed, or what is said in its place; nothing where all passed.
+
+        seconds: by the clock, after which no further change is tried.
+        """
+        noticed: dict[Change, str] = {}
         doubtful: list[Change] = []
         began = time.monotonic()
-        for number, ended in enumerate(self._each(list(self._chosen), self._changed, 60 + SLOWER * self._seconds), 1):
+        in_time = takewhile(lambda _: time.monotonic() < began + seconds, self._chosen)
+        limits = replace(PLENTY, work=SLOWER * self._seconds, idle=IDLE)
+        for number, ended in enumerate(self._each(in_time, self._changed, limits), 1):
             change = ended.job
             self._restore(change, ended.copy)
             noticed[change] = ended.failed
@@ -137,7 +146,7 @@ class Trials:
             outcome = "SURVIVED" if ended.passed else ended.failed or "to be tried again alone"
             place = f"{change.file}:{change.line} {change.kind}"
             print(f"{number}/{len(self._chosen)} {time.monotonic() - began:.0f} s {place}: {outcome}", flush=True)
-        self._find_broken(file_of(test) for test in noticed.values() if test)
+        self._find_broken(test for test in noticed.values() if test)
         doubtful += [change for change, test in noticed.items() if file_of(test) in self._broken]
         for change in doubtful:
             noticed[change] = self._alone(change)
@@ -146,29 +155,32 @@ class Trials:
 
     def _each(
         self,
-        jobs: Sequence[Job],
+        jobs: Iterable[Job],
         run: Callable[[Job, Path], tuple[int, str]],
-        limit: float = LONGEST,
+        limits: Limits = PLENTY,
         copies: Sequence[Path] | None = None,
     ) -> Iterator[trial.Ended[Job]]:
-        return trial.each(jobs, copies or self._copies, run, limit, STATE / "logs")
+        return trial.each(jobs, copies or self._copies, run, limits, STATE / "logs")
 
     def _tests(self, change: Change) -> list[str]:
         return [test for test in self._chosen[change] if test not in self._broken]
 
     def _changed(self, change: Change, copy: Path) -> tuple[int, str]:
         (copy / change.file).write_bytes(change.applied(self._sources[change.file]))
-        return trial.tests(self._tests(change), self._seconds)
+        return self._unchanged(change, copy)
 
     def _unchanged(self, change: Change, copy: Path) -> tuple[int, str]:
-        return trial.tests(self._tests(change), self._seconds)
+        return trial.tests([[test] for test in self._tests(change)], self._seconds)
 
     def _restore(self, change: Change, copy: Path) -> None:
         (copy / change.file).write_bytes(self._sources[change.file])
 
-    def _find_broken(self, files: Iterable[str]) -> None:
-        """Run files of tests as the program is: what fails now has noticed nothing."""
-        for ended in self._each(sorted(set(files)), lambda test, copy: trial.tests([test], 0)):
+    def _find_broken(self, tests: Iterable[str]) -> None:
+        """Run tests, or files of tests, as the program is: a file of which one fails now has noticed nothing."""
+        by_file: dict[str, set[str]] = defaultdict(set)
+        for test in tests:
+            by_file[file_of(test)].add(test)
+        for ended in self._each(sorted(by_file), lambda file, copy: trial.tests([sorted(by_file[file])], 0)):
             if not ended.passed:
                 self._broken.add(ended.job)
                 print(f"{ended.failed or ended.job} fails without any change too, and its file is left out", flush=True)
@@ -182,7 +194,7 @@ class Trials:
             [plain] = self._each([change], self._unchanged, copies=copies)
         if not self._tests(change) or not plain.passed:
             return ""
-        [ended] = self._each([change], self._changed, 60 + SLOWER * plain.seconds, copies)
+        [ended] = self._each([change], self._changed, Limits(clock=60 + SLOWER * plain.seconds), copies)
         self._restore(change, ended.copy)
         if ended.passed is None:
             return NEVER_ENDS

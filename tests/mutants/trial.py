@@ -12,6 +12,7 @@ import contextlib
 import faulthandler
 import gc
 import importlib
+import math
 import multiprocessing
 import os
 import py_compile
@@ -80,14 +81,15 @@ class _FirstFailure:
             self.test = report.nodeid
 
 
-def tests(files: Sequence[str], seconds: float) -> tuple[int, str]:
-    """Run files of tests until one fails or the time is used up; return pytest's exit code and the test that failed.
+def tests(chosen: Sequence[Sequence[str]], seconds: float) -> tuple[int, str]:
+    """Run tests until one fails or the time is used up; return pytest's exit code and the test that failed.
 
-    seconds: of this process' work, whatever else the machine does, after which no further file is begun.
+    chosen: files, or single tests of one, in the groups that are run together. seconds: of this process' work, whatever
+    else the machine does, after which no further group is begun.
     """
     first = _FirstFailure()
-    for file in files:
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", file], plugins=[first]))
+    for group in chosen:
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *group], plugins=[first]))
         if code or sum(os.times()[:4]) > seconds:
             return code, first.test
     return 0, ""
@@ -108,26 +110,43 @@ class Ended(Generic[Job]):
     seconds: float
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a run is ended, in seconds: by the clock; of its own work; without any work."""
+
+    clock: float
+    work: float = math.inf
+    idle: float = math.inf
+
+
 @dataclass
 class _Running(Generic[Job]):
     job: Job
     process: BaseProcess
     copy: Path
     began: float
-    until: float
+    worked: float = 0
+    at: float = 0
+
+    def is_over(self, limits: Limits, now: float) -> bool:
+        """Whether it ended, or has to be ended. now: by the clock."""
+        if self.process.exitcode is not None:
+            return True
+        if (work := _work(self.process)) > self.worked:
+            self.worked, self.at = work, now
+        return now - self.began > limits.clock or work > limits.work or now - self.at > limits.idle
 
 
 def each(
     jobs: Iterable[Job],
     copies: Sequence[Path],
     run: Callable[[Job, Path], tuple[int, str]],
-    limit: float,
+    limits: Limits,
     log: Path,
 ) -> Iterator[Ended[Job]]:
     """Run each job in a process and a copy of its own, as many at a time as there are copies.
 
-    run: gets the job and its copy, which is the working folder. limit: seconds that a job may take, by the clock.
-    log: the folder for what the runs print.
+    run: gets the job and its copy, which is the working folder. log: the folder for what the runs print.
     """
     fork = multiprocessing.get_context("fork")
     log.mkdir(parents=True, exist_ok=True)
@@ -139,20 +158,30 @@ def each(
             process = fork.Process(target=_inside, args=(run, job, copy, log / f"{copy.name}.log"))
             process.start()
             began = time.monotonic()
-            running.append(_Running(job, process, copy, began, began + limit))
+            running.append(_Running(job, process, copy, began, at=began))
         if not running:
             return
         wait([item.process.sentinel for item in running], timeout=1)
         for item in list(running):
-            code, now = item.process.exitcode, time.monotonic()
-            if code is None and now < item.until:
+            now = time.monotonic()
+            if not item.is_over(limits, now):
                 continue
+            code = item.process.exitcode
             _end(item.process)
             running.remove(item)
             free.append(item.copy)
             failed = _failed(item.copy).read_text() if _failed(item.copy).exists() else ""
             passed = None if code is None else code == 0
             yield Ended(item.job, item.copy, passed, failed, now - item.began)
+
+
+def _work(process: BaseProcess) -> float:
+    """Return the seconds of work of a process and of those that it started and that ended."""
+    try:
+        times = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+    except FileNotFoundError:
+        return 0
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def _failed(copy: Path) -> Path:

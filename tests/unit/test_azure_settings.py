@@ -183,6 +183,8 @@ ALLOWED: list[dict[str, Any]] = [
     {"systemPool.vmSize": "Standard_DS3_v2"},
     {"storage.allowedRanges": ["198.51.100.7", "203.0.113.0/24"]},
     {"tags": {"team": "ml", "cost centre": ""}},
+    {"tags": {f"tag{index}": "" for index in range(50)}},
+    {"tags": {f"tag{index}": "" for index in range(49)}, "gpuPool.skipGpuDriverInstallTag": True},
     {"subscriptionId": GROUP.upper()},
 ]
 

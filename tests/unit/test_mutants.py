@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.mutants.__main__ import (
 )
 from tests.mutants.changes import Change, changes, changes_meaning
 from tests.mutants.selection import Selection
+from tests.mutants.trial import Limits
 
 
 def made(text: str) -> dict[str, set[str]]:
@@ -134,18 +136,18 @@ class InOneProcess:
         monkeypatch.setattr(trial, "each", self.each)
         monkeypatch.setattr(trial, "tests", self.tests)
 
-    def each(self, jobs, copies, run, limit, log):
+    def each(self, jobs, copies, run, limits, log):
         for job in jobs:
             self.copy, self.copies = copies[0], len(copies)
             try:
                 code, failed = run(job, self.copy)
                 yield trial.Ended(job, self.copy, code == 0, failed, 1.0)
             except TimeoutError:
-                yield trial.Ended(job, self.copy, None, "", limit)
+                yield trial.Ended(job, self.copy, None, "", limits.clock)
 
-    def tests(self, files, seconds):
+    def tests(self, chosen, seconds):
         text = (self.copy / "components" / "a.py").read_text()
-        for file in files:
+        for file in dict.fromkeys(test.partition("::")[0] for group in chosen for test in group):
             if file in self.fail_unchanged:
                 return 1, f"{file}::test_of_something_else"
             if "endless" in text or ("slow" in text and self.copies > 1):
@@ -187,6 +189,16 @@ def test_only_what_the_change_is_the_cause_of_is_noticed(
     assert {(copy / "components" / "a.py").read_text() for copy in copies} == {"x"}
 
 
+def test_the_first_changes_are_tried_while_there_is_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    InOneProcess(monkeypatch)
+    clock = iter(range(100))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    (tmp_path / "components").mkdir()
+    changes = [Change("components/a.py", line, 0, 1, "wrong", "text") for line in range(10)]
+    trials = Trials({"components/a.py": b"x"}, [tmp_path], {change: ["tests/b.py"] for change in changes}, seconds=60)
+    assert [*trials.run(seconds=7)] == changes[:3]
+
+
 def test_survivors_are_printed_and_count_against_their_area(capsys: pytest.CaptureFixture[str]) -> None:
     sources = sources_of("components/tenancy/team.py", "components/workloads/nccl.py")
     tried = sample(sources, seed=1, count=20)
@@ -214,3 +226,27 @@ def test_what_is_called_equivalent_still_stands_in_the_program() -> None:
         assert reason
         removed = [line[1:] for line in diff.splitlines() if line.startswith("-")]
         assert all(line in (ROOT / file).read_text().splitlines() for line in removed), f"{file}: {diff}"
+
+
+@pytest.mark.parametrize(
+    ("limits", "work", "now", "is_over"),
+    [
+        (Limits(clock=1800, work=600, idle=120), 1, 130, False),
+        (Limits(clock=1800, work=600, idle=120), 1, 150, True),
+        (Limits(clock=1800, work=600, idle=120), 601, 30, True),
+        (Limits(clock=1800, work=600, idle=120), 599, 140, False),
+        (Limits(clock=1800), 0, 1799, False),
+        (Limits(clock=1800), 0, 1801, True),
+    ],
+)
+def test_a_run_is_ended_by_its_own_work_whatever_else_the_machine_does(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits, work: float, now: float, is_over: bool
+) -> None:
+    running = trial._Running("job", SimpleNamespace(exitcode=None), Path(), began=0)
+    monkeypatch.setattr(trial, "_work", lambda process: 0.5)
+    assert not running.is_over(limits, 20)
+    monkeypatch.setattr(trial, "_work", lambda process: work)
+    assert running.is_over(limits, 25) is (work > limits.work)
+    assert running.is_over(limits, now) is is_over
+    running.process.exitcode = 0
+    assert running.is_over(limits, now)

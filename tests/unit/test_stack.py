@@ -211,6 +211,23 @@ def test_whatever_is_in_a_namespace_comes_after_it(record: Record) -> None:
             assert namespaces[namespace] in record.closure(item), item.name
 
 
+def test_a_node_is_played_as_kwok_and_the_gpu_operator_would_make_it(record: Record) -> None:
+    metadata, spec = (record.one("Node", "gpu-node-0").inputs[key] for key in ("metadata", "spec"))
+    assert metadata == {
+        "name": "gpu-node-0",
+        "annotations": {"kwok.x-k8s.io/node": "fake"},
+        "labels": {
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": "gpu-node-0",
+            "kubernetes.io/os": "linux",
+            "node.kubernetes.io/instance-type": "h100-sxm5-8x",
+            "nvidia.com/gpu.present": "true",
+            "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3",
+        },
+    }
+    assert spec == {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]}
+
+
 def test_taking_down_goes_from_jobs_to_queues_to_controllers_to_definitions_to_nodes(record: Record) -> None:
     """What depends on something is deleted before it; a controller has to outlive what carries its finalizers."""
     gang = record.closure(record.one("AppWrapper", "sample-gang"))
