@@ -634,7 +634,9 @@ class TestFeature:
         only(run(self.program, **{STATE: self.states("Registered")}), "containerservice:AgentPool")
 
     def test_the_wait_ends(self, said: list[str]) -> None:
-        with pytest.raises(FeatureError, match=r"still Registering after 60 s.*az feature show") as caught:
+        with pytest.raises(
+            FeatureError, match=r"still Registering after 60 s.*`az feature show [^`]+ --query properties\.state`"
+        ) as caught:
             run(self.program, **{STATE: self.states("Registering")})
         assert "mlbatch:azure.feature.timeoutSeconds" in str(caught.value)
         assert said.count("slept 15") == 4

@@ -55,6 +55,8 @@ def test_the_reader_of_a_run_is_told_what_the_bound_leaves_open() -> None:
     assert "may wait for its own GPUs where they are lent to many small jobs" in said
     assert f"set mlbatch:queueing.kueueVersion to {NEW}" in said
     assert validation.warnings(partial_of(stack(NEW))) == []
+    without = {"target": "simulated", "queueing": {"enabled": False, "kueueVersion": OLD}}
+    assert [text for text in validation.warnings(partial_of(without)) if "may wait" in text] == []
 
 
 def test_a_limit_of_the_teams_own_stands() -> None:

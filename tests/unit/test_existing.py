@@ -185,6 +185,16 @@ def test_a_pool_that_is_given_whole_is_not_looked_up(mirror: Mirror, kubeconfig:
     assert (stack.resolved.pool.count, str(stack.resolved.pool.resources["nvidia.com/gpu"])) == (2, "16")
 
 
+def test_a_pool_may_offer_less_than_its_machines_have(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = shipped()
+    smaller = {"gpusPerNode": 4, "cpu": 90, "memory": "900Gi"}
+    raw["cluster"]["pool"] |= {"count": 2, "instanceType": "h100-sxm5-8x", **smaller}
+    raw["samples"] = {}
+    shape = loaded(raw, mirror, kubeconfig, nodes=()).resolved.pool.shape
+    offered = [str(shape.resources[name]) for name in ("nvidia.com/gpu", "cpu", "memory")]
+    assert offered == ["4", "90", "900Gi"]
+
+
 @pytest.mark.parametrize(("minimum", "most", "least"), [(None, 0, 0), (1, 4, 1)])
 def test_nodes_that_an_autoscaler_has_removed_are_not_lost(
     mirror: Mirror, kubeconfig: Path, minimum: int | None, most: int, least: int
@@ -383,6 +393,13 @@ class TestMistakes:
             (("cluster", "registry"), "https://reg.example", "cluster.registry", "no beginning of an image's name"),
             (("cluster", "pool", "rdma"), {"perNode": 2}, "rdma.perNode = 2", "these nodes offer fewer"),
             (("gpu", "fabric"), {"enabled": True}, "cluster.pool.rdma", "nothing says how many"),
+            (("gpu", "fabric"), {"enabled": True}, "cluster.pool.rdma", "offers nvidia.com/mlnxnics"),
+            (
+                ("gpu", "fabric"),
+                {"enabled": True, "devicePlugin": "shared"},
+                "cluster.pool.rdma",
+                "offers rdma/rdma_shared_device_a",
+            ),
             (("gpu", "nvmeScratch"), {"enabled": True, "diskModel": ".*"}, "diskModel", "attached over the network"),
             (("kubernetes", "context"), "", "kubernetes.context", "has no context ''"),
             (("workloads", "namespace"), "kube-system", "workloads.namespace", "belongs to the cluster"),

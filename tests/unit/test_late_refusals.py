@@ -146,6 +146,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "public networks only",
     ),
     # contradictions
+    (volume(namespace="blu"), "storage.volumes[0].namespace", "the stack has no such namespace"),
     (volume(account="mlbatchexampledata"), "storage.volumes[0].account", "the stack's own account"),
     (
         aks({"kubernetesVersion": "1.35.1", "upgrades": {"kubernetes": "patch"}}),
