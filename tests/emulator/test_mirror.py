@@ -10,7 +10,7 @@ import pytest
 
 from components import catalogue
 from emulator import mirror
-from emulator.toolchain import SCHEDULING, pinned_version
+from emulator.toolchain import pinned_version
 from tests.unit.releases import FOLDER, definitions, reduced
 
 GO_MOD = Path(mirror.__file__).parent / "tools" / "cluster" / "go.mod"
@@ -26,8 +26,9 @@ def test_the_built_controller_is_of_the_version_that_the_program_installs(source
 
 @pytest.mark.parametrize("definitions", mirror.DEFINITIONS, ids=lambda definitions: definitions.name)
 def test_the_definitions_are_of_the_version_that_the_program_installs(definitions: mirror.Definitions) -> None:
-    artifact = catalogue.find(definitions.name, pinned_version(SCHEDULING, definitions.module))
-    assert artifact.url.endswith(f"/{artifact.version}/{definitions.file}")
+    artifact = catalogue.find(definitions.name, pinned_version(definitions.tool, definitions.module))
+    folder = definitions.module.split("/", 3)[3:]  # of a repository that holds several modules
+    assert artifact.url.endswith("/".join(["", artifact.version, *folder, definitions.file]))
 
 
 def test_the_deployment_gets_the_released_image_and_the_rest_stays_byte_for_byte() -> None:
