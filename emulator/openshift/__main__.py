@@ -91,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
-        api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()))
+        # A definition of half a megabyte may take a busy machine a while.
+        api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()), timeout=60.0)
         platform.install(api, definitions.read(layout.paths))
         attendant = Attendant(api)
         attendant.start()

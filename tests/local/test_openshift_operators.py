@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -46,7 +48,8 @@ def cluster(paths: Paths) -> Cluster:
 
 def kubectl(paths: Paths, *arguments: str, text: str = "") -> str:
     environment = {**inherited(), "KUBECONFIG": str(paths.kubeconfig)}
-    command = [str(paths.bin / "kubectl"), *arguments]
+    program = shutil.which("kubectl", path=os.pathsep.join([str(paths.bin), os.environ.get("PATH", os.defpath)]))
+    command = [program or "kubectl", *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
