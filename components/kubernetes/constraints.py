@@ -17,6 +17,8 @@ from components.kubernetes.manifests import Document
 NONROOT: Final = "nonroot-v2"
 """Any user but root, and no right on the node."""
 PRIVILEGED: Final = "privileged"
+HOSTMOUNT_ANYUID: Final = "hostmount-anyuid"
+"""Any user, and folders of the node and NFS exports as volumes."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 

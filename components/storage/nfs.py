@@ -13,14 +13,17 @@ from typing import Final
 
 import pulumi
 
+from components.kubernetes.constraints import HOSTMOUNT_ANYUID, Constraint, use
 from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY
+from components.kubernetes.security import READ_ONLY, PodSecurity
 from components.layer import Layer
 
 NAMESPACE: Final = "nfs-provisioner"
 RELEASE: Final = "nfs"
+CONSTRAINT: Final = "mlbatch-nfs-provisioner"
 RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="128Mi")
 """As the chart's values.yaml proposes, with room for a burst of claims."""
 
@@ -35,13 +38,14 @@ _READ: Final = ("get", "list", "watch")
 class NfsProvisionerArgs:
     """What to install.
 
-    namespace: must exist, and let the pod mount an NFS volume as root, who owns the folders of claims.
     release: from which objects get their names, as from a release of the chart.
     server, path: of the export. storage_class, provisioner: names; both are part of every volume that was ever made.
     image: of the provisioner. nodes: for services; they have to reach the server.
+    pod_security: what decides which pods may mount an NFS volume as root, who owns the folders of claims.
+    hostmount: by OpenShift's own constraint, as the tutorial of MLBatch has it, which also lets the pod mount folders
+        of its node.
     """
 
-    namespace: pulumi.Input[str]
     release: str
     server: str
     path: str
@@ -50,6 +54,8 @@ class NfsProvisionerArgs:
     image: str
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+    hostmount: bool = False
 
 
 class NfsProvisioner(Layer):
@@ -65,9 +71,11 @@ class NfsProvisioner(Layer):
     def __init__(self, name: str, args: NfsProvisionerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:storage:NfsProvisioner", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
+        namespace = Manifest(f"{name}/Namespace", namespace_body(NamespaceArgs(name=NAMESPACE)), child)
+        made = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
         foundation = [
-            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, child)
-            for document in foundation_documents(args)
+            Manifest(f"{name}/{document['kind']}/{document['metadata']['name']}", document, made)
+            for document in (*rights(args), *foundation_documents(args))
         ]
         works = pulumi.ResourceOptions(parent=self, depends_on=foundation)
         provisioner = Manifest(f"{name}/Deployment", deployment(args), works)
@@ -78,9 +86,9 @@ class NfsProvisioner(Layer):
             replace_on_changes=["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"],
             delete_before_replace=True,
         )
-        made = Manifest(f"{name}/StorageClass", storage_class(args), served)
-        self.storage_class = made.object_name
-        self.ready: Sequence[pulumi.Resource] = [made]
+        class_made = Manifest(f"{name}/StorageClass", storage_class(args), served)
+        self.storage_class = class_made.object_name
+        self.ready: Sequence[pulumi.Resource] = [class_made]
         self.register_outputs({"storageClass": self.storage_class})
 
 
@@ -94,13 +102,24 @@ def provisioner_name(release: str) -> str:
     return f"cluster.local/{full_name(release)}"
 
 
+def rights(args: NfsProvisionerArgs) -> list[Document]:
+    """Return what has to be there on OpenShift before the provisioner's pod is made, for its account alone."""
+    if args.pod_security is not PodSecurity.SCC:
+        return []
+    account = full_name(args.release)
+    if args.hostmount:
+        return [use(HOSTMOUNT_ANYUID, NAMESPACE, [account])]
+    own = Constraint(name=CONSTRAINT, namespace=NAMESPACE, account=account, any_user=True, volumes=("nfs", "projected"))
+    return [own.document()]
+
+
 def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
     """Return the account, and what it may do."""
     name = full_name(args.release)
     runner, lock = f"{name}-runner", f"leader-locking-{name}"
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": args.namespace}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": args.namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}},
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
@@ -123,13 +142,13 @@ def foundation_documents(args: NfsProvisionerArgs) -> list[Document]:
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "Role",
-            "metadata": {"name": lock, "namespace": args.namespace},
+            "metadata": {"name": lock, "namespace": NAMESPACE},
             "rules": [_rule("", "endpoints", *_READ, "create", "update", "patch")],
         },
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "RoleBinding",
-            "metadata": {"name": lock, "namespace": args.namespace},
+            "metadata": {"name": lock, "namespace": NAMESPACE},
             "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": lock},
             "subjects": [subject],
         },
@@ -153,7 +172,7 @@ def deployment(args: NfsProvisionerArgs) -> Document:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": full_name(args.release), "namespace": args.namespace, "labels": labels},
+        "metadata": {"name": full_name(args.release), "namespace": NAMESPACE, "labels": labels},
         "spec": {
             "replicas": 1,
             "strategy": {"type": "Recreate"},

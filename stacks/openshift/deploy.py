@@ -1,4 +1,4 @@
-"""Target `openshift`: storage and rights that only OpenShift asks for, and the platform on the cluster."""
+"""Target `openshift`: its storage, and the platform on the cluster."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 from components import catalogue
 from components.kubernetes.cluster import Cluster, StorageClasses
-from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.security import PodSecurity
-from components.openshift.scc import HOSTMOUNT_ANYUID, SccGrant, SccGrantArgs
-from components.storage import nfs
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
 from stacks import platform
 from stacks.existing.deploy import ExistingLayers, cluster_of
@@ -31,13 +28,7 @@ def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mappin
 def _with_nfs(inputs: StackInputs[OpenShiftSettings], cluster: Cluster) -> Cluster:
     """Register the NFS provisioner; return the cluster with its class for what no other one is named for."""
     settings, own = inputs.settings.nfs, cluster.storage
-    namespace = Namespace("nfs-namespace", NamespaceArgs(name=nfs.NAMESPACE), cluster.options())
-    grant = SccGrantArgs(
-        constraint=HOSTMOUNT_ANYUID, namespace=namespace.name, accounts=[nfs.full_name(settings.release)]
-    )
-    granted = SccGrant("nfs-scc", grant, cluster.options(namespace))
     args = NfsProvisionerArgs(
-        namespace=namespace.name,
         release=settings.release,
         server=settings.server or "",
         path=settings.path or "",
@@ -45,8 +36,10 @@ def _with_nfs(inputs: StackInputs[OpenShiftSettings], cluster: Cluster) -> Clust
         provisioner=settings.provisioner,
         image=inputs.mirror.image(catalogue.NFS_PROVISIONER.reference),
         nodes=cluster.placement.system,
+        pod_security=cluster.pod_security,
+        hostmount=settings.hostmount_anyuid,
     )
-    provisioner = NfsProvisioner("nfs", args, cluster.options(granted))
+    provisioner = NfsProvisioner("nfs", args, cluster.options())
     made = settings.storage_class
     classes = StorageClasses(block=own.block or made, files=own.files or made, logs=own.logs or made)
     return replace(cluster, storage=classes, ready=[*cluster.ready, provisioner])

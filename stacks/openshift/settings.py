@@ -51,6 +51,10 @@ class NfsSettings(SettingsModel):
     """
     provisioner_name: str | None = None
     """Name under which the provisioner serves the class, such as k8s-sigs.io/nfs; default one of the release's."""
+    hostmount_anyuid: bool = False
+    """Grant the provisioner OpenShift's own constraint hostmount-anyuid, as MLBatch's tutorial does. It also lets its
+    pod mount folders of the node; the default is a constraint of its own, by which it mounts NFS and nothing else.
+    """
     release: str = nfs.RELEASE
     """From which the provisioner's objects get their names."""
 

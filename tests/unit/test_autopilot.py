@@ -11,8 +11,8 @@ import pytest
 from components import catalogue
 from components.health import autopilot
 from components.health.autopilot import Autopilot, AutopilotArgs
-from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.security import PodSecurity
 from components.observability.prometheus import MONITOR_LABELS, scrapers
 from stacks.errors import ConfigError
 from tests.unit.configurations import aks, errors_of

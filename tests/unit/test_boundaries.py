@@ -16,16 +16,13 @@ FILES = sorted([*ROOT.glob("*/ruff.toml"), *ROOT.glob("*/*/ruff.toml")])
 OUTSIDE = ("drift", "emulator", "reference", "review", "runner", "tests")
 """What the program does not know."""
 AZURE = ("components.azure", "pulumi_azure_native")
-OPENSHIFT = "components.openshift"
 FORBIDDEN = {
-    "components": ("stacks", *OUTSIDE, *AZURE, OPENSHIFT),
+    "components": ("stacks", *OUTSIDE, *AZURE),
     "components/queueing": ("stacks", *OUTSIDE, *AZURE),
-    "components/azure": ("stacks", *OUTSIDE, OPENSHIFT),
-    "components/openshift": ("stacks", *OUTSIDE, *AZURE),
-    "stacks": (*OUTSIDE, *AZURE, OPENSHIFT),
+    "components/azure": ("stacks", *OUTSIDE),
+    "stacks": (*OUTSIDE, *AZURE),
     "stacks/settings": (*OUTSIDE, *AZURE),
-    "stacks/aks": (*OUTSIDE, OPENSHIFT),
-    "stacks/openshift": (*OUTSIDE, *AZURE),
+    "stacks/aks": OUTSIDE,
     "drift": ("stacks", "emulator", "reference", "runner", "tests"),
     "emulator": ("components", "stacks", "drift", "reference", "review", "tests"),
     "emulator/azure": ("components", "stacks", "drift", "reference", "review", "tests"),
@@ -35,10 +32,8 @@ FORBIDDEN = {
 }
 ALLOWED = {
     "components/azure": (*AZURE, "components.kubernetes"),
-    "components/openshift": (OPENSHIFT, "components.kubernetes"),
     "stacks": ("components.kubernetes", "stacks.aks"),
     "stacks/aks": (*AZURE, "stacks.platform"),
-    "stacks/openshift": (OPENSHIFT, "stacks.existing", "stacks.platform"),
     "drift": ("components.ownership", "review.paths"),
     "emulator": ("emulator.azure", "runner"),
     "reference": ("stacks.targets",),

@@ -47,7 +47,6 @@ from components.observability.prometheus import (
     MonitoringArgs,
     SlackMonitor,
 )
-from components.openshift.scc import HOSTMOUNT_ANYUID, SccGrant, SccGrantArgs
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
@@ -162,10 +161,7 @@ class Lab:
 
     def storage(self) -> None:
         """Install what makes volumes."""
-        namespace = Namespace("storage", NamespaceArgs(name="storage"), self.on())
-        grant = SccGrantArgs(constraint=HOSTMOUNT_ANYUID, namespace=namespace.name, accounts=["lab"])
         args = NfsProvisionerArgs(
-            namespace=namespace.name,
             release="lab",
             server="nfs.lab.example",
             path="/export",
@@ -174,7 +170,7 @@ class Lab:
             image="registry.lab.example/nfs:4",
             nodes=self.cluster.placement.system,
         )
-        NfsProvisioner("nfs", args, self.on(SccGrant("nfs-scc", grant, self.on(namespace))))
+        NfsProvisioner("nfs", args, self.on())
 
     def monitoring(self) -> Monitoring:
         """Install what watches."""

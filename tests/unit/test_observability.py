@@ -16,10 +16,10 @@ import pytest
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror, Release
 from components.azure.aks import SYSTEM_NODES
-from components.kubernetes.cluster import PodSecurity
 from components.kubernetes.manifests import edited, identity
 from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
+from components.kubernetes.security import PodSecurity
 from components.observability import dashboards, metrics
 from components.observability.alerts import ALERTS, Alerts, AlertsArgs
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs

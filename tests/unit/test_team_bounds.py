@@ -9,10 +9,11 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components.artifacts import Mirror
-from components.kubernetes.cluster import Cluster, PodSecurity
+from components.kubernetes.cluster import Cluster
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.placement import Placement
 from components.kubernetes.quantity import Quantity
+from components.kubernetes.security import PodSecurity
 from components.tenancy import editor
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, limit_range, quotas
 from components.tenancy.promises import Promise

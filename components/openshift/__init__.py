@@ -1,1 +1,0 @@
-"""What OpenShift alone has: SecurityContextConstraints."""
