@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components import names
@@ -28,7 +28,7 @@ def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str
             "instanceType": pool.shape.instance_type,
             "gpus": str(pool.resources[names.GPU]),
         },
-        "queues": {queue: _text(quota) for queue, quota in quotas.items()},
+        "queues": {queue: _text(quota, settings.queueing.covered) for queue, quota in quotas.items()},
         "teams": {
             team.name: {
                 "namespace": team.name,
@@ -45,5 +45,5 @@ def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str
     }
 
 
-def _text(quota: Mapping[str, Quantity]) -> Mapping[str, str]:
-    return {resource: str(amount) for resource, amount in quota.items()}
+def _text(quota: Mapping[str, Quantity], covered: Sequence[str]) -> Mapping[str, str]:
+    return {resource: str(quota[resource]) for resource in covered}

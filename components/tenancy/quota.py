@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ def cluster_queue(
     flavor: pulumi.Input[str],
     borrowing_limit: Quota = MappingProxyType({}),
     lending_limit: Quota = MappingProxyType({}),
+    covered: Sequence[str] = names.RESOURCES,
 ) -> Document:
     """Return a ClusterQueue with MLBatch's policies.
 
@@ -33,6 +34,9 @@ def cluster_queue(
     older submission wins; a borrower never preempts another team's lower priority. The empty namespace selector admits
     every namespace and has to stand there: absent, it admits none. Sources: MLBatch TEAM-SETUP.md; Kueue
     `apis/kueue/v1beta1/clusterqueue_types.go`.
+
+    covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
+    counted.
 
     A lending limit stands in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
@@ -43,9 +47,9 @@ def cluster_queue(
             **_limit("borrowingLimit", borrowing_limit, resource),
             **_limit("lendingLimit", lending_limit, resource),
         }
-        for resource in names.RESOURCES
+        for resource in covered
     ]
-    declared = {resource: str(lending_limit[resource]) for resource in names.RESOURCES if resource in lending_limit}
+    declared = {resource: str(lending_limit[resource]) for resource in covered if resource in lending_limit}
     annotations = {"annotations": {DECLARED: json.dumps(declared)}} if declared else {}
     return {
         "apiVersion": names.KUEUE_API,
@@ -61,7 +65,7 @@ def cluster_queue(
             },
             "resourceGroups": [
                 {
-                    "coveredResources": list(names.RESOURCES),
+                    "coveredResources": list(covered),
                     "flavors": [{"name": flavor, "resources": resources}],
                 }
             ],

@@ -40,11 +40,12 @@ _PORT: Final = 8080
 
 @dataclass(frozen=True, kw_only=True)
 class SlackQueueArgs:
-    """quota: the slack capacity, by resource. cohort, flavor: as the teams'."""
+    """quota: the slack capacity, by resource. cohort, flavor, covered: as the teams'."""
 
     quota: Quota
     cohort: str
     flavor: pulumi.Input[str]
+    covered: Sequence[str] = names.RESOURCES
 
 
 class SlackQueue(pulumi.ComponentResource):
@@ -61,7 +62,9 @@ class SlackQueue(pulumi.ComponentResource):
         super().__init__("mlbatch:tenancy:SlackQueue", name, None, opts)
         queue = Manifest(
             names.SLACK_QUEUE,
-            cluster_queue(names.SLACK_QUEUE, quota=args.quota, cohort=args.cohort, flavor=args.flavor),
+            cluster_queue(
+                names.SLACK_QUEUE, quota=args.quota, cohort=args.cohort, flavor=args.flavor, covered=args.covered
+            ),
             pulumi.ResourceOptions(parent=self),
         )
         self.name = queue.object_name

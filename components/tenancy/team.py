@@ -42,7 +42,7 @@ class TeamArgs:
     quota: amount of each resource that is the team's own; it may use more while others leave theirs idle.
     borrowing_limit, lending_limit: most of a resource that the team may borrow, and that others may borrow from it;
         a resource left out has no limit.
-    cohort: the queues that lend to each other.
+    cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
     flavor, role: names of the ResourceFlavor and of the ClusterRole for members.
     labels: of the namespace, beside that which makes it a team's.
     bounds: of what no queue counts.
@@ -59,6 +59,7 @@ class TeamArgs:
     borrowing_limit: Quota = field(default_factory=dict)
     lending_limit: Quota = field(default_factory=dict)
     cohort: str
+    covered: Sequence[str] = names.RESOURCES
     flavor: pulumi.Input[str]
     role: pulumi.Input[str]
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Team(Layer):
                 flavor=args.flavor,
                 borrowing_limit=args.borrowing_limit,
                 lending_limit=args.lending_limit,
+                covered=args.covered,
             ),
             pulumi.ResourceOptions(parent=self),
         )

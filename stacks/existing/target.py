@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from components import names
@@ -13,15 +13,17 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError, Path, key, listed
-from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings
+from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings, Mode
 from stacks.settings.machines import MACHINES
 from stacks.settings.names import label_errors
+from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import Planned, TargetSpec
+from stacks.validation.walk import sections
 
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=ExistingSettings)
 _TYPE: Final = "node.kubernetes.io/instance-type"
 _PRODUCT: Final = "nvidia.com/gpu.product"
+_STRATEGY: Final = "nvidia.com/gpu.sharing-strategy"
 _PODS: Final = Quantity.parse(110)
 """The kubelet's default limit of pods on a node."""
 
@@ -115,6 +118,10 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
             path: Path = ("cluster", "volumes", index, "name")
             yield Planned("PersistentVolumeClaim", claim.namespace, claim.name, path)
 
+    def classes_made(self, partial: PartialSettings) -> Iterable[str]:
+        """Return the names of the storage classes that the stack makes."""
+        return ()
+
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the nodes that there are."""
         cluster, facts = partial.section(ClusterSettings), partial.facts
@@ -126,6 +133,8 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         if facts is None:
             return
         yield from _policies(partial, facts)
+        yield from _sharing(partial, facts)
+        yield from _classes(partial, facts, self.classes_made(partial))
         selector = self.node_selector(partial)
         if selector is None:
             return
@@ -255,6 +264,50 @@ def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
             expected="Kubernetes 1.30 or later with that API on, or neither scratch space nor gates",
             hint=f"upgrade the cluster, or remove {key(path)}",
         )
+
+
+def _sharing(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield nodes that offer each GPU several times: a team's quota would count shares of GPUs as GPUs.
+
+    The labels are those of NVIDIA's feature discovery (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
+    """
+    queueing = partial.section(QueueingSettings)
+    if queueing is None or not queueing.enabled:
+        return
+    shared = [node.name for node in facts.nodes if node.labels.get(_STRATEGY, "none") != "none"]
+    if shared:
+        yield ConfigError(
+            path=("cluster", "pool", "nodeSelector"),
+            message=f"these nodes share each GPU among several pods ({_STRATEGY}): {listed(shared[:5])}"
+            + (f" and {len(shared) - 5} more" if len(shared) > 5 else "")
+            + "; quotas would count shares as GPUs, and a job on whole nodes get none",
+            expected="nodes that offer each GPU once, or no queues",
+            hint="remove the config of the device plugin from the ClusterPolicy and the nodes' label "
+            "nvidia.com/device-plugin.config, or choose other nodes",
+        )
+
+
+def _classes(partial: PartialSettings, facts: ClusterFacts, made: Iterable[str]) -> Iterator[ConfigError]:
+    """Yield storage classes that neither the cluster has nor the stack makes: claims of them would wait for ever."""
+    known = {*(facts.storage_classes or ()), *made}
+    if facts.storage_classes is None:
+        return
+    for path, section in sections(partial):
+        if path[0] == "nfs" or getattr(section, "enabled", True) is False:
+            continue
+        for field, info in type(section).model_fields.items():
+            name = getattr(section, field)
+            is_class = field.endswith("storage_class") or isinstance(section, StorageClassSettings)
+            if is_class and name is not None and name not in known:
+                yield ConfigError(
+                    path=(*path, info.alias or field),
+                    value=name,
+                    message="the cluster has no storage class of this name, and the stack makes none",
+                    expected=listed(sorted(known)) if known else "a class that somebody has made before",
+                    hint=f"did you mean {meant}?"
+                    if (meant := nearest(name, known))
+                    else "remove the key for the default class, or make the class first",
+                )
 
 
 def given_shape(pool: PoolSettings) -> NodeShape:

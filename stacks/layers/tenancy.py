@@ -36,7 +36,9 @@ def install(
         topology = Topology("topology", TopologyArgs(), options).name
     flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology)
     flavor = DefaultFlavor("flavor", flavor_args, options)
-    SlackQueue("slack", SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name), options)
+    covered = settings.queueing.covered
+    slack = SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name, covered=covered)
+    SlackQueue("slack", slack, options)
     watched = cluster.options(queueing.namespace, queueing.kueue)
     SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
     if metrics is not None:
@@ -77,6 +79,7 @@ def _team(
         lending_limit=team.lending_limit.amounts(),
         cohort=settings.queueing.cohort,
         flavor=flavor.name,
+        covered=settings.queueing.covered,
         role=editor.name,
         labels=boundary.namespace_labels(inputs, cluster),
         bounds=team.bounds(),

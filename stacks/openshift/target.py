@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError
 from stacks.existing.target import ClusterTarget
-from stacks.openshift.settings import OpenShiftSettings
+from stacks.openshift.settings import NfsSettings, OpenShiftSettings
 from stacks.partial import PartialSettings
 
 if TYPE_CHECKING:
@@ -27,6 +27,11 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     settings = OpenShiftSettings
     sections = ("kubernetes", "cluster", "nfs", *ClusterTarget.sections[2:])
     namespaces = ("openshift-", "redhat-")
+
+    def classes_made(self, partial: PartialSettings) -> Iterable[str]:
+        """Return the class on the NFS server."""
+        nfs = partial.section(NfsSettings)
+        return [nfs.storage_class] if nfs is not None and nfs.enabled else []
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the cluster."""

@@ -127,6 +127,8 @@ class QueueingSettings(SettingsModel):
     slack: QuotaSettings | None = None
     """Quota of the slack queue; default one node's worth when there are several nodes, nothing otherwise."""
     node_reserve: ReserveSettings = ReserveSettings()
+    count_pods: bool = True
+    """Have queues cover how many pods there are, too, as MLBatch has them; otherwise what pods ask for alone counts."""
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
@@ -137,6 +139,11 @@ class QueueingSettings(SettingsModel):
     """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
     server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
     """
+
+    @property
+    def covered(self) -> Sequence[str]:
+        """The resources that every queue has quotas of."""
+        return [name for name in names.RESOURCES if self.count_pods or name != names.PODS]
 
     def artifacts(self) -> Sequence[Artifact]:
         """Return what the operators are installed from."""

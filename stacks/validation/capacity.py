@@ -9,9 +9,10 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from stacks.errors import ConfigError, key, listed
+from stacks.errors import ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
 from stacks.quotas import EmptyShare, empty_shares
+from stacks.settings.model import SettingsModel
 from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
 from stacks.validation import admission, versions
 
@@ -22,6 +23,7 @@ _ALWAYS_NEEDED: Final = (names.CPU, names.MEMORY, names.PODS)
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is wrong with quotas and limits."""
     yield from _layers(partial)
+    yield from _uncounted(partial)
     yield from _reserve(partial)
     yield from _limits(partial)
     yield from _capacity(partial)
@@ -88,6 +90,26 @@ def _unqueued(section: str, message: str) -> ConfigError:
     )
 
 
+def _uncounted(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield numbers of pods that no queue counts."""
+    queueing = partial.section(QueueingSettings)
+    if queueing is None or queueing.count_pods:
+        return
+    given: list[tuple[Path, SettingsModel | None]] = [(("queueing", "slack"), queueing.slack)]
+    for index, team in _teams(partial):
+        places = {"quota": team.quota, "borrowingLimit": team.borrowing_limit, "lendingLimit": team.lending_limit}
+        given += [(("teams", index, name), place) for name, place in places.items()]
+    for path, section in given:
+        if section is not None and names.PODS in section.model_fields_set:
+            yield ConfigError(
+                path=(*path, names.PODS),
+                value=str(getattr(section, names.PODS)),
+                message=f"{key(('queueing', 'countPods'))} is false, so that no queue counts pods",
+                expected="nothing",
+                hint=f"remove the key, or {key(('queueing', 'countPods'))}",
+            )
+
+
 def _reserve(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what DaemonSets get of a node where it leaves nothing for jobs."""
     pool = partial.pool
@@ -121,7 +143,7 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     expected=f"a quantity from 0 to {quota[resource]}",
                     hint="lower the limit, raise the quota, or remove the limit to lend everything that is idle",
                 )
-        for resource in _ALWAYS_NEEDED if team.quota else ():
+        for resource in _needed(partial) if team.quota else ():
             lent = _lent(partial, team, resource)
             if not quota[resource].nano and (borrowing.get(resource) == ZERO or lent == ZERO):
                 yield ConfigError(
@@ -133,6 +155,11 @@ def _limits(partial: PartialSettings) -> Iterator[ConfigError]:
                     expected="a quota above 0, or a borrowing limit above 0",
                     hint=f"raise the quota, or {key(('teams', index, 'borrowingLimit', resource))}",
                 )
+
+
+def _needed(partial: PartialSettings) -> list[str]:
+    queueing = partial.section(QueueingSettings)
+    return [resource for resource in _ALWAYS_NEEDED if queueing is None or resource in queueing.covered]
 
 
 def _lent(partial: PartialSettings, team: TeamSettings, resource: str) -> Quantity | None:
@@ -152,7 +179,7 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
     quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, partial.slack)]
     quotas += [(team.name, partial.quotas[team.name]) for _, team in _teams(partial) if team.name in partial.quotas]
     default = "" if queueing.slack else " (slack is one node's worth unless mlbatch:queueing.slack is set)"
-    for resource in names.RESOURCES:
+    for resource in queueing.covered:
         total = _sum(quota[resource] for _, quota in quotas)
         available = pool.allocatable[resource]
         if total <= available or (resource == names.INFINIBAND and not versions.offers_ports(partial)):

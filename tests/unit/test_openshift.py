@@ -7,6 +7,7 @@ tutorial below) and MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`,
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,17 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
+from components.tenancy.promises import Promise
 from stacks import deploy, inputs
 from stacks.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
 from stacks.errors import SettingsError
 from stacks.inputs import StackInputs
 from tests.unit.conftest import ROOT
-from tests.unit.harness import Record, build
+from tests.unit.harness import Record, build, strings
 
 WORKERS = ("pokprod-b93r38s3", "pokprod-b93r39s2", "pokprod-b93r44s0")
 """As the tutorial names them."""
+PROVISIONER = "pokprod-nfs-subdir-external-provisioner"
 ALLOCATABLE = {"cpu": "224", "memory": "2113411288Ki", "nvidia.com/gpu": "8", "pods": "250"}
 
 
@@ -113,9 +116,8 @@ class TestNfs:
     """The tutorial's Persistent Storage Setup."""
 
     def test_the_provisioner_has_the_tutorials_names_and_export(self, record: Record) -> None:
-        name = "pokprod-nfs-subdir-external-provisioner"
-        pod = record.one("Deployment", name, "nfs-provisioner").inputs["spec"]["template"]["spec"]
-        assert pod["serviceAccountName"] == name
+        pod = record.one("Deployment", PROVISIONER, "nfs-provisioner").inputs["spec"]["template"]["spec"]
+        assert pod["serviceAccountName"] == PROVISIONER
         assert pod["volumes"] == [
             {
                 "name": "nfs-subdir-external-provisioner-root",
@@ -138,18 +140,30 @@ class TestNfs:
         assert made["parameters"] == {"archiveOnDelete": "true"}
         assert "annotations" not in made["metadata"], "it is not the default class"
 
-    def test_the_grant_is_exactly_the_provisioners(self, record: Record) -> None:
+    def test_the_provisioner_alone_mounts_nfs_and_no_folder_of_its_node(self, record: Record) -> None:
+        constraint = record.one("SecurityContextConstraints", "mlbatch-nfs-provisioner")
+        assert constraint.inputs["users"] == [f"system:serviceaccount:nfs-provisioner:{PROVISIONER}"]
+        assert constraint.inputs["groups"] == []
+        assert constraint.inputs["volumes"] == ["nfs", "projected"]
+        assert constraint.inputs["runAsUser"] == {"type": "RunAsAny"}
+        allowed = [key for key, value in constraint.inputs.items() if key.startswith("allow") and value]
+        assert allowed == [], "neither privileges nor the node's folders, network and processes"
+        assert constraint.inputs["requiredDropCapabilities"] == ["ALL"]
+        deployment = record.one("Deployment", PROVISIONER)
+        assert constraint.urn in record.closure(deployment), "its pod would be refused"
+
+    def test_the_tutorials_constraint_is_granted_to_exactly_its_account(self, mirror: Mirror, kubeconfig: Path) -> None:
+        """`oc adm policy add-scc-to-user hostmount-anyuid`."""
+        raw = shipped()
+        raw["nfs"]["hostmountAnyuid"] = True
+        record = registered(loaded(raw, mirror, kubeconfig))
         binding = record.one("RoleBinding", "system:openshift:scc:hostmount-anyuid", "nfs-provisioner")
         assert binding.inputs["roleRef"]["name"] == "system:openshift:scc:hostmount-anyuid"
         assert binding.inputs["subjects"] == [
-            {
-                "kind": "ServiceAccount",
-                "name": "pokprod-nfs-subdir-external-provisioner",
-                "namespace": "nfs-provisioner",
-            }
+            {"kind": "ServiceAccount", "name": PROVISIONER, "namespace": "nfs-provisioner"}
         ]
-        deployment = record.one("Deployment", "pokprod-nfs-subdir-external-provisioner")
-        assert binding.urn in record.closure(deployment), "its pod would be refused"
+        assert binding.urn in record.closure(record.one("Deployment", PROVISIONER))
+        assert record.of("SecurityContextConstraints") == []
 
     def test_everything_that_stores_waits_for_the_class(self, record: Record) -> None:
         made = record.one("StorageClass", "nfs-client-pokprod")
@@ -159,7 +173,7 @@ class TestNfs:
         raw = {**shipped(), "nfs": {}}
         record = registered(loaded(raw, mirror, kubeconfig))
         assert record.of("StorageClass") == []
-        assert not [item for item in record.of("RoleBinding") if ":scc:" in item.object_name]
+        assert record.of("SecurityContextConstraints") == []
 
     @pytest.mark.parametrize(
         ("nfs", "where", "said"),
@@ -192,8 +206,209 @@ class TestPodsOfThePlatform:
             for place in (pod, *pod["containers"], *pod.get("initContainers", ()))
             if (user := place.get("securityContext", {}).get("runAsUser")) is not None
         }
-        assert named == {"pokprod-nfs-subdir-external-provisioner": 0}
+        assert named == {PROVISIONER: 0}
 
     def test_namespaces_of_teams_leave_pod_security_to_the_constraints(self, record: Record) -> None:
         labels = record.one("Namespace", "blue").inputs["metadata"]["labels"]
         assert labels == {"mlbatch-team-namespace": "true"}
+
+
+TUTORIAL = {"cpu": "224", "memory": "2000G", "nvidia.com/gpu": "8", "pods": "100"}
+"""The tutorial's quota of the slack queue and of each team, in which it spells the GPUs nvidia.com/GPU by mistake."""
+CANONICAL = {**TUTORIAL, "memory": "2T"}
+"""The same, as Kubernetes writes it."""
+GUIDE = {"cpu": "8000m", "memory": "128Gi", "nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "1", "pods": "100"}
+"""The guide's quota of the slack queue."""
+
+
+def nominal(record: Record, queue: str) -> dict[str, str]:
+    (group,) = record.one("ClusterQueue", queue).inputs["spec"]["resourceGroups"]
+    (flavor,) = group["flavors"]
+    assert group["coveredResources"] == [resource["name"] for resource in flavor["resources"]]
+    return {resource["name"]: resource["nominalQuota"] for resource in flavor["resources"]}
+
+
+class TestQuotas:
+    @pytest.fixture
+    def raw(self) -> dict[str, Any]:
+        raw = {**shipped(), "queueing": {"slack": TUTORIAL}}
+        raw["teams"] = [
+            {"name": "blue", "users": ["alice"], "quota": TUTORIAL},
+            {"name": "red", "users": ["bob"], "quota": TUTORIAL},
+        ]
+        return raw
+
+    def test_the_tutorials_queues_as_it_has_them(self, raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(raw, mirror, kubeconfig))
+        for queue in ("slack-cluster-queue", "blue-cluster-queue", "red-cluster-queue"):
+            spec = record.one("ClusterQueue", queue).inputs["spec"]
+            assert spec["cohort"] == "default-cohort"
+            assert spec["namespaceSelector"] == {}
+            assert spec["preemption"] == {
+                "withinClusterQueue": "LowerOrNewerEqualPriority",
+                "reclaimWithinCohort": "Any",
+                "borrowWithinCohort": {"policy": "Never"},
+            }
+            assert {name: amount for name, amount in nominal(record, queue).items() if amount != "0"} == CANONICAL
+        for team, user in (("blue", "alice"), ("red", "bob")):
+            local = record.one("LocalQueue", "default-queue", team)
+            assert local.inputs["spec"] == {"clusterQueue": f"{team}-cluster-queue"}
+            binding = record.one("RoleBinding", user, team).inputs
+            assert binding["roleRef"]["name"] == "mlbatch-edit"
+            assert binding["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+
+    def test_it_keeps_no_room_for_daemon_sets_and_a_preview_says_so(
+        self, raw: dict[str, Any], mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        warnings = loaded(raw, mirror, kubeconfig).warnings
+        assert any("the quotas of cpu add up to 672, and jobs have 666" in text for text in warnings)
+
+    def test_the_guides_slack_queue_covers_roce_devices(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "queueing": {"slack": GUIDE}}
+        raw["cluster"]["pool"]["rdma"] = {"perNode": 1}
+        nodes = tuple(worker(name, **{"nvidia.com/roce_gdr": "1"}) for name in WORKERS)
+        found = nominal(registered(loaded(raw, mirror, kubeconfig, nodes=nodes)), "slack-cluster-queue")
+        assert {name: amount for name, amount in found.items() if amount != "0"} == {**GUIDE, "cpu": "8"}
+
+    def test_pods_can_be_left_out(self, mirror: Mirror, kubeconfig: Path) -> None:
+        """The guide: "Pod counts are optional and can be omitted from the list of covered resources"."""
+        stack = loaded({**shipped(), "queueing": {"countPods": False}}, mirror, kubeconfig)
+        record = registered(stack)
+        for queue in ("slack-cluster-queue", "blue-cluster-queue"):
+            assert list(nominal(record, queue)) == [
+                "cpu",
+                "memory",
+                "nvidia.com/gpu",
+                "nvidia.com/roce_gdr",
+                "nvidia.com/mlnxnics",
+            ]
+
+    @pytest.mark.parametrize(
+        ("queueing", "team", "where"),
+        [
+            ({"slack": TUTORIAL}, {"share": 1}, "mlbatch:queueing.slack.pods"),
+            ({}, {"quota": TUTORIAL}, "mlbatch:teams[0].quota.pods"),
+            ({}, {"share": 1, "borrowingLimit": {"pods": 1}}, "mlbatch:teams[0].borrowingLimit.pods"),
+        ],
+    )
+    def test_pods_that_no_queue_counts_are_given_no_number(
+        self, queueing: dict[str, Any], team: dict[str, Any], where: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        raw = {**shipped(), "queueing": {"countPods": False, **queueing}, "samples": {}}
+        raw["teams"] = [{"name": "blue", "users": [], **team}]
+        text = refused(raw, mirror, kubeconfig)
+        assert where in text
+        assert "mlbatch:queueing.countPods is false" in text
+
+    def test_the_tutorials_spelling_of_gpus_is_refused(
+        self, raw: dict[str, Any], mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        quota = {**TUTORIAL, "nvidia.com/GPU": "8"}
+        del quota["nvidia.com/gpu"]
+        raw["queueing"]["slack"] = quota
+        text = refused(raw, mirror, kubeconfig)
+        assert 'mlbatch:queueing.slack["nvidia.com/GPU"]' in text
+        assert "did you mean 'nvidia.com/gpu'?" in text
+
+    def test_no_object_has_the_tutorials_spelling(self, record: Record) -> None:
+        spelt = re.compile(r"nvidia\.com/GPU|nvidia-GPU-operator")
+        assert [
+            item.name for item in record.resources if any(spelt.search(text) for text in strings(item.inputs))
+        ] == []
+
+
+class TestRole:
+    def test_mlbatch_edit_has_exactly_upstreams_rules(self, record: Record) -> None:
+        """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later, in which members may read pods/log."""
+        end, read = ["delete", "get", "list", "watch"], ["get", "list", "watch"]
+        write = ["create", "delete", "get", "list", "patch", "update", "watch"]
+        wanted = [
+            ("", ["pods"], end),
+            ("apps", ["deployments", "statefulsets"], end),
+            ("", ["services", "secrets", "configmaps", "persistentvolumeclaims"], write),
+            ("kueue.x-k8s.io", ["*"], read),
+            ("kubeflow.org", ["pytorchjobs"], write),
+            ("ray.io", ["rayjobs", "rayclusters"], write),
+            ("batch", ["jobs"], end),
+            ("workload.codeflare.dev", ["appwrappers"], write),
+            ("scheduling.k8s.io", ["priorityclasses"], read),
+            ("scheduling.x-k8s.io", ["podgroups"], write),
+            ("", ["events"], read),
+            ("", ["namespaces", "pods/log"], ["get"]),
+            ("", ["pods/exec", "pods/portforward"], ["create"]),
+        ]
+        assert record.one("ClusterRole", "mlbatch-edit").inputs["rules"] == [
+            {"apiGroups": [group], "resources": resources, "verbs": verbs} for group, resources, verbs in wanted
+        ]
+
+
+class TestPriorities:
+    def test_the_guides_three_classes(self, record: Record) -> None:
+        """`setup.k8s/mlbatch-priorities.yaml`, but that pods of a class evict none: Kueue alone preempts."""
+        classes = {item.object_name: item.inputs for item in record.of("PriorityClass")}
+        values = {name: found["value"] for name, found in classes.items()}
+        assert values == {"low-priority": 1, "default-priority": 5, "high-priority": 10}
+        assert [name for name, found in classes.items() if found.get("globalDefault")] == ["default-priority"]
+
+
+class TestCoscheduling:
+    def test_the_guides_arguments_in_the_right_spelling(self, record: Record) -> None:
+        text = record.one("ConfigMap", "scheduler-config", "scheduler-plugins").inputs["data"]["scheduler-config.yaml"]
+        (profile,) = yaml.safe_load(text)["profiles"]
+        arguments = {item["name"]: item["args"] for item in profile["pluginConfig"]}
+        assert arguments["Coscheduling"] == {"permitWaitingTimeSeconds": 300}
+        assert arguments["NodeResourcesFit"] == {
+            "scoringStrategy": {
+                "type": "RequestedToCapacityRatio",
+                "resources": [{"name": "nvidia.com/gpu", "weight": 1}],
+                "requestedToCapacityRatio": {
+                    "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+                },
+            }
+        }
+        for name in ("scheduler-plugins-scheduler", "scheduler-plugins-controller"):
+            pod = record.one("Deployment", name, "scheduler-plugins").inputs["spec"]["template"]["spec"]
+            assert pod["priorityClassName"] == "system-node-critical", "setup.k8s/scheduler-priority-patch.yaml"
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("section", "where"),
+        [
+            ({"cluster": {"storageClasses": {"files": "nfs-client"}}}, "mlbatch:cluster.storageClasses.files"),
+            ({"monitoring": {"storageClass": "nfs-client"}}, "mlbatch:monitoring.storageClass"),
+        ],
+    )
+    def test_a_storage_class_that_nobody_makes(
+        self, section: dict[str, Any], where: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        text = refused({**shipped(), **section}, mirror, kubeconfig)
+        assert f'{where} = "nfs-client"' in text
+        assert "did you mean nfs-client-pokprod?" in text
+        raw = {**shipped(), **section, "nfs": {}}
+        assert "a class that somebody has made before" in refused(raw, mirror, kubeconfig)
+
+    def test_the_class_that_the_stack_makes_is_one(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "monitoring": {"storageClass": "nfs-client-pokprod"}}
+        assert loaded(raw, mirror, kubeconfig)
+
+    def test_gpus_that_are_shared_among_pods(self, mirror: Mirror, kubeconfig: Path) -> None:
+        """Time slicing, which multiplies what nodes offer."""
+        shared = worker("shared", {"nvidia.com/gpu.sharing-strategy": "time-slicing"}, **{"nvidia.com/gpu": "64"})
+        alone = worker("alone", {"nvidia.com/gpu.sharing-strategy": "none"})
+        text = refused(shipped(), mirror, kubeconfig, nodes=(*NODES, alone, shared))
+        assert "these nodes share each GPU among several pods (nvidia.com/gpu.sharing-strategy): shared;" in text
+
+    def test_its_own_section_elsewhere(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "target": "existing"}
+        text = refused(raw, mirror, kubeconfig)
+        assert "mlbatch:nfs" in text
+        assert "this section is for target openshift only" in text
+
+    def test_teams_on_a_kubernetes_without_admission_policies(self, mirror: Mirror, kubeconfig: Path) -> None:
+        """OpenShift 4.16, the tutorial's, has Kubernetes 1.29."""
+        raw = {**shipped(), "scheduling": {"packing": "none"}}
+        text = refused(raw, mirror, kubeconfig, version="1.29", openshift="4.16.30")
+        assert "this cluster has no ValidatingAdmissionPolicy" in text
+        raw["tenancy"] = {"acceptUnenforced": [str(promise) for promise in Promise]}
+        assert loaded(raw, mirror, kubeconfig, version="1.29", openshift="4.16.30").resolved.unenforced
