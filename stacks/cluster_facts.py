@@ -36,7 +36,8 @@ class ClusterFacts:
 
     identifier: the same for as long as the cluster exists, and no other's. version: such as 1.34.
     nodes: those that were asked for. has_admission_policies: it judges requests by ValidatingAdmissionPolicies.
-    default_priority: the priority class that it gives pods which name none; None where it has none of its own.
+    priority_classes: those that it has, by name. default_priority: the one that it gives pods which name none; None
+        where it has none of its own.
     storage_classes: the names of those that it has. openshift: the version of OpenShift, such as 4.16.30, None of
     another cluster.
     """
@@ -45,6 +46,7 @@ class ClusterFacts:
     version: str
     nodes: tuple[NodeFacts, ...] = ()
     has_admission_policies: bool = True
+    priority_classes: frozenset[str] = frozenset()
     default_priority: str | None = None
     storage_classes: frozenset[str] | None = None
     openshift: str | None = None
@@ -76,7 +78,7 @@ def ask(
         version = _json(kubernetes.client.VersionApi(client).get_code)
         uid = _uid(core)
         judges = _has_admission_policies(client)
-        priority = _default_priority(_json(kubernetes.client.SchedulingV1Api(client).list_priority_class)["items"])
+        ranks = _json(kubernetes.client.SchedulingV1Api(client).list_priority_class)["items"]
         classes = _json(kubernetes.client.StorageV1Api(client).list_storage_class)["items"]
         openshift = _openshift(client)
         nodes: tuple[NodeFacts, ...] = ()
@@ -100,7 +102,8 @@ def ask(
         version=f"{version['major']}.{minor}",
         nodes=nodes,
         has_admission_policies=judges,
-        default_priority=priority,
+        priority_classes=frozenset(item["metadata"]["name"] for item in ranks),
+        default_priority=_default_priority(ranks),
         storage_classes=frozenset(item["metadata"]["name"] for item in classes),
         openshift=openshift,
     )

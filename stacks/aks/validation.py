@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components import names
 from components.azure.aks import BLOCK_CLASS, CLASSES, LONGEST_IDENTITY, namespace_identity
 from components.azure.baselines import BASELINES
 from components.azure.sizes import takes_premium_disks
 from components.azure.storage_classes import FILES, FILES_NFS
-from stacks.aks.settings import support
+from stacks.aks.settings import AksGpuSettings, support
 from stacks.aks.settings.azure import NETWORK_POLICIES, AzureSettings, BlobStorageSettings
 from stacks.aks.settings.health import AksHealthSettings
 from stacks.aks.settings.storage import StorageSettings, VolumeSettings
@@ -30,6 +31,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _accounts(partial, storage)
         yield from _identities(partial, storage)
         yield from _token(storage, BLOB_SAS_TOKEN in partial.secrets)
+    yield from _parts(partial)
     yield from _network(partial)
     yield from _autoscale(partial)
     yield from _drain(partial)
@@ -42,6 +44,33 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
             message=f"nobody has said what a healthy {pool.shape.instance_type} is",
             expected=f"false, or nodes of {listed(BASELINES)}",
             hint="turn the check off, or take other machines",
+        )
+
+
+def _parts(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse to leave out what a new cluster has from nobody else: drivers, and the labels of nodes to install them on.
+
+    The pool's nodes come without a driver (`components.azure.gpu_pool`), and both operators look for nodes by the
+    labels of Node Feature Discovery.
+    """
+    gpu = partial.section(AksGpuSettings)
+    if gpu is None:
+        return
+    if not gpu.operator:
+        yield ConfigError(
+            path=("gpu", "operator"),
+            value=False,
+            message=f"the nodes come without a driver and a device plugin, and nobody else would offer {names.GPU}",
+            expected="true on nodes that the stack makes",
+            hint="remove the key",
+        )
+    if not gpu.feature_discovery:
+        yield ConfigError(
+            path=("gpu", "featureDiscovery"),
+            value=False,
+            message="the operators of drivers go to the nodes that it labels, and nobody else would label any",
+            expected="true on nodes that the stack makes",
+            hint="remove the key",
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether the way of packing goes with the cluster: with its Kubernetes, and how its nodes come and go."""
+"""Whether ranks and the way of packing go with the cluster: with what it has, its Kubernetes, and how nodes come."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from components.compatibility import SAKKARA_KUBERNETES, SCHEDULER_PLUGINS_KUBERNETES, goes_with
 from components.scheduling.packing import Packing
+from components.scheduling.priorities import PRIORITIES
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.scheduling import SchedulingSettings
@@ -14,10 +15,12 @@ from stacks.target import TargetSpec
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what keeps the jobs of queues from being placed; without queues there is nothing to place."""
+    """Yield what keeps the jobs of queues from being made or placed; without queues there are none."""
     scheduling, queueing = partial.section(SchedulingSettings), partial.section(QueueingSettings)
     if scheduling is None or (queueing is not None and not queueing.enabled):
         return
+    if not scheduling.priority_classes:
+        yield from _ranks(partial)
     if scheduling.packing is Packing.COSCHEDULING:
         yield from _version(partial, scheduling)
     if scheduling.packing is Packing.TOPOLOGY:
@@ -41,6 +44,26 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
         "gives a gang its priority: what a team is promised of its quota holds with "
         f"{key(('scheduling', 'packing'))} {Packing.COSCHEDULING} alone"
     )
+
+
+def _ranks(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse to leave out priority classes that the cluster does not have: the API server takes no pod that names one.
+
+    A cluster that the stack makes has none of them yet.
+    """
+    target, facts = partial.target, partial.facts
+    if target is None or (target.has_kubeconfig and facts is None):
+        return
+    there = facts.priority_classes if facts is not None else frozenset()
+    missing = [name for name in PRIORITIES if name not in there]
+    if missing:
+        yield ConfigError(
+            path=("scheduling", "priorityClasses"),
+            value=False,
+            message=f"the cluster has no priority class {listed(missing)}, which jobs and the rules for teams name",
+            expected=f"true, or a cluster that has {listed(PRIORITIES)} already",
+            hint="remove the key",
+        )
 
 
 def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:

@@ -213,4 +213,6 @@ def test_a_cluster_may_rank_pods_by_a_class_of_its_own(
     classes = [{"metadata": {"name": name}, "value": value, "globalDefault": True} for name, value in defaults.items()]
     named_only = {"metadata": {"name": "system-node-critical"}, "value": 2000001000}
     server.answers[CLASSES] = (200, {"items": [named_only, *classes]})
-    assert ask(named(server.port, tmp_path), KubernetesSettings()).default_priority == own
+    facts = ask(named(server.port, tmp_path), KubernetesSettings())
+    assert facts.default_priority == own
+    assert facts.priority_classes == {"system-node-critical", *defaults}

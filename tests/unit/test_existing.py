@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from components.artifacts import Mirror
+from components.scheduling.priorities import PRIORITIES
 from components.tenancy.promises import Promise
 from stacks import deploy, inputs
 from stacks.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
@@ -45,6 +46,7 @@ def loaded(
     nodes: tuple[NodeFacts, ...] = NODES,
     version: str = "1.34",
     default_priority: str | None = None,
+    priority_classes: Iterable[str] = (),
 ) -> StackInputs[Any]:
     asked: list[Mapping[str, str] | None] = []
 
@@ -55,6 +57,7 @@ def loaded(
             version=version,
             nodes=nodes if selector is not None else (),
             has_admission_policies=comes_with_admission_policies(version),
+            priority_classes=frozenset(priority_classes),
             default_priority=default_priority,
         )
 
@@ -150,7 +153,8 @@ def test_each_layer_can_be_switched_off(mirror: Mirror, kubeconfig: Path) -> Non
     assert no_tenancy.of("Deployment")
     assert not [*no_tenancy.of("ClusterQueue"), *no_tenancy.of("ResourceFlavor"), *no_tenancy.of("ClusterRole")[99:]]
     assert no_tenancy.of("PriorityClass")
-    no_priorities = registered(loaded({**raw, "scheduling": {"priorityClasses": False}}, mirror, kubeconfig))
+    own = {**raw, "scheduling": {"priorityClasses": False}}
+    no_priorities = registered(loaded(own, mirror, kubeconfig, priority_classes=[*PRIORITIES, "site-default"]))
     assert not no_priorities.of("PriorityClass")
     nothing = registered(loaded({**raw, "queueing": {"enabled": False}}, mirror, kubeconfig))
     assert nothing.objects() == []
@@ -399,6 +403,12 @@ class TestMistakes:
                 {"enabled": True, "devicePlugin": "shared"},
                 "cluster.pool.rdma",
                 "offers rdma/rdma_shared_device_a",
+            ),
+            (
+                ("scheduling",),
+                {"priorityClasses": False},
+                "priorityClasses = false",
+                "the cluster has no priority class",
             ),
             (("gpu", "nvmeScratch"), {"enabled": True, "diskModel": ".*"}, "diskModel", "attached over the network"),
             (("kubernetes", "context"), "", "kubernetes.context", "has no context ''"),

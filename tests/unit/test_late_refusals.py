@@ -145,6 +145,15 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "azure.storage.allowedRanges[0]",
         "public networks only",
     ),
+    # what nobody else brings
+    (aks(gpu={"operator": False}), "gpu.operator", "the nodes come without a driver"),
+    (aks(gpu={"operator": False, "fabric": {"enabled": False}}), "gpu.operator", "the nodes come without a driver"),
+    (aks(gpu={"featureDiscovery": False}), "gpu.featureDiscovery", "nobody else would label any"),
+    (
+        aks(scheduling={"priorityClasses": False}),
+        "scheduling.priorityClasses",
+        "the cluster has no priority class low-priority, default-priority, high-priority",
+    ),
     # contradictions
     (volume(namespace="blu"), "storage.volumes[0].namespace", "the stack has no such namespace"),
     (volume(account="mlbatchexampledata"), "storage.volumes[0].account", "the stack's own account"),
@@ -245,7 +254,7 @@ def warned(raw: dict[str, Any], facts: ClusterFacts | None = None) -> str:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (aks(gpu={"operator": False, "driverVersion": "580.126.20"}), "mlbatch:gpu.operator is false"),
+        ({**shipped(), "gpu": {"operator": False, "driverVersion": "580.126.20"}}, "mlbatch:gpu.operator is false"),
         (aks(monitoring={"enabled": False, "retentionDays": 3}), "these do nothing: retentionDays"),
         (lab(storageClass="made-by-hand"), "neither AKS nor the stack makes a storage class made-by-hand"),
         (
