@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from components import names
@@ -13,7 +13,7 @@ from components.kubernetes.quantity import ZERO, Quantity
 from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
@@ -33,6 +33,9 @@ E = TypeVar("E", bound=ExistingSettings)
 _TYPE: Final = "node.kubernetes.io/instance-type"
 _PRODUCT: Final = "nvidia.com/gpu.product"
 _STRATEGY: Final = "nvidia.com/gpu.sharing-strategy"
+_KEYS: Final = {names.GPU: "gpusPerNode", names.CPU: "cpu", names.MEMORY: "memory"}
+"""Of a node's shape, the key that says how much there is of a resource."""
+_MACHINE: Final = "instanceType"
 _PODS: Final = Quantity.parse(110)
 """The kubelet's default limit of pods on a node."""
 
@@ -147,17 +150,31 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
                 expected="labels of the GPU nodes, as `kubectl get nodes --show-labels` shows them",
                 hint="name the labels that your GPU nodes have, or give count and instanceType of nodes to come",
             )
+        yield from _shape(partial, cluster.pool, facts)
         without = [node.name for node in facts.nodes if not _whole(node.allocatable.get(names.GPU))]
         if without and not cluster.pool.has_shape:
             yield ConfigError(
                 path=path,
                 value=dict(selector),
-                message=f"these nodes offer no {names.GPU}: {listed(without[:5])}"
-                + (f" and {len(without) - 5} more" if len(without) > 5 else ""),
+                message=f"these nodes offer no {names.GPU}: {_few(without)}",
                 expected="nodes whose device plugin offers GPUs",
                 hint="choose other labels, or install the device plugin first; with mlbatch:gpu.operator: true give "
                 "the nodes' shape (instanceType, or gpusPerNode, cpu and memory)",
             )
+
+    def warnings(self, partial: PartialSettings) -> Iterator[str]:
+        """Yield nodes that have less than the settings say of each."""
+        cluster, facts = partial.section(ClusterSettings), partial.facts
+        if cluster is None or facts is None:
+            return
+        for path, resource, offers in _offers(partial, cluster.pool, facts):
+            wanted = given_shape(cluster.pool).resources[resource]
+            short = [name for name, amount in offers.items() if amount < wanted]
+            if short and max(offers.values()) >= wanted:
+                yield (
+                    f"{key(path)}: these nodes offer less {resource} than {wanted}: {_few(short)}; quotas count what "
+                    "the settings say of each node, and jobs that are admitted for the rest wait"
+                )
 
 
 class Existing(ClusterTarget[ExistingSettings]):
@@ -238,11 +255,51 @@ def _rdma(partial: PartialSettings, cluster: ClusterSettings) -> Iterator[Config
             yield ConfigError(
                 path=("cluster", "pool", "rdma", "perNode"),
                 value=rdma.per_node,
-                message=f"these nodes offer fewer {rdma.resource}: {listed(short[:5])}"
-                + (f" and {len(short) - 5} more" if len(short) > 5 else ""),
+                message=f"these nodes offer fewer {rdma.resource}: {_few(short)}",
                 expected="what each of the nodes offers, or less",
                 hint="lower it, or name the resource that `kubectl describe node` shows under Allocatable",
             )
+
+
+def _shape(partial: PartialSettings, pool: PoolSettings, facts: ClusterFacts) -> Iterator[ConfigError]:
+    """Yield what the settings say of a node and no node has; one that lacks a broken GPU is no mistake in them."""
+    found: dict[Path, dict[str, Quantity]] = {}
+    for path, resource, offers in _offers(partial, pool, facts):
+        if (most := max(offers.values())) < given_shape(pool).resources[resource]:
+            found.setdefault(path, {})[resource] = most
+    for path, offered in found.items():
+        wanted = listed(f"{given_shape(pool).resources[resource]} of {resource}" for resource in offered)
+        there = listed(f"{_KEYS[resource]}: {amount}" for resource, amount in offered.items())
+        lower = f"add {there}" if path[-1] == _MACHINE else "lower it"
+        yield ConfigError(
+            path=path,
+            value=partial.written(path),
+            message=f"no node offers {wanted}",
+            expected=f"{there}, or less: what the nodes have under Allocatable in `kubectl describe node`",
+            hint=f"{lower}, or remove the shape, which is then read off the nodes",
+        )
+
+
+def _offers(
+    partial: PartialSettings, pool: PoolSettings, facts: ClusterFacts
+) -> Iterator[tuple[Path, str, Mapping[str, Quantity]]]:
+    """Yield what there is of each resource of a shape that the settings give: where they say it, and on each node.
+
+    Nodes whose device plugin is yet to be installed offer no GPUs, and so none are compared.
+    """
+    if not (pool.has_shape and facts.nodes):
+        return
+    for resource, name in _KEYS.items():
+        offers = {node.name: Quantity.parse(node.allocatable.get(resource, "0")) for node in facts.nodes}
+        if max(offers.values()).nano:
+            path: Path = ("cluster", "pool", name)
+            is_given = partial.written(path) is not MISSING
+            yield path if is_given else ("cluster", "pool", _MACHINE), resource, offers
+
+
+def _few(nodes: Sequence[str]) -> str:
+    """Return the names of nodes, or the first of many."""
+    return listed(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
 
 
 def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigError]:

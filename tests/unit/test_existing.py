@@ -430,6 +430,35 @@ class TestMistakes:
         assert where in text
         assert said in text
 
+    @pytest.mark.parametrize(
+        ("shape", "where", "fix"),
+        [
+            ({"gpusPerNode": 16, "cpu": 180, "memory": "1800Gi"}, "gpusPerNode = 16", "gpusPerNode: 8, or less"),
+            ({"gpusPerNode": 8, "cpu": 500, "memory": "1800Gi"}, "cpu = 500", "cpu: 190, or less"),
+            ({"gpusPerNode": 8, "cpu": 180, "memory": "9Ti"}, 'memory = "9Ti"', "memory: 1900Gi, or less"),
+            ({"instanceType": "h100-sxm5-8x"}, "instanceType =", "add cpu: 190, memory: 1900Gi, or remove the shape"),
+            ({"instanceType": "h100-sxm5-8x", "cpu": 180}, "instanceType =", "add memory: 1900Gi"),
+        ],
+    )
+    def test_more_of_a_node_than_any_node_has(
+        self, shape: dict[str, Any], where: str, fix: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        raw = shipped()
+        raw["cluster"]["pool"] |= shape
+        text = refused(raw, mirror, kubeconfig)
+        assert f"mlbatch:cluster.pool.{where}" in text
+        assert fix in text
+
+    def test_less_of_some_nodes_than_the_settings_say_is_a_warning(self, mirror: Mirror, kubeconfig: Path) -> None:
+        """A GPU that breaks must not keep the stack from being updated; nodes without a device plugin get one first."""
+        raw = shipped()
+        raw["cluster"]["pool"] |= {"gpusPerNode": 8, "cpu": 180, "memory": "1800Gi"}
+        assert loaded(raw, mirror, kubeconfig).warnings == ()
+        (said,) = loaded(raw, mirror, kubeconfig, (*NODES, node("d", **{"nvidia.com/gpu": "7"}))).warnings
+        assert said.startswith("mlbatch:cluster.pool.gpusPerNode: these nodes offer less nvidia.com/gpu than 8: d;")
+        bare = tuple(node(name, **{"nvidia.com/gpu": "0"}) for name in "abc")
+        assert loaded(raw, mirror, kubeconfig, bare).warnings == ()
+
     def test_a_gate_whose_image_nobody_names(self, mirror: Mirror, kubeconfig: Path) -> None:
         gate = {"enabled": True, "warnGbs": 300, "failGbs": 200}
         raw = {**shipped(), "health": {"ncclGate": gate}, "workloads": {"nccl": {"tag": "1"}}}
