@@ -298,6 +298,10 @@ MACHINES: Final = {name: size.machine() for name, size in GPU_SIZES.items()}
 _NAME: Final = re.compile(
     r"Standard_(?P<family>[A-Z]+)(?P<cores>[0-9]+)(?:-(?P<active>[0-9]+))?(?P<features>[a-z]*)[A-Za-z0-9_]*"
 )
+_COUNTED: Final = frozenset({"E", "F", "L", "M"})
+"""Families whose names state vCPUs from the first version on (learn.microsoft.com/azure/virtual-machines/sizes)."""
+_OLD_D: Final = {1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 11: 2, 12: 4, 13: 8, 14: 16, 15: 20}
+"""vCPUs of families D and DS up to version 2, by the number in the name (articles `dv2-dsv2-series`)."""
 
 
 def is_vm_size(name: str) -> bool:
@@ -318,13 +322,19 @@ def takes_premium_disks(name: str) -> bool:
 
 
 def vcpus_of(name: str) -> int | None:
-    """Return the vCPUs that a machine type's name states, None where it states none.
+    """Return the vCPUs that pods of a machine type have, None where its name does not say.
 
     From the third version of a family on, the number in its name is that of the vCPUs, or of the active ones
-    (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions); in older names it counts sizes.
+    (learn.microsoft.com/azure/virtual-machines/vm-naming-conventions), and in families A of version 2, E, F, L and M
+    always. In other older names it counts sizes, of which only those of D and DS are known here.
     """
     match = _NAME.fullmatch(name)
-    version = re.search(r"_v([0-9]+)$", name)
-    if match is None or version is None or int(version[1]) < 3:
+    if match is None:
         return None
-    return int(match["active"] or match["cores"])
+    suffix = re.search(r"_v([0-9]+)$", name)
+    version, number = int(suffix[1]) if suffix else 1, int(match["cores"])
+    if match["active"]:
+        return int(match["active"])
+    if version >= 3 or match["family"] in _COUNTED or (match["family"], version) == ("A", 2):
+        return number
+    return _OLD_D.get(number) if match["family"] in ("D", "DS") else None

@@ -118,6 +118,17 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (aks({"adminUser": "user1"}), "azure.adminUser", "Azure refuses this name"),
     (aks({"systemPool": {"vmSize": "Standard_D\u0664s_v5"}}), "azure.systemPool.vmSize", "no name of a VM size"),
     (aks({"systemPool": {"vmSize": "Standard_D4_v5"}}), "azure.systemPool.vmSize", "cannot attach premium disks"),
+    *(
+        (aks({"systemPool": {"vmSize": f"Standard_{size}"}}), "azure.systemPool.vmSize", wrong)
+        for size, wrong in (
+            ("DS1_v2", "1 vCPUs are too few"),
+            ("DS2_v2", "2 vCPUs are too few"),
+            ("F2s", "2 vCPUs are too few"),
+            ("A2_v2", "2 vCPUs are too few"),
+            ("DS13-2_v2", "2 vCPUs are too few"),
+            ("G2", "how many vCPUs this old VM size has"),
+        )
+    ),
     (aks({"tags": {"Microsoft-team": "x"}}), "azure.tags", "Azure keeps names like 'Microsoft-team' to itself"),
     (
         aks({"tags": {f"t{n}": "" for n in range(50)}, "gpuPool": {"skipGpuDriverInstallTag": True}}),

@@ -315,9 +315,11 @@ def system_size(value: str) -> str:
     if family_of(value).startswith("B"):
         reject(message="AKS takes no burstable VM size for system pools", expected=allowed, hint=fix)
     vcpus = vcpus_of(value)
-    if vcpus is not None and vcpus < LEAST_SYSTEM_VCPUS:
+    if vcpus is None or vcpus < LEAST_SYSTEM_VCPUS:
         reject(
-            message=f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
+            message="nothing says how many vCPUs this old VM size has"
+            if vcpus is None
+            else f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
             expected=allowed,
             hint=fix,
         )
