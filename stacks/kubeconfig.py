@@ -18,14 +18,13 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener, getproxies
 import yaml
 
 from stacks.errors import MISSING, ConfigError, cut
-from stacks.settings.kubernetes import KubernetesSettings
+from stacks.settings.kubernetes import KUBECONFIGS, KubernetesSettings, holds_contents
 from stacks.settings.mirror import resolve_path
 
 ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to answer before it counts as one that does not."""
 
 _PATH = ("kubernetes", "kubeconfig")
-_ALLOWED: Final = "the path of a kubeconfig file, as `kubectl config view` shows one"
 _INLINED: Final = (
     ("cluster", "certificate-authority"),
     ("user", "client-certificate"),
@@ -146,6 +145,15 @@ def _file(settings: KubernetesSettings, base: Path, environment: Mapping[str, st
     if settings.kubeconfig is not None:
         return resolve_path(settings.kubeconfig, base), "the setting"
     if variable := environment.get("KUBECONFIG"):
+        if holds_contents(variable):
+            raise KubeconfigError(
+                ConfigError(
+                    path=_PATH,
+                    message="$KUBECONFIG has a kubeconfig's contents, and not the path of a file",
+                    expected=KUBECONFIGS,
+                    hint="export the path of the file",
+                )
+            )
         files = [resolve_path(name, base) for name in variable.split(os.pathsep) if name]
         return next((file for file in files if file.exists()), files[0]), "$KUBECONFIG"
     return resolve_path("~/.kube/config", base), "the default ~/.kube/config"
@@ -157,7 +165,7 @@ def _unreadable(what: str, settings: KubernetesSettings, reason: str) -> Kubecon
             path=_PATH,
             value=settings.kubeconfig or MISSING,
             message=f"{cut(what)} cannot be read: {reason}",
-            expected=_ALLOWED,
+            expected=KUBECONFIGS,
             hint="start the cluster that writes it (`make up` starts a local one), set "
             "mlbatch:kubernetes.kubeconfig, or export KUBECONFIG",
         )
@@ -198,7 +206,9 @@ def _inline(part: dict[str, Any], entry: str, file: Path, settings: KubernetesSe
     try:
         part[f"{entry}-data"] = base64.b64encode((file.parent / name).read_bytes()).decode()
     except OSError as error:
-        raise _malformed(file, settings, f"its {entry} {name} cannot be read: {error.strerror}", named) from None
+        # In the place of a key's file the key itself may stand.
+        what = entry if entry == "client-key" else f"{entry} {cut(str(name))}"
+        raise _malformed(file, settings, f"its {what} cannot be read: {error.strerror}", named) from None
 
 
 def _alone(name: str, context: Mapping[str, Any], partial: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -218,7 +228,7 @@ def _malformed(file: Path, settings: KubernetesSettings, reason: str, named: str
             path=_PATH,
             value=settings.kubeconfig or MISSING,
             message=f"{file} (from {named}) is no kubeconfig that can be used: {reason}",
-            expected=_ALLOWED,
+            expected=KUBECONFIGS,
             hint="correct the file, or name another one",
         )
     )

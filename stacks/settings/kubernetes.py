@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import base64
+import re
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from components.kubernetes.provider import ClientLimits
-from stacks.settings.model import SettingsModel
+from stacks.settings.model import SettingsModel, reject
+
+KUBECONFIGS: Final = "the path of a kubeconfig file, as `kubectl config view` shows one"
+_CONTENTS: Final = re.compile(r"\n|\b(?:apiVersion|kind|clusters|contexts|users)[\"']?\s*:(?:[\s\"'\[{]|$)")
+
+
+def holds_contents(text: str) -> bool:
+    """Whether a text is what a kubeconfig file holds, perhaps in base64, where the file's path belongs."""
+    try:
+        plain = base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        plain = ""
+    return any(_CONTENTS.search(each) for each in (text, plain))
+
+
+def _path(value: str) -> str:
+    if holds_contents(value):
+        reject(
+            message="these are a kubeconfig's contents, whose credentials everybody who reads the configuration finds",
+            expected=KUBECONFIGS,
+            hint="remove them, replace the credentials where they were issued, and name a file that holds the new ones",
+            secret=True,
+        )
+    return value
 
 
 class ClientSettings(SettingsModel):
@@ -37,7 +62,7 @@ class ApiSettings(SettingsModel):
 class KubernetesSettings(ApiSettings):
     """The cluster to install on."""
 
-    kubeconfig: str | None = None
+    kubeconfig: Annotated[str, AfterValidator(_path)] | None = None
     """File: absolute, from the home folder (`~`) or from the project's folder. Default `$KUBECONFIG`, else
     `~/.kube/config`.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import socket
 import ssl
@@ -25,6 +26,7 @@ from cryptography.x509.oid import NameOID
 from stacks import kubeconfig as kubeconfigs
 from stacks.kubeconfig import Kubeconfig, KubeconfigError, check_answers
 from stacks.settings.kubernetes import KubernetesSettings
+from tests.unit.configurations import errors_of
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +100,45 @@ def test_an_absent_file_is_named_with_where_its_name_comes_from(tmp_path: Path) 
     assert f"{tmp_path / 'absent'} (from $KUBECONFIG) cannot be read: No such file" in text
     assert "make up" in text
     assert '= "gone"' in refusal(tmp_path / "absent", kubeconfig="gone")
+
+
+CONTENTS = yaml.safe_dump({"kind": "Config", "users": [{"name": "admin", "user": {"token": "hunter2"}}]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONTENTS,
+        CONTENTS.partition("\n")[2],
+        CONTENTS.replace("\n", "\r\n"),
+        json.dumps(yaml.safe_load(CONTENTS)),
+        yaml.safe_dump(yaml.safe_load(CONTENTS), default_flow_style=True).strip(),
+        base64.b64encode(CONTENTS.encode()).decode(),
+    ],
+)
+def test_the_contents_in_the_place_of_the_path_are_refused_and_not_shown(text: str) -> None:
+    (problem,) = errors_of({"target": "simulated", "kubernetes": {"kubeconfig": text}})
+    assert str(problem).startswith("mlbatch:kubernetes.kubeconfig\n    wrong:   these are a kubeconfig's contents")
+    with pytest.raises(KubeconfigError, match="has a kubeconfig's contents") as error:
+        kubeconfigs.read(settings(), base=Path("/"), environment={"KUBECONFIG": text})
+    for said in (str(problem), str(error.value)):
+        assert "hunter2" not in said
+        assert base64.b64encode(b"hunter2").decode()[:6] not in said
+        assert text[:20] not in said
+
+
+@pytest.mark.parametrize("path", ["C:/users/alice/config", "~/kind:1/users", "clusters/config", "a" * 64])
+def test_an_unusual_path_is_one(path: str) -> None:
+    assert settings(kubeconfig=path).kubeconfig == path
+
+
+def test_a_key_in_the_place_of_its_file_is_not_shown(kubeconfig: Path) -> None:
+    document = yaml.safe_load(kubeconfig.read_text())
+    document["users"][0]["user"] = {"client-key": "aHVudGVyMg=="}
+    kubeconfig.write_text(yaml.safe_dump(document))
+    text = refusal(kubeconfig)
+    assert "its client-key cannot be read" in text
+    assert "aHVudGVyMg" not in text
 
 
 CONTEXT = "{kind: Config, current-context: lab, contexts: [{name: lab, context: {cluster: x}}]"
