@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from stacks import secrets
+from stacks import engine_yaml, secrets
 from stacks.errors import NAMESPACE, listed
 
 
@@ -50,9 +50,9 @@ def _has_secret(value: object) -> bool:
 
 
 def value_of(text: str) -> Any:
-    """Return what a text says in YAML; raises ValueError, which names the line and does not show it."""
+    """Return what a text says, as the engine reads YAML; raises ValueError, which names the line without showing it."""
     try:
-        return yaml.safe_load(text)
+        return engine_yaml.load(text)
     except yaml.YAMLError as error:
         # The whole message quotes the line, in which a secret may stand.
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)

@@ -176,7 +176,7 @@ def test_logs_go_where_the_stack_makes_their_claim(
         ("config:\n  mlbatch:target: aks\n mlbatch:teams: []\n", "line 3 is no YAML"),
         ("config: [mlbatch:target]\n", "no mapping `config`"),
         ("- config\n", "no mapping `config`"),
-        ("config:\n  mlbatch:workloads: {nccl: {tag: 2026-13-41}}\n", "month must be in 1..12"),
+        ("config:\n  mlbatch:teams: []\n  mlbatch:teams: []\n", "line 3 is no YAML: the key 'mlbatch:teams' stands"),
     ],
 )
 def test_a_slip_in_the_stacks_file_names_the_file_and_the_line(
