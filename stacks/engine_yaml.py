@@ -27,6 +27,20 @@ _MOMENTS: Final = (
 )
 
 
+_HANDED_OVER: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?) (?:\+0000 UTC|([-+][0-9]{4}) \3)"
+)
+
+
+def date_hint(value: object) -> str:
+    """Return what to do about a text of which YAML has made a date, nothing about any other value."""
+    date = _HANDED_OVER.fullmatch(value) if isinstance(value, str) else None
+    if date is None:
+        return ""
+    written = f'"{date[1]}"' if date[2] == "00:00:00" else "it was written"
+    return f"YAML makes a date of it: write it in quotes, as {written}"
+
+
 def load(text: str) -> Any:
     """Return what a text says; raises yaml.YAMLError, also for a key that stands twice in a mapping."""
     return _Loader(text).get_single_data()

@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 
 from components.kubernetes.quantity import Quantity
 from stacks import targets
+from stacks.engine_yaml import date_hint
 from stacks.errors import MISSING, NAMESPACE, ConfigError, Path, form, key, listed, nearest, unknown_key
 from stacks.partial import PartialSettings
 from stacks.secrets import Concealed
@@ -29,7 +30,6 @@ from stacks.settings.tenancy import TeamSettings
 from stacks.target import TargetSpec
 
 _QUANTITIES = 'a Kubernetes quantity that is not negative, such as 8, "500m", "2000G" or "128Gi"'
-_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ][0-9:.]+)?(?:Z|[+-][0-9:]+)?")
 _SWITCHES = ("true", "false", "yes", "no", "on", "off", "none")
 """What people write for a switch, or for one of some words."""
 _AMOUNT = re.compile(r"\s*[-+]?[0-9.][0-9.,_e+-]*\s*[A-Za-z%]{0,5}\s*|")
@@ -195,8 +195,10 @@ def _read_teams(partial: PartialSettings, value: object) -> list[ConfigError]:
     errors: list[ConfigError] = []
     for index, item in enumerate(value):
         team, found = _parse(TeamSettings, ("teams", index), item)
-        partial.teams.append(team)
-        partial.team_names.append(item.get("name") if isinstance(item, dict) else None)
+        name = item.get("name") if isinstance(item, dict) else None
+        # Of two teams of one name nobody knows which is meant, so that nothing is judged by the second.
+        partial.teams.append(None if name in partial.team_names else team)
+        partial.team_names.append(name)
         errors += found
     return errors
 
@@ -227,6 +229,7 @@ def _error(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
     found, location = _told(root, path, error), error["loc"]
     if error["input"] is None and error["type"] not in ("missing", "extra_forbidden"):
         return _nothing(found, _has_default(root, location))
+    found = replace(found, hint=date_hint(error["input"]) or found.hint)
     return replace(found, value=MISSING) if _is_entry(root, location) else found
 
 
@@ -252,7 +255,7 @@ def _told(root: Any, path: Path, error: ErrorDetails) -> ConfigError:
             value=MISSING if context["secret"] else _judged(value),
             message=context["message"],
             expected=context["expected"],
-            hint=_date_hint(value) or context["hint"],
+            hint=context["hint"],
         )
     if kind in ("choice", "enum", "literal_error"):
         known = list(context["known"]) if kind == "choice" else _members(_type_at(root, location))
@@ -290,12 +293,6 @@ def _wrong_length(path: Path, value: object, low: int, high: int) -> ConfigError
 
 def _range(low: object, high: object) -> str:
     return f"{'a whole number' if isinstance(low, int) and isinstance(high, int) else 'a number'} from {low} to {high}"
-
-
-def _date_hint(value: object) -> str:
-    """Return what to do about a text that YAML's reader has made of a date, nothing about any other."""
-    date = _DATE.fullmatch(str(value))
-    return f'YAML makes a date of it: write it in quotes, as "{date[1]}"' if date else ""
 
 
 def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from stacks.engine_yaml import date_hint
 from stacks.errors import MISSING, ConfigError
 from stacks.partial import PartialSettings
 from stacks.validation import (
     admission,
     bounds,
     capacity,
+    dates,
     health,
     isolation,
     jobs,
@@ -30,8 +32,6 @@ from stacks.validation import (
 from stacks.validation.walk import sections
 
 _MODULES: Final = (
-    names,
-    objects,
     capacity,
     bounds,
     admission,
@@ -49,6 +49,9 @@ _MODULES: Final = (
 def check(partial: PartialSettings) -> list[ConfigError]:
     """Return what is wrong with the settings as a whole."""
     errors = [error for path, section in sections(partial) for error in section.check(path)]
+    errors += names.check(partial)
+    refused = {error.path for error in errors}
+    errors += (error for error in objects.check(partial) if error.path not in refused)
     for module in _MODULES:
         errors += module.check(partial)
     if partial.target is not None:
@@ -66,15 +69,17 @@ def warnings(partial: PartialSettings) -> list[str]:
         *jobs.warnings(partial),
         *switches.warnings(partial),
         *scheduling.warnings(partial),
+        *dates.warnings(partial),
         *(partial.target.warnings(partial) if partial.target is not None else ()),
     ]
 
 
 def _as_written(partial: PartialSettings, error: ConfigError) -> ConfigError:
     """Return a problem with the value that its reader finds in the configuration, or said to be a default."""
+    value = partial.written(error.path)
+    error = replace(error, hint=date_hint(value) or error.hint)
     if error.value is MISSING:
         return error
-    value = partial.written(error.path)
     if value is MISSING:
         return replace(error, is_default=True)
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

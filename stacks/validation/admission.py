@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,7 +18,7 @@ from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.submission import WorkloadSettings
-from stacks.settings.tenancy import QueueingSettings, TeamSettings
+from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
 from stacks.settings.vllm import VllmSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import JobSettings, MetaseqSettings, NodeWorkloadSettings, WorkloadsSettings
@@ -87,7 +87,9 @@ def _batch(partial: PartialSettings, batch: VllmSettings) -> Iterator[ConfigErro
 def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSettings) -> Iterator[ConfigError]:
     """Yield the problem of a job whose image has a tag, and no registry to come from."""
     is_named = not isinstance(workload, JobSettings) or workload.image is not None or workload.tag is None
-    if is_named or partial.target is None or partial.target.registry(partial) is not None:
+    if is_named or partial.target is None or not partial.sections.keys() >= {*partial.target.registry_key[:1]}:
+        return
+    if partial.target.registry(partial) is not None:
         return
     registry = key(partial.target.registry_key)
     yield ConfigError(
@@ -109,6 +111,15 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
     if gang is None or not gang.enabled:
         return
     path: Path = ("samples", "gang")
+    if missing := _missing_layers(partial):
+        yield ConfigError(
+            path=(*path, "enabled"),
+            value=True,
+            message="there are no queues of teams, to which it would be submitted",
+            expected=f"false without {listed((key((layer, 'enabled')) for layer in missing), ' and ')}",
+            hint="remove the gang",
+        )
+        return
     job = Job(
         what="the gang",
         path=path,
@@ -188,14 +199,17 @@ def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     if job.team is not None and (job.team in known or len(known) < len(partial.team_names)):
         return
     meant = nearest(job.team, known) if job.team else None
-    first = f"set it to {known[0]}" if known else "add a team to mlbatch:teams"
     yield ConfigError(
         path=job.submitter or (*job.path, "team"),
         value=MISSING if job.team is None else job.team,
         message="a team has to submit the job" if job.team is None else "there is no such team",
         expected=listed(known),
-        hint=f"did you mean {meant}?" if meant else first,
+        hint=f"did you mean {meant}?" if meant else _first_team(known),
     )
+
+
+def _first_team(known: Sequence[str]) -> str:
+    return f"set it to {known[0]}" if known else "add a team to mlbatch:teams"
 
 
 def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
@@ -237,7 +251,7 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
     """Yield ways of submission that are not there."""
     where: Path = (*path, "submission")
     submission, gang = workload.submission, workload.submission.gang
-    volcano, queueing = partial.section(VolcanoSettings), partial.section(QueueingSettings)
+    volcano = partial.section(VolcanoSettings)
     if gang is SubmissionMode.VOLCANO and not workload.no_volcano and volcano is not None and not volcano.enabled:
         yield ConfigError(
             path=(*where, "gang"),
@@ -246,13 +260,13 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
             expected="mlbatch, none; volcano where it is installed",
             hint=f"set {key(('volcano', 'enabled'))} to true, or take another gang",
         )
-    if gang is SubmissionMode.MLBATCH and queueing is not None and not queueing.enabled:
+    if gang is SubmissionMode.MLBATCH and (missing := _missing_layers(partial)):
         yield ConfigError(
             path=(*where, "gang"),
             value=str(gang),
-            message="there are no queues",
+            message="there are no queues of teams" if missing == ["tenancy"] else "there are no queues",
             expected="none, and volcano where it is installed; mlbatch with queues",
-            hint=f"set {key(('queueing', 'enabled'))} to true, or take another gang",
+            hint=f"set {listed((key((layer, 'enabled')) for layer in missing), ' and ')} to true, or take another gang",
         )
     team = next((team for team in partial.teams if team is not None and team.name == submission.team), None)
     if (
@@ -269,6 +283,12 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
             expected=listed(team.users),
             hint=f"did you mean {meant}?" if meant else f"add {submission.user} to the users of {team.name}",
         )
+
+
+def _missing_layers(partial: PartialSettings) -> list[str]:
+    """Return the sections of the layers that make teams' queues and are switched off."""
+    layers = {"queueing": partial.section(QueueingSettings), "tenancy": partial.section(TenancySettings)}
+    return [name for name, section in layers.items() if section is not None and not section.enabled]
 
 
 def _runs(
@@ -307,8 +327,7 @@ def _placed(
     partial: PartialSettings, job: Job, workload: WorkloadSettings, pool: NodePool | None
 ) -> Iterator[ConfigError]:
     """Yield why a job could never run: on the nodes, None where they are not to be judged, and in its team's queue."""
-    queueing = partial.section(QueueingSettings)
-    queued = workload.queued and queueing is not None and queueing.enabled
+    queued = workload.queued and partial.section(QueueingSettings) is not None and not _missing_layers(partial)
     if pool is not None and queued:
         yield from _admitted(partial, job)
     elif pool is not None:
@@ -319,7 +338,7 @@ def _placed(
             path=job.submitter or (*job.path, "team"),
             message="a team has to submit the job",
             expected=listed(known),
-            hint=f"set it to {known[0]}" if known else "add a team to mlbatch:teams",
+            hint=_first_team(known),
         )
 
 

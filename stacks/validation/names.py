@@ -10,7 +10,7 @@ from components.health import autopilot, reporter
 from components.nodes import feature_discovery, node_agent
 from components.observability import prometheus
 from components.scheduling import coscheduling, volcano
-from stacks.errors import ConfigError, Path, key, listed
+from stacks.errors import MISSING, ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.names import label_error
@@ -90,14 +90,25 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
             hint="name another namespace, or remove the key",
         )
     teams = [name for name in partial.team_names if isinstance(name, str)]
-    if settings is not None and settings.namespace in teams:
+    if settings is None or settings.namespace not in teams:
+        return
+    path, message = ("workloads", "namespace"), "jobs that pass its queue by would take GPUs past its quota"
+    if partial.written(path) is MISSING:
         yield ConfigError(
-            path=("workloads", "namespace"),
+            path=("teams", partial.team_names.index(settings.namespace), "name"),
             value=settings.namespace,
-            message="this is a team's namespace: jobs that pass its queue by would take GPUs past its quota",
-            expected=f"any but {listed(teams)}",
-            hint="name another namespace, or submit the workloads with gang: mlbatch",
+            message=f"this is the namespace of the workloads that no team submits: {message}",
+            expected=f"any name but {settings.namespace}, while {key(path)} is its default",
+            hint=f"give the team another name, or name another namespace in {key(path)}",
         )
+        return
+    yield ConfigError(
+        path=path,
+        value=settings.namespace,
+        message=f"this is a team's namespace: {message}",
+        expected=f"any but {listed(teams)}",
+        hint="name another namespace, or give the team another name",
+    )
 
 
 def _monitoring(partial: PartialSettings) -> Iterator[ConfigError]:

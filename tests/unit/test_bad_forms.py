@@ -10,14 +10,18 @@ import pulumi
 import pytest
 from pulumi.runtime.config import set_all_config
 
-from stacks import inputs, targets
+from stacks import engine_yaml, inputs, targets, validation
 from stacks.errors import key
-from tests.unit.configurations import aks, errors_of
+from tests.unit.configurations import aks, errors_of, partial_of
+from tests.unit.test_existing import shipped
 from tests.unit.test_inputs import configure
 from tests.unit.test_settings import changed, interpret, valid
 
 PASSWORD = "hunter2-hunter2"
 NUMBER = 55556666
+NCCL = {"enabled": True, "tag": "1"}
+NOTHING = {"cpu": 0, "memory": 0, "nvidia.com/gpu": 0}
+VOLUME = {"name": "data", "container": "data"}
 
 
 @pytest.fixture(autouse=True)
@@ -174,11 +178,33 @@ def test_a_mirror_that_cannot_be_one_is_one_problem(
     ("raw", "keys"),
     [
         (aks({"storage": {"acount": "abc"}}), ["azure.storage.acount"]),  # which is why account is missing
+        (changed(("teams", 0, "quota"), {"cpu": 1, "memory": "8Gi", "gpu": 8}), ["teams[0].quota.gpu"]),
+        (changed(("teams", 1), valid()["teams"][0]), ["teams[1].name"]),
+        (aks(storage={"volumes": [VOLUME, VOLUME]}), ["storage.volumes[1].name"]),
+        (
+            aks({"zzz": 1}, workloads={"nccl": {**NCCL, "submission": {"gang": "none"}}}),
+            ["azure.zzz"],
+        ),
+        (
+            {**shipped(), "cluster": {"zzz": 1}, "workloads": {"nccl": {**NCCL, "submission": {"gang": "none"}}}},
+            ["cluster.zzz"],
+        ),
+        (aks({"network": {"podCidr": "0.0.0.0/0"}}), ["azure.network.podCidr"]),
+        (aks({"network": {"podCidr": "10.0.0.0/8"}}), ["azure.network.podCidr"]),
+        (aks(teams=[{"name": "workloads", "users": [], "share": 1}]), ["teams[0].name"]),
+        (
+            aks(teams=[{"name": "ml", "users": [], "share": 1}], workloads={"namespace": "ml"}),
+            ["workloads.namespace"],
+        ),
+        (
+            aks(tenancy={"enabled": False}, workloads={"nccl": NCCL}),
+            ["workloads.nccl.submission.gang"],
+        ),
         ({**valid(), "teams": "blue"}, ["teams"]),  # nobody knows which teams there are
         ({**valid(), "teams": [None, *valid()["teams"][1:]]}, ["teams[0]"]),
         (changed(("samples", "gang", "gpusPerPod"), 9), ["samples.gang.gpusPerPod"]),
     ],
-    ids=["misspelt", "no list", "no team", "too large"],
+    ids=str,
 )
 def test_one_mistake_is_one_problem(raw: dict[str, Any], keys: list[str]) -> None:
     assert [str(error).split("\n")[0].split(" = ")[0] for error in errors_of(raw)] == [f"mlbatch:{key}" for key in keys]
@@ -198,9 +224,33 @@ def test_a_required_section_with_nothing_behind_it_is_missing() -> None:
 
 
 def test_a_date_that_yaml_makes_of_a_tag_is_told_with_its_way_out() -> None:
-    nccl = {"enabled": True, "tag": "2024-01-02T00:00:00Z", "submission": {"gang": "none"}}
-    (problem,) = errors_of(aks(workloads={"nccl": nccl}))
-    assert problem.hint == 'YAML makes a date of it: write it in quotes, as "2024-01-02"'
+    midnight, noon, elsewhere = engine_yaml.load("[2024-01-02, 2024-01-02T12:00:00Z, 2024-01-02T12:00:00+01:00]")
+    for raw in (
+        aks(workloads={"nccl": {"enabled": True, "tag": midnight, "submission": {"gang": "none"}}}),
+        aks({"storage": {"account": "abc", "container": midnight}}),
+        aks({"access": {"login": midnight}}),
+        changed(("nodes", "cpu"), midnight),
+        changed(("teams", 0, "name"), midnight),
+    ):
+        hints = {problem.hint for problem in errors_of(raw)}
+        assert 'YAML makes a date of it: write it in quotes, as "2024-01-02"' in hints
+    for text in (noon, elsewhere):
+        (problem,) = errors_of(aks({"storage": {"account": "abc", "container": text}}))
+        assert problem.hint == "YAML makes a date of it: write it in quotes, as it was written"
+
+
+def test_a_text_that_only_looks_like_a_date_is_none() -> None:
+    (problem,) = errors_of(aks({"storage": {"account": "abc", "container": "2024-01-02 00:00"}}))
+    assert "YAML" not in problem.hint
+    assert validation.warnings(partial_of(aks({"tags": {"since": "2024-01-02", "at": "2024-01-02 00:00:00"}}))) == []
+
+
+def test_a_date_that_is_allowed_is_warned_of() -> None:
+    (date,) = engine_yaml.load("[2024-01-02]")
+    raw = aks({"tags": {"since": date}}, health={"nodeCheck": {"enabled": True, "trigger": date}})
+    hint = 'is "2024-01-02 00:00:00 +0000 UTC"; YAML makes a date of it: write it in quotes, as "2024-01-02"'
+    found = [warning for warning in validation.warnings(partial_of(raw)) if "YAML" in warning]
+    assert found == [f"mlbatch:azure.tags.since {hint}", f"mlbatch:health.nodeCheck.trigger {hint}"]
 
 
 @pytest.mark.parametrize(("trigger", "length"), [("", 0), ("x" * 64, 64)])
@@ -211,8 +261,29 @@ def test_the_length_of_a_text_is_told_in_our_words(trigger: str, length: int) ->
 
 
 def test_a_null_is_nothing_and_no_text() -> None:
-    (problem,) = errors_of(changed(("teams", 0, "users"), [None]))
-    assert problem.message == "nothing stands behind this key"
+    for raw, hint in (
+        (changed(("teams", 0, "users"), [None]), "write a value behind it"),
+        ({"target": "simulated", "teams": [{"name": None, "users": [], "share": 1}]}, "write a value behind it"),
+        ({"target": "simulated", "queueing": {"slack": {**NOTHING, "cpu": None}}}, "write a value behind it"),
+        (aks({"network": {"policy": None}}), "write a value behind it, or remove the key for its default"),
+        (aks({"upgrades": {"nodeOs": None}}), "write a value behind it, or remove the key for its default"),
+        (aks({"network": {"podCidr": None}}), "write a value behind it, or remove the key for its default"),
+        (aks({"gpuPool": {"count": None}}), "write a value behind it, or remove the key for its default"),
+    ):
+        (problem,) = errors_of(raw)
+        assert (problem.message, problem.hint) == ("nothing stands behind this key", hint)
+
+
+def test_what_a_fix_says_is_allowed_when_it_is_done() -> None:
+    taken = aks(teams=[{"name": "workloads", "users": [], "share": 1}])
+    (problem,) = errors_of(taken)
+    assert problem.hint == "give the team another name, or name another namespace in mlbatch:workloads.namespace"
+    assert errors_of({**taken, "workloads": {"namespace": "jobs"}}) == []
+    without = aks(tenancy={"enabled": False}, workloads={"nccl": NCCL})
+    (problem,) = errors_of(without)
+    assert problem.hint == "set mlbatch:tenancy.enabled to true, or take another gang"
+    (problem,) = errors_of(changed(("teams", 0, "quota"), {"cpu": 1, "memory": "8Gi", "gpu": 8}))
+    assert problem.hint == "did you mean 'nvidia.com/gpu'?"
 
 
 def test_a_number_that_is_missing_is_asked_for_with_its_bounds() -> None:

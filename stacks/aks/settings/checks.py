@@ -273,8 +273,10 @@ def _network(azure: AzureSettings) -> Iterator[ConfigError]:
             "the nodes' subnet is not in the virtual network",
             f"a network in {net.vnet_cidr}",
         )
+    told = {error.path[-1] for error in _reserved(azure)}
     for first, second in (("podCidr", "vnetCidr"), ("serviceCidr", "vnetCidr"), ("serviceCidr", "podCidr")):
-        if found[first].overlaps(found[second]):
+        if found[first].overlaps(found[second]) and not told & {first, second}:
+            told.add(first)
             yield _bad_network(
                 first,
                 str(found[first]),

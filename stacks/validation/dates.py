@@ -1,0 +1,25 @@
+"""Texts of which YAML has made dates, such as 2026-01-05 without quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stacks.engine_yaml import date_hint
+from stacks.errors import Path, key
+from stacks.partial import PartialSettings
+
+
+def warnings(partial: PartialSettings) -> list[str]:
+    """Return which values that are allowed are such texts, in words for the reader of a run."""
+    return [f'{key(path)} is "{text}"; {hint}' for path, text in _texts((), partial.raw) if (hint := date_hint(text))]
+
+
+def _texts(path: Path, value: object) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _texts((*path, name), item)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts((*path, index), item)
