@@ -106,6 +106,29 @@ class NicSoftware:
         return self.driver if version is None else str(Reference.parse(self.driver).with_tag(version))
 
 
+@dataclass(frozen=True, kw_only=True)
+class NotebookImage:
+    """An image of notebooks that OpenShift AI brings, as an ImageStream in its namespace of applications.
+
+    name: as the dashboard shows it. stream: the ImageStream. versions: its tags, newest first.
+    """
+
+    name: str
+    stream: str
+    versions: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repository:
+    """A Git repository at a commit. name: of the folder that it is cloned to."""
+
+    name: str
+    url: str
+    commit: str
+    source: str
+
+
 KUEUE: Final = "kueue"
 APPWRAPPER: Final = "appwrapper"
 SCHEDULER_PLUGINS: Final = "scheduler-plugins"
@@ -367,6 +390,46 @@ VLLM: Final = Image(
     reference="docker.io/vllm/vllm-openai:v0.31.0",
     source="https://docs.vllm.ai/en/v0.31.0/deployment/docker/; commands: https://docs.vllm.ai/en/v0.31.0/cli/. The "
     "tutorial of MLBatch has v0.7.3, which has no `vllm bench`",
+)
+RAY: Final = Image(
+    reference="docker.io/rayproject/ray:2.23.0-py39-cu121",
+    source="https://docs.ray.io/en/releases-2.23.0/ray-overview/installation.html; as in the notebooks of "
+    "2024.1: a client is of the same Ray and the same Python as its cluster",
+)
+SEAWEEDFS: Final = Image(
+    reference="docker.io/chrislusf/seaweedfs:4.00",
+    source="https://github.com/kubeflow/pipelines/tree/master/manifests/kustomize/third-party/seaweedfs/single-pod",
+)
+MINIO: Final = Image(
+    reference="quay.io/minio/minio:RELEASE.2024-04-18T19-09-19Z",
+    source="https://github.com/redhat-na-ssa/hobbyist-guide-to-rhoai/tree/main/configs/08/minio; no longer renewed: "
+    "https://github.com/minio/minio/issues/21714",
+)
+
+_NOTEBOOK_VERSIONS: Final = ("2024.2", "2024.1", "2023.2")
+"""Those that OpenShift AI 2.16 supports; the guide has 2024.1."""
+NOTEBOOK_IMAGES: Final = tuple(
+    NotebookImage(
+        name=name,
+        stream=stream,
+        versions=_NOTEBOOK_VERSIONS,
+        source=f"https://github.com/red-hat-data-services/notebooks/blob/rhoai-2.16/manifests/base/{file}",
+    )
+    for name, stream, file in (
+        (
+            "Standard Data Science",
+            "s2i-generic-data-science-notebook",
+            "jupyter-datascience-notebook-imagestream.yaml",
+        ),
+        ("Minimal Python", "s2i-minimal-notebook", "jupyter-minimal-notebook-imagestream.yaml"),
+        ("PyTorch", "pytorch", "jupyter-pytorch-notebook-imagestream.yaml"),
+    )
+)
+DEMOS: Final = Repository(
+    name="codeflare-sdk",
+    url="https://github.com/redhat-na-ssa/codeflare-sdk",
+    commit="fd8442d467c13372b578f767d31e868496aefa4e",
+    source="https://github.com/redhat-na-ssa/hobbyist-guide-to-rhoai/blob/main/docs/10-demo-distributed_workloads.md",
 )
 
 

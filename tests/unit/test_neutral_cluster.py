@@ -66,6 +66,10 @@ from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
+from components.workbench.notebook import NotebookArgs
+from components.workbench.object_store import ObjectStore, ObjectStoreArgs, StoreKind
+from components.workbench.queue import QueueArgs
+from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
 from components.workloads.aim import Aim, AimArgs
 from components.workloads.gang import Gang, GangArgs
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
@@ -76,6 +80,7 @@ from components.workloads.olmo import Olmo, OlmoArgs
 from components.workloads.pods import NodePods
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
+from components.workloads.vllm import Vllm, VllmArgs
 from tests.unit.harness import Record, Registered, build, strings
 from tests.unit.test_aks_safety import pods_of
 
@@ -216,6 +221,7 @@ class Lab:
         Topology("topology", TopologyArgs(), self.on(queues))
         flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations)
         flavor = DefaultFlavor("flavor", flavor_args, self.on(queues))
+        self.flavor = flavor.name
         slack = SlackQueueArgs(quota=pool.shape.resources, cohort="lab", flavor=flavor.name)
         SlackQueue("slack", slack, self.on(queues))
         controller = SlackControllerArgs(queue=names.SLACK_QUEUE, teams=[], image=PYTHON, nodes=system)
@@ -310,6 +316,49 @@ class Lab:
             node_selector=self.cluster.placement.gpus.node_selector,
         )
         Gang("sample", sample, options)
+        batch = VllmArgs(
+            submission=queued,
+            image="registry.lab.example/vllm:1",
+            gpu_resource=self.cluster.gpu_resource,
+            cpu="4",
+            memory="64Gi",
+            generator_cpu="1",
+            generator_memory="4Gi",
+            placement=self.cluster.placement.gpus,
+            claim="weights",
+            storage_class=self.cluster.storage.files,
+            storage="50Gi",
+            start_seconds=60,
+            deadline_seconds=3600,
+        )
+        Vllm("batch", batch, options)
+        self.workbench()
+
+    def workbench(self) -> None:
+        """Install a notebook with its object store."""
+        keys = {"access_key": "me", "secret_key": "correct-horse-battery"}
+        store_args = ObjectStoreArgs(
+            kind=StoreKind.SEAWEEDFS,
+            image="registry.lab.example/seaweedfs:1",
+            storage="50Gi",
+            storage_class=self.cluster.storage.block,
+            clients="sandbox",
+            nodes=self.cluster.placement.system,
+            **keys,
+        )
+        store = ObjectStore("store", store_args, self.on())
+        args = WorkbenchArgs(
+            namespace="sandbox",
+            notebook=NotebookArgs(
+                image=catalogue.NOTEBOOK_IMAGES[0],
+                version="2024.1",
+                storage_class=self.cluster.storage.block,
+                nodes=self.cluster.placement.system,
+            ),
+            connection=Connection(name="minio", endpoint=store.endpoint, **keys),
+            queue=QueueArgs(namespace="sandbox", amounts={names.GPU: "5"}, flavor=self.flavor),
+        )
+        Workbench("workbench", args, self.on(store))
 
 
 @pytest.fixture(scope="module")
@@ -405,7 +454,13 @@ def test_jobs_use_the_clusters_own_network_storage_and_registry(record: Record) 
     assert (variables["NCCL_SOCKET_IFNAME"], variables["NCCL_TOPO_FILE"]) == ("lab0", "/workspace/lab.xml")
     assert not [name for name in variables if name.startswith(("UCX", "SHARP"))]
     claims = {item.object_name: item.inputs["spec"]["storageClassName"] for item in record.of("PersistentVolumeClaim")}
-    assert claims == {"jupyterlab-home": "lab-files", "logs": "lab-logs"}
+    assert claims == {
+        "jupyterlab-home": "lab-files",
+        "logs": "lab-logs",
+        "weights": "lab-files",
+        "seaweedfs": "lab-block",
+        "workbench": "lab-block",
+    }
     service = record.one("Service", "jupyterlab").inputs["metadata"]
     assert service["annotations"]["lab.example/internal"] == "yes"
 

@@ -1,0 +1,69 @@
+"""What the notebook may do in its project: make Ray clusters, and see how they do.
+
+The guide lets every pod of the project edit all of it, secrets included (`oc adm policy add-role-to-group edit
+system:serviceaccounts:sandbox`). By default the notebook's own account has what codeflare-sdk asks for, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pulumi
+
+from components.kubernetes.manifests import Document
+
+ROLE: Final = "workbench"
+GROUP_BINDING: Final = "sa-edit"
+"""As hobbyist-guide-to-rhoai has it, configs/09/sa-edit-rb.yaml."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+_READ: Final = ["get", "list", "watch"]
+_WRITE: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
+_TLS_CLUSTERS: Final = ("interactivetest", "tunecluster")
+"""Ray clusters of the demos that the notebook connects to over TLS."""
+
+RULES: Final = (
+    {"apiGroups": ["ray.io"], "resources": ["rayclusters", "rayjobs"], "verbs": _WRITE},
+    {"apiGroups": ["workload.codeflare.dev"], "resources": ["appwrappers"], "verbs": _WRITE},
+    {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": _READ},
+    {"apiGroups": ["route.openshift.io"], "resources": ["routes"], "verbs": _READ},
+    {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": _READ},
+    {"apiGroups": [""], "resources": ["pods", "services", "events"], "verbs": _READ},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+    {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": [f"ca-secret-{name}" for name in _TLS_CLUSTERS],
+        "verbs": ["get"],
+    },
+)
+"""What codeflare-sdk asks the API server for (src/codeflare_sdk, cluster/cluster.py and utils/generate_cert.py)."""
+
+
+def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:
+    """Return the role, and its binding to a notebook's account, which the notebook's controller makes."""
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    role = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "Role",
+        "metadata": {"name": ROLE, "namespace": namespace},
+        "rules": [dict(rule) for rule in RULES],
+    }
+    return [role, _binding(ROLE, namespace, "Role", ROLE, subject)]
+
+
+def of_group(namespace: pulumi.Input[str]) -> Sequence[Document]:
+    """Return the guide's binding: every account of the project may edit it."""
+    group = pulumi.Output.concat("system:serviceaccounts:", namespace)
+    subject = {"apiGroup": _RBAC, "kind": "Group", "name": group}
+    return [_binding(GROUP_BINDING, namespace, "ClusterRole", "edit", subject)]
+
+
+def _binding(name: str, namespace: pulumi.Input[str], kind: str, role: str, subject: Document) -> Document:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": namespace},
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
+        "subjects": [subject],
+    }

@@ -1,0 +1,218 @@
+"""An object store with S3's interface, for checkpoints of distributed workloads.
+
+SeaweedFS by default; its one identity is the workbench's. MinIO, which the guide installs, is there for those who ask
+for it: its project has ended, and its images are no longer renewed (minio/minio#21714). The guide's has `rootuser` and
+`rootuser123`, 16 GiB of memory and no volume, so that a restart loses everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import pulumi
+
+from components.kubernetes import objects
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.kubernetes.network import NAMESPACE_LABEL
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.resources import Resources
+from components.kubernetes.security import UNPRIVILEGED
+from components.layer import Layer
+from components.workloads.interface import USER, pod_security, volume_claim
+
+LABEL: Final = "app.kubernetes.io/name"
+_DATA: Final = "/data"
+_CONFIG: Final = "/etc/seaweedfs"
+_CONFIG_FILE: Final = "s3.json"
+_RESOURCES: Final = Resources(cpu_request="250m", memory_request="1Gi", cpu_limit="2", memory_limit="2Gi")
+
+
+class StoreKind(StrEnum):
+    """Which store; its name is also that of its namespace and of its objects."""
+
+    SEAWEEDFS = "seaweedfs"
+    MINIO = "minio"
+
+
+PORTS: Final[Mapping[StoreKind, int]] = {StoreKind.SEAWEEDFS: 8333, StoreKind.MINIO: 9000}
+_READY: Final = {StoreKind.SEAWEEDFS: "/status", StoreKind.MINIO: "/minio/health/ready"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectStoreArgs:
+    """The store.
+
+    access_key, secret_key: of its one user. storage: size of its volume; storage_class: None for the default.
+    clients: the namespace whose pods use it. nodes: for services. user: its number in the pod; None where the cluster
+    gives each namespace its own (OpenShift).
+    """
+
+    kind: StoreKind
+    image: str
+    access_key: pulumi.Input[str]
+    secret_key: pulumi.Input[str]
+    storage: str
+    storage_class: str | None = None
+    clients: str
+    nodes: NodeGroup = ANYWHERE
+    user: int | None = USER
+
+
+class ObjectStore(Layer):
+    """Run the store in a namespace of its own, which its clients alone reach."""
+
+    endpoint: str
+    """Its address, as clients in the cluster have it."""
+
+    def __init__(self, name: str, args: ObjectStoreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workbench:ObjectStore", name, None, opts)
+        kind, port = args.kind.value, PORTS[args.kind]
+        namespace = Namespace(kind, NamespaceArgs(name=kind), pulumi.ResourceOptions(parent=self))
+        child = pulumi.ResourceOptions(parent=self)
+        secret = Manifest(
+            f"{name}/Secret",
+            objects.secret(kind, namespace.name, credentials(args)),
+            pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
+        )
+        claim = volume_claim(
+            kind, namespace.name, storage_class=args.storage_class, size=args.storage, mode="ReadWriteOnce"
+        )
+        needs = [
+            secret,
+            Manifest(f"{name}/PersistentVolumeClaim", claim, child),
+            Manifest(f"{name}/NetworkPolicy", boundary(args, namespace.name), child),
+        ]
+        server = Manifest(
+            f"{name}/Deployment",
+            deployment(args, namespace.name),
+            pulumi.ResourceOptions(parent=self, depends_on=needs),
+        )
+        service = Manifest(f"{name}/Service", _service(args, namespace.name), child)
+        self.endpoint = f"http://{kind}.{kind}.svc:{port}"
+        self.ready = [server, service]
+        self.register_outputs({"endpoint": self.endpoint})
+
+
+def credentials(args: ObjectStoreArgs) -> Mapping[str, pulumi.Input[str]]:
+    """Return what the store reads of its user, by file or variable."""
+    if args.kind is StoreKind.MINIO:
+        return {"MINIO_ROOT_USER": args.access_key, "MINIO_ROOT_PASSWORD": args.secret_key}
+    keys = pulumi.Output.all(args.access_key, args.secret_key)
+    return {_CONFIG_FILE: keys.apply(lambda both: _identities(str(both[0]), str(both[1])))}
+
+
+def _identities(access_key: str, secret_key: str) -> str:
+    """Return SeaweedFS' file of those who may use it (seaweedfs wiki, S3-Credentials); demos make their own bucket."""
+    actions = ["Admin", "Read", "Write", "List", "Tagging"]
+    keys = [{"accessKey": access_key, "secretKey": secret_key}]
+    return json.dumps({"identities": [{"name": "workbench", "credentials": keys, "actions": actions}]})
+
+
+def boundary(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
+    """Return the policy by which the clients' namespace alone reaches the store, which itself calls nobody."""
+    clients = {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: args.clients}}}
+    ports = [{"port": PORTS[args.kind], "protocol": "TCP"}]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": args.kind.value, "namespace": namespace},
+        "spec": {
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [clients], "ports": ports}],
+        },
+    }
+
+
+def deployment(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
+    """Return the Deployment: one replica, as its volume is one node's at a time."""
+    name = args.kind.value
+    container: Document = {
+        "name": name,
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "ports": [{"name": "s3", "containerPort": PORTS[args.kind], "protocol": "TCP"}],
+        "readinessProbe": {"httpGet": {"path": _READY[args.kind], "port": "s3"}, "periodSeconds": 10},
+        "resources": _RESOURCES.body(),
+        "securityContext": dict(UNPRIVILEGED),
+        **_program(args.kind),
+    }
+    config = [{"name": "config", "secret": {"secretName": name}}] if args.kind is StoreKind.SEAWEEDFS else []
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {LABEL: name},
+            "annotations": dict(SKIP_AWAIT),
+        },
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": {LABEL: name}},
+            "template": {
+                "metadata": {"labels": {LABEL: name}},
+                "spec": {
+                    **args.nodes.body(),
+                    "automountServiceAccountToken": False,
+                    "securityContext": pod_security(args.user),
+                    "containers": [container],
+                    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}, *config],
+                },
+            },
+        },
+    }
+
+
+def _program(kind: StoreKind) -> Document:
+    """Return what the container runs, and what it mounts.
+
+    Sources: kubeflow/pipelines, manifests/kustomize/third-party/seaweedfs/single-pod; seaweedfs wiki, S3-Configuration;
+    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08.
+    """
+    data = {"name": "data", "mountPath": _DATA}
+    if kind is StoreKind.MINIO:
+        return {
+            "command": ["minio", "server", _DATA, f"--address=:{PORTS[kind]}"],
+            "envFrom": [{"secretRef": {"name": kind.value}}],
+            "volumeMounts": [data],
+        }
+    return {
+        "command": [
+            "weed",
+            "server",
+            f"-dir={_DATA}",
+            "-ip=localhost",
+            "-ip.bind=0.0.0.0",
+            "-filer",
+            "-s3",
+            f"-s3.config={_CONFIG}/{_CONFIG_FILE}",
+            "-master.volumePreallocate=false",
+        ],
+        "volumeMounts": [data, {"name": "config", "mountPath": _CONFIG, "readOnly": True}],
+    }
+
+
+def _service(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
+    name, port = args.kind.value, PORTS[args.kind]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {LABEL: name},
+            "annotations": dict(SKIP_AWAIT),
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "selector": {LABEL: name},
+            "ports": [{"name": "s3", "port": port, "targetPort": "s3", "protocol": "TCP"}],
+        },
+    }

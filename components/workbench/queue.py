@@ -1,0 +1,96 @@
+"""The queue of the workbench: a flavor that tolerates the GPU nodes' taint, a ClusterQueue and a LocalQueue.
+
+Source: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/09.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document
+from components.kubernetes.network import NAMESPACE_LABEL
+from components.kubernetes.node_pool import GPU_TOLERATION
+
+CLUSTER_QUEUE: Final = "cluster-queue"
+LOCAL_QUEUE: Final = "local-queue-test"
+DEFAULT: Final = {"kueue.x-k8s.io/default-queue": "true"}
+"""By this annotation codeflare-sdk finds the queue that a Ray cluster goes to; Kueue itself passes over it."""
+
+BEFORE_KUEUE: Final = ("rayclusters.ray.io", "rayjobs.ray.io")
+"""Definitions that have to exist when Kueue starts.
+
+Kueue looks for the kinds that it manages once, when it starts, and passes over those that are not defined then: Ray
+clusters would run past every queue, without the flavor's tolerations, until somebody restarts it (kueue.sigs.k8s.io,
+docs/tasks/run/rayclusters, "Before you begin"). So KubeRay's definitions are created before Kueue's Deployment.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueArgs:
+    """amounts: nominal quota of each resource that the queue covers.
+
+    flavor: name of the one that there is; None for one of its own, with tolerations of the GPU nodes' taints.
+    cohort: of queues that lend to each other; None to lend and borrow nothing.
+    open_to_all: any namespace may use the queue, as the guide has it; otherwise the workbench's own alone.
+    """
+
+    namespace: str
+    amounts: Mapping[str, str]
+    flavor: pulumi.Input[str] | None = None
+    tolerations: Sequence[Mapping[str, str]] = field(default_factory=lambda: [GPU_TOLERATION])
+    cohort: str | None = None
+    open_to_all: bool = False
+    cluster_queue: str = CLUSTER_QUEUE
+    local_queue: str = LOCAL_QUEUE
+
+
+def flavor(args: QueueArgs) -> Document:
+    """Return the ResourceFlavor."""
+    return {
+        "apiVersion": names.KUEUE_API,
+        "kind": "ResourceFlavor",
+        "metadata": {"name": names.FLAVOR},
+        "spec": {"tolerations": [dict(toleration) for toleration in args.tolerations]},
+    }
+
+
+def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
+    """Return the ClusterQueue."""
+    own = {} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.namespace}}
+    return {
+        "apiVersion": names.KUEUE_API,
+        "kind": "ClusterQueue",
+        "metadata": {"name": args.cluster_queue},
+        "spec": {
+            **({"cohort": args.cohort} if args.cohort is not None else {}),
+            "namespaceSelector": own,
+            "resourceGroups": [
+                {
+                    "coveredResources": list(args.amounts),
+                    "flavors": [
+                        {
+                            "name": flavor,
+                            "resources": [
+                                {"name": name, "nominalQuota": amount} for name, amount in args.amounts.items()
+                            ],
+                        }
+                    ],
+                }
+            ],
+        },
+    }
+
+
+def local_queue(args: QueueArgs, namespace: pulumi.Input[str], cluster_queue: pulumi.Input[str]) -> Document:
+    """Return the LocalQueue, which Ray clusters of codeflare-sdk go to."""
+    return {
+        "apiVersion": names.KUEUE_API,
+        "kind": "LocalQueue",
+        "metadata": {"name": args.local_queue, "namespace": namespace, "annotations": dict(DEFAULT)},
+        "spec": {"clusterQueue": cluster_queue},
+    }

@@ -1,0 +1,186 @@
+"""The Ray clusters of the guide's demos, as objects: what codeflare-sdk makes of each notebook's ClusterConfiguration.
+
+Sources: redhat-na-ssa/codeflare-sdk, demo-notebooks/guided-demos, for the amounts; codeflare-sdk v0.19,
+src/codeflare_sdk/templates/base-template.yaml, for the form. Three things differ: the image is Ray's own and no
+person's; each container is limited to the memory that it asks for; nobody but the project's pods reaches the clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import SKIP_AWAIT, Document
+from components.kubernetes.quantity import Quantity
+from components.kubernetes.security import UNPRIVILEGED
+from components.workloads.interface import USER, pod_security
+
+DASHBOARD_PORT: Final = 8265
+_EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - of the pod, which a policy lets the project alone reach
+_PORTS: Final = {"gcs": 6379, "dashboard": DASHBOARD_PORT, "client": 10001}
+_RAY_PODS: Final = {"ray.io/is-ray-node": "yes"}
+"""The label that KubeRay gives all pods of Ray clusters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """Pods of a Ray cluster that are alike. cpu: asked for, most_cpu: at most; memory: both. gpus: of each."""
+
+    cpu: str
+    most_cpu: str
+    memory: str
+    gpus: int = 0
+
+    def requests(self, gpu_resource: str) -> Mapping[str, str]:
+        """Return what a pod asks for, by resource name."""
+        gpus = {gpu_resource: str(self.gpus)} if self.gpus else {}
+        return {names.CPU: self.cpu, names.MEMORY: self.memory, **gpus}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """A demo's cluster: one head, and so many workers. notebook: the file that uses it."""
+
+    cluster: str
+    notebook: str
+    head: Node
+    worker: Node
+    workers: int
+
+    def requests(self) -> Mapping[str, Quantity]:
+        """Return what the whole cluster asks of its queue, by resource name."""
+        head, worker = (
+            {name: Quantity.parse(amount) for name, amount in node.requests(names.GPU).items()}
+            for node in (self.head, self.worker)
+        )
+        none = Quantity.parse(0)
+        asked = {name: head.get(name, none) + worker.get(name, none) * self.workers for name in (*head, *worker)}
+        return {name: amount for name, amount in asked.items() if amount.nano}
+
+
+def _node(cpu: str, memory: str, gpus: int, most_cpu: str | None = None) -> Node:
+    return Node(cpu=cpu, most_cpu=most_cpu or cpu, memory=memory, gpus=gpus)
+
+
+DEMOS: Final[Mapping[str, Demo]] = {
+    demo.cluster: demo
+    for demo in (
+        Demo(
+            cluster="raytest",
+            notebook="0_basic_ray.ipynb",
+            head=_node("500m", "2G", 0),
+            worker=_node("250m", "4G", 0, "1"),
+            workers=2,
+        ),
+        Demo(
+            cluster="jobtest",
+            notebook="1_cluster_job_client.ipynb",
+            head=_node("1", "4G", 1),
+            worker=_node("250m", "4G", 1, "1"),
+            workers=2,
+        ),
+        Demo(
+            cluster="interactivetest",
+            notebook="2_basic_interactive.ipynb",
+            head=_node("1", "6G", 1),
+            worker=_node("250m", "6G", 1, "1"),
+            workers=2,
+        ),
+        Demo(
+            cluster="tunecluster",
+            notebook="3_interactive_tune.ipynb",
+            head=_node("1", "6G", 1),
+            worker=_node("1", "6G", 1, "2"),
+            workers=4,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayClusterArgs:
+    """How clusters are made.
+
+    demos: which of them. image: of Ray, in a version. gpu_resource: as which GPUs are offered.
+    user: its number in the pods; None where the cluster gives each namespace its own (OpenShift).
+    """
+
+    demos: Sequence[Demo]
+
+    image: str
+    version: str
+    gpu_resource: str = names.GPU
+    user: int | None = USER
+
+
+def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[str], args: RayClusterArgs) -> Document:
+    """Return the RayCluster in a LocalQueue.
+
+    Kueue admits all of its pods at once, and gives them the flavor's tolerations.
+    """
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {
+            "name": demo.cluster,
+            "namespace": namespace,
+            "labels": {names.QUEUE_LABEL: queue},
+            "annotations": dict(SKIP_AWAIT),
+        },
+        "spec": {
+            "rayVersion": args.version,
+            "headGroupSpec": {
+                "enableIngress": False,
+                "serviceType": "ClusterIP",
+                "rayStartParams": {"block": "true", "dashboard-host": _EVERYWHERE, "num-gpus": str(demo.head.gpus)},
+                "template": {"spec": _pod("ray-head", demo.head, args, _PORTS)},
+            },
+            "workerGroupSpecs": [
+                {
+                    "groupName": f"small-group-{demo.cluster}",
+                    "replicas": demo.workers,
+                    "minReplicas": demo.workers,
+                    "maxReplicas": demo.workers,
+                    "rayStartParams": {"block": "true", "num-gpus": str(demo.worker.gpus)},
+                    "template": {"spec": _pod("machine-learning", demo.worker, args, {})},
+                }
+            ],
+        },
+    }
+
+
+def boundary(namespace: pulumi.Input[str]) -> Document:
+    """Return the policy by which the project's own pods alone reach Ray's, whose interfaces ask for no password."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "ray-clusters", "namespace": namespace},
+        "spec": {
+            "podSelector": {"matchLabels": dict(_RAY_PODS)},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": [{"podSelector": {}}]}],
+        },
+    }
+
+
+def _pod(name: str, node: Node, args: RayClusterArgs, ports: Mapping[str, int]) -> Document:
+    requests = node.requests(args.gpu_resource)
+    container: Document = {
+        "name": name,
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": {"requests": dict(requests), "limits": {**requests, names.CPU: node.most_cpu}},
+        "lifecycle": {"preStop": {"exec": {"command": ["/bin/sh", "-c", "ray stop"]}}},
+        "securityContext": dict(UNPRIVILEGED),
+    }
+    if ports:
+        container["ports"] = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
+    return {
+        "automountServiceAccountToken": False,
+        "securityContext": pod_security(args.user),
+        "containers": [container],
+    }

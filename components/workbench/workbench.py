@@ -1,0 +1,119 @@
+"""The workbench: a project with a notebook, its files, its data connection, its rights and its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes import objects
+from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.namespace import Namespace, NamespaceArgs
+from components.layer import Layer
+from components.workbench import access, ray_cluster
+from components.workbench import queue as queues
+from components.workbench.notebook import DASHBOARD, DESCRIPTION, DISPLAY_NAME, NotebookArgs, files_claim, notebook
+from components.workbench.queue import QueueArgs
+from components.workbench.ray_cluster import RayClusterArgs
+
+CONNECTION: Final = "aws-connection-"
+"""What the dashboard begins the name of a data connection with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A data connection: how the notebook reaches an object store. name: as the dashboard shows it.
+
+    region, bucket: None to leave them to whoever connects.
+    """
+
+    name: str
+    access_key: pulumi.Input[str]
+    secret_key: pulumi.Input[str]
+    endpoint: str
+    region: str | None = None
+    bucket: str | None = None
+
+    def variables(self) -> Mapping[str, pulumi.Input[str]]:
+        """Return the keys that the notebook has in its environment."""
+        optional = {"AWS_DEFAULT_REGION": self.region, "AWS_S3_BUCKET": self.bucket}
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_S3_ENDPOINT": self.endpoint,
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkbenchArgs:
+    """The project and what is in it.
+
+    namespace: of the project; display_name, description: as the dashboard shows it.
+    ray: the Ray clusters that run from the start; None for none, as the notebook makes its own.
+    edit_for_group: every account of the project may edit it, as the guide has it; otherwise the notebook's own account
+        may make Ray clusters.
+    """
+
+    namespace: str
+    display_name: str = "Sandbox"
+    description: str = "Try your ideas here."
+    notebook: NotebookArgs
+    connection: Connection
+    queue: QueueArgs
+    ray: RayClusterArgs | None = None
+    edit_for_group: bool = False
+
+
+class Workbench(Layer):
+    """Make the project, its queue and its notebook. The volume of its files goes when it goes."""
+
+    def __init__(self, name: str, args: WorkbenchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workbench:Workbench", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        project = NamespaceArgs(
+            name=args.namespace,
+            labels={DASHBOARD: "true"},
+            annotations={DISPLAY_NAME: args.display_name, DESCRIPTION: args.description},
+        )
+        namespace = Namespace(args.namespace, project, child).name
+        secret = Manifest(
+            f"{name}/connection",
+            data_connection(args.connection, namespace),
+            pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
+        )
+        files = Manifest(f"{name}/files", files_claim(name, namespace, args.notebook), child)
+        rights = access.of_group(namespace) if args.edit_for_group else access.of_notebook(name, namespace)
+        bound = [Manifest(f"{name}/{document['kind']}", document, child) for document in rights]
+        policy = ray_cluster.boundary(namespace)
+        bound.append(Manifest(f"{name}/{policy['kind']}", policy, child))
+        queue = _queue(name, args.queue, namespace, child)
+        server = Manifest(
+            name,
+            notebook(name, namespace, secret.object_name, args.notebook),
+            pulumi.ResourceOptions(parent=self, depends_on=[files, *bound, queue]),
+        )
+        after = pulumi.ResourceOptions(parent=self, depends_on=[*bound, queue])
+        if args.ray is not None:
+            for demo in args.ray.demos:
+                cluster = ray_cluster.ray_cluster(demo, namespace, queue.object_name, args.ray)
+                Manifest(f"{name}/{demo.cluster}", cluster, after)
+        self.ready = [server, queue]
+        self.register_outputs({"namespace": namespace})
+
+
+def data_connection(connection: Connection, namespace: pulumi.Input[str]) -> Document:
+    """Return the Secret, as the dashboard makes one and shows it (odh-dashboard, frontend/src/api/k8s/secrets.ts)."""
+    labels = {DASHBOARD: "true", "opendatahub.io/managed": "true"}
+    document = objects.secret(f"{CONNECTION}{connection.name}", namespace, connection.variables(), labels=labels)
+    shown = {DISPLAY_NAME: connection.name, "opendatahub.io/connection-type": "s3"}
+    return {**document, "metadata": {**document["metadata"], "annotations": shown}}
+
+
+def _queue(name: str, args: QueueArgs, namespace: pulumi.Input[str], child: pulumi.ResourceOptions) -> Manifest:
+    """Register what the project's Ray clusters are queued by; return the LocalQueue, which stands last."""
+    flavor = args.flavor or Manifest(f"{name}/ResourceFlavor", queues.flavor(args), child).object_name
+    queue = Manifest(f"{name}/ClusterQueue", queues.cluster_queue(args, flavor), child)
+    return Manifest(f"{name}/LocalQueue", queues.local_queue(args, namespace, queue.object_name), child)

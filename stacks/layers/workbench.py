@@ -1,0 +1,132 @@
+"""The workbench of OpenShift AI, with the object store that it writes to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pulumi
+
+from components import catalogue
+from components.artifacts import Mirror
+from components.kubernetes.cluster import Cluster
+from components.passwords import password
+from components.workbench.notebook import NotebookArgs
+from components.workbench.object_store import ObjectStore, ObjectStoreArgs, StoreKind
+from components.workbench.queue import QueueArgs
+from components.workbench.ray_cluster import DEMOS, RayClusterArgs
+from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
+from stacks.settings.workbench import Store, WorkbenchSettings
+
+_GUIDES: Final = ("rootuser", "rootuser123")
+"""Known to everybody who reads hobbyist-guide-to-rhoai."""
+_IMAGES: Final = {StoreKind.SEAWEEDFS: catalogue.SEAWEEDFS, StoreKind.MINIO: catalogue.MINIO}
+
+
+def install(
+    settings: WorkbenchSettings,
+    cluster: Cluster,
+    mirror: Mirror,
+    *,
+    flavor: pulumi.Input[str] | None,
+    cohort: str | None,
+    secret_key: pulumi.Input[str] | None = None,
+    user: int | None,
+    needs: tuple[pulumi.Resource, ...] = (),
+) -> Workbench | None:
+    """Register the workbench where it is switched on.
+
+    flavor: of the platform's queues, None where there is none. cohort: the queues that it lends to and borrows from,
+    None for none. secret_key: of an external store. user: of the store's pods and Ray's, None where the cluster gives
+    each namespace its own. needs: what defines notebooks and Ray clusters, and Kueue's webhooks.
+    """
+    if not settings.enabled:
+        return None
+    connection, store = _connection(settings, cluster, mirror, secret_key, user)
+    queue = settings.queue
+    args = WorkbenchArgs(
+        namespace=settings.namespace,
+        notebook=NotebookArgs(
+            image=settings.notebook_image,
+            version=settings.version,
+            size=settings.size,
+            storage=str(settings.storage),
+            storage_class=settings.storage_class or cluster.storage.block,
+            demos=catalogue.DEMOS if settings.demos else None,
+            user=settings.user,
+            nodes=cluster.placement.system,
+        ),
+        connection=connection,
+        queue=QueueArgs(
+            namespace=settings.namespace,
+            amounts={name: str(amount) for name, amount in queue.amounts().items()},
+            flavor=flavor,
+            tolerations=cluster.placement.gpus.tolerations,
+            cohort=cohort,
+            open_to_all=queue.open_to_all,
+        ),
+        ray=_ray(settings, cluster, mirror, user),
+        edit_for_group=settings.edit_for_group,
+    )
+    return Workbench(settings.name, args, cluster.options(*needs, *([store] if store is not None else [])))
+
+
+def _ray(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror, user: int | None) -> RayClusterArgs | None:
+    if not settings.ray_clusters:
+        return None
+    return RayClusterArgs(
+        demos=[DEMOS[name] for name in settings.ray_clusters],
+        image=mirror.image(catalogue.RAY.reference),
+        version=catalogue.RAY.tag.partition("-")[0],
+        gpu_resource=cluster.gpu_resource,
+        user=user,
+    )
+
+
+def _connection(
+    settings: WorkbenchSettings,
+    cluster: Cluster,
+    mirror: Mirror,
+    secret_key: pulumi.Input[str] | None,
+    user: int | None,
+) -> tuple[Connection, ObjectStore | None]:
+    """Return how the notebook reaches its store, and the store where the stack runs it.
+
+    Raises ValueError for an external store without a secret key.
+    """
+    own = settings.object_store
+    if own.kind is Store.EXTERNAL:
+        if secret_key is None:
+            raise ValueError("an external store needs its secret key")
+        connection = Connection(
+            name=settings.connection,
+            access_key=own.access_key or "",
+            secret_key=pulumi.Output.secret(secret_key),
+            endpoint=own.endpoint or "",
+            region=own.region,
+            bucket=own.bucket,
+        )
+        return connection, None
+    kind = StoreKind(own.kind.value)
+    access, secret = _credentials(settings.name, guides=own.guide_credentials)
+    args = ObjectStoreArgs(
+        kind=kind,
+        image=mirror.image(_IMAGES[kind].reference),
+        access_key=access,
+        secret_key=secret,
+        storage=str(own.size),
+        storage_class=own.storage_class or cluster.storage.block,
+        clients=settings.namespace,
+        nodes=cluster.placement.system,
+        user=user,
+    )
+    store = ObjectStore(f"{settings.name}-store", args, cluster.options())
+    connection = Connection(
+        name=settings.connection, access_key=access, secret_key=secret, endpoint=store.endpoint, bucket=own.bucket
+    )
+    return connection, store
+
+
+def _credentials(name: str, *, guides: bool) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
+    """Return the store's access key and secret key, made up unless the guide's are asked for."""
+    given = _GUIDES if guides else (None, None)
+    return password(f"{name}-access-key", given[0]), password(f"{name}-secret-key", given[1])

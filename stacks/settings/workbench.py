@@ -1,0 +1,224 @@
+"""The workbench of OpenShift AI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from components import catalogue, names
+from components.catalogue import NotebookImage
+from components.kubernetes.quantity import Quantity
+from components.workbench.notebook import SIZES
+from components.workbench.ray_cluster import DEMOS
+from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
+from stacks.settings.names import ClassName, label_error
+
+_IMAGES: Final[Mapping[str, NotebookImage]] = {image.name: image for image in catalogue.NOTEBOOK_IMAGES}
+_MOST_GPUS: Final = 1024
+DEFAULT_IMAGE: Final = "Standard Data Science"
+DEFAULT_VERSION: Final = "2024.1"
+SECRET_KEY: Final = "objectStoreSecretKey"
+"""The key of the secret by which an object store of the site's own lets the workbench in."""
+
+
+class Store(StrEnum):
+    """Where checkpoints go.
+
+    seaweedfs: a store that the stack runs. minio: that of the guide, whose project has ended. external: one that there
+    is.
+    """
+
+    SEAWEEDFS = "seaweedfs"
+    MINIO = "minio"
+    EXTERNAL = "external"
+
+
+class ObjectStoreSettings(SettingsModel):
+    """The object store with S3's interface, to which distributed workloads write checkpoints."""
+
+    kind: Store = Store.SEAWEEDFS
+    """`seaweedfs`: a store that the stack runs. `minio`: that of the guide, whose project has ended and whose images
+    are no longer renewed. `external`: one that there is, whose secret key is the secret mlbatch:objectStoreSecretKey.
+    """
+    endpoint: str | None = None
+    """Address of an external store, such as https://s3.example.org."""
+    access_key: str | None = None
+    """Access key of an external store, which names the user and is no secret."""
+    region: str | None = None
+    """Region of an external store."""
+    bucket: str | None = None
+    """Bucket that the notebook finds in its environment."""
+    size: SomeBytes = Quantity.parse("50Gi")
+    """Size of the volume of a store that the stack runs, in bytes."""
+    storage_class: ClassName | None = None
+    """Class of that volume; default the cluster's class for volumes of one pod."""
+    guide_credentials: bool = False
+    """Take the guide's `rootuser` and `rootuser123` for MinIO, which everybody knows, in place of made-up ones."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the keys to the store that they are of."""
+        external = self.kind is Store.EXTERNAL
+        for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key), ("region", self.region)):
+            if value is not None and not external:
+                yield ConfigError(
+                    path=(*path, name),
+                    value=value,
+                    message=f"the stack runs the store, {self.kind}, and knows this itself",
+                    expected="nothing here, or kind: external",
+                    hint=f"remove it, or set {key((*path, 'kind'))} to external",
+                )
+        for name, value in (("endpoint", self.endpoint), ("accessKey", self.access_key)):
+            if value is None and external:
+                yield ConfigError(
+                    path=(*path, name),
+                    message="nothing says how the external store is reached",
+                    expected="an address and an access key",
+                    hint=f"set it, or {key((*path, 'kind'))} to {Store.SEAWEEDFS}",
+                )
+        if external and self.endpoint is not None:
+            yield from _address((*path, "endpoint"), self.endpoint)
+        if self.guide_credentials and self.kind is not Store.MINIO:
+            yield ConfigError(
+                path=(*path, "guideCredentials"),
+                value=True,
+                message=f"the guide's credentials are MinIO's, and the store is {self.kind}",
+                expected=f"false, or true with kind: {Store.MINIO}",
+                hint="remove it: made-up credentials are a secret output of the stack's own",
+            )
+
+
+class QueueSettings(SettingsModel):
+    """What all Ray clusters of the workbench may use together; default what the guide gives them."""
+
+    cpu: SomeCores = Quantity.parse(9)
+    """CPU cores."""
+    memory: SomeBytes = Quantity.parse("36Gi")
+    """Bytes of memory."""
+    gpus: Annotated[int, Field(ge=0, le=_MOST_GPUS)] = 5
+    """GPUs."""
+    open_to_all: bool = False
+    """Let any namespace use the queue, as the guide has it, and not the workbench's alone."""
+
+    def amounts(self) -> Mapping[str, Quantity]:
+        """Return the nominal quota by resource name."""
+        return {names.CPU: self.cpu, names.MEMORY: self.memory, names.GPU: Quantity.parse(self.gpus)}
+
+
+class WorkbenchSettings(SettingsModel):
+    """A workbench of OpenShift AI: a notebook, an object store, and a queue for Ray clusters."""
+
+    enabled: bool = False
+    """Make it."""
+    name: str = "demo-workbench"
+    """Name of the notebook and of its objects."""
+    namespace: str = "sandbox"
+    """Namespace of the project."""
+    image: Annotated[str, choice("notebook image", tuple(_IMAGES))] = DEFAULT_IMAGE
+    """Image, as the dashboard calls it."""
+    version: str = DEFAULT_VERSION
+    """Version of the image."""
+    size: Annotated[str, choice("container size", tuple(SIZES))] = "Small"
+    """Container size, as the dashboard calls it; Ray clusters have their own."""
+    storage: SomeBytes = Quantity.parse("20Gi")
+    """Size of the volume of the notebook's files in bytes."""
+    storage_class: ClassName | None = None
+    """Class of that volume; default the cluster's class for volumes of one pod."""
+    user: str | None = None
+    """Whose notebook it is, as the dashboard notes it."""
+    demos: bool = True
+    """Clone the guide's demos into the notebook's files, at a commit."""
+    edit_for_group: bool = False
+    """Let every account of the project edit all of it, secrets included, as the guide has it; otherwise the notebook's
+    own account may make Ray clusters, and no other.
+    """
+    connection: str = "minio"
+    """Name of the data connection, as the dashboard shows it."""
+    object_store: ObjectStoreSettings = ObjectStoreSettings()
+    queue: QueueSettings = QueueSettings()
+    ray_clusters: tuple[Annotated[str, choice("Ray cluster of the demos", tuple(DEMOS))], ...] = ()
+    """Ray clusters of the demos that run from the start; the notebooks make those that they need by themselves."""
+
+    @property
+    def notebook_image(self) -> NotebookImage:
+        """The image in the catalogue."""
+        return _IMAGES[self.image]
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold names to Kubernetes' rules, and the version to those that the image has."""
+        if not self.enabled:
+            return
+        for name, value in (("name", self.name), ("namespace", self.namespace), ("connection", self.connection)):
+            yield from label_error((*path, name), value)
+        versions = self.notebook_image.versions
+        if self.version not in versions:
+            meant = nearest(self.version, versions)
+            yield ConfigError(
+                path=(*path, "version"),
+                value=self.version,
+                message=f"{self.image} has no such version",
+                expected=listed(versions),
+                hint=f"did you mean {meant}?" if meant else f"take {versions[0]}",
+            )
+        yield from self._unfitting((*path, "rayClusters"))
+        if self.namespace == self.object_store.kind.value:
+            yield ConfigError(
+                path=(*path, "namespace"),
+                value=self.namespace,
+                message="the object store has this namespace",
+                expected=f"any but {self.namespace}",
+                hint="name another one",
+            )
+
+    def _unfitting(self, path: Path) -> Iterator[ConfigError]:
+        """Yield the first Ray cluster for which the queue has no room beside those before it, by what it lacks."""
+        left = dict(self.queue.amounts())
+        for position, name in enumerate(self.ray_clusters):
+            if name in self.ray_clusters[:position]:
+                yield ConfigError(
+                    path=(*path, position),
+                    value=name,
+                    message="this cluster is there already",
+                    expected="each at most once",
+                    hint="remove the entry",
+                )
+                return
+            for resource, amount in DEMOS[name].requests().items():
+                if left[resource] < amount:
+                    yield ConfigError(
+                        path=(*path, position),
+                        value=name,
+                        message=f"it asks for {amount} {resource}, and the queue has {left[resource]} of "
+                        f"{self.queue.amounts()[resource]} left, so that it would wait for ever",
+                        expected=f"clusters that ask for at most {self.queue.amounts()[resource]} {resource} together",
+                        hint=f"remove it, or raise {key((*path[:-1], 'queue'))}",
+                    )
+                    return
+                left[resource] = left[resource] - amount
+
+
+def _address(path: Path, address: str) -> Iterator[ConfigError]:
+    """Yield what is wrong with the address of a store: credentials go over it."""
+    try:
+        parts = urlsplit(address)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        has_password = parts.password is not None or parts.username is not None
+    except ValueError:
+        is_good, has_password = False, False
+    if has_password:
+        wrong, hint = "credentials stand in the address, for everybody to read", "remove them, and renew them"
+    elif not is_good:
+        wrong, hint = "this is no address of a store", "write https://, a host, and a port where it has one"
+    else:
+        return
+    yield ConfigError(
+        path=path,
+        value=address if not has_password else "(not shown)",
+        message=wrong,
+        expected="an address such as https://s3.example.org",
+        hint=hint,
+    )

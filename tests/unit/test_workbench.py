@@ -1,0 +1,408 @@
+"""The workbench of OpenShift AI: its objects against the guide that the demo follows, and the program that clones."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from components import catalogue
+from components.artifacts import Mirror
+from components.catalogue import Repository
+from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
+from components.kubernetes.placement import NodeGroup, Placement
+from components.workbench import access, notebook, queue
+from stacks.layers import workbench
+from stacks.settings.machines import MACHINES
+from stacks.settings.workbench import WorkbenchSettings
+from tests.unit.harness import Record, build, strings
+
+NAMES = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:sandbox"}
+
+
+def made(*, flavor: str | None = None, secret_key: str | None = None, user: int | None = 1000, **values: Any) -> Record:
+    """Return what the layer registers of some settings."""
+    settings = WorkbenchSettings.model_validate_json(json.dumps({"enabled": True, **values}))
+
+    def program() -> None:
+        cluster = Cluster(
+            provider=kubernetes.Provider("cluster", kubeconfig="{}"),
+            pool=NodePool(count=3, shape=MACHINES["h100-sxm5-8x"].shape()),
+            placement=Placement(gpus=NodeGroup(tolerations=[GPU_TOLERATION])),
+            storage=StorageClasses(block="lab-block"),
+        )
+        workbench.install(
+            settings, cluster, Mirror(), flavor=flavor, cohort=None, secret_key=secret_key, user=user, needs=()
+        )
+
+    def outputs(kind: str, name: str, inputs: Any) -> dict[str, Any]:
+        return {"result": f"made-up-{name}"} if kind.endswith("RandomPassword") else {}
+
+    return build(program, outputs=outputs)
+
+
+@pytest.fixture(scope="module")
+def safe() -> Record:
+    return made()
+
+
+GUIDE = {
+    "editForGroup": True,
+    "objectStore": {"kind": "minio", "guideCredentials": True},
+    "queue": {"openToAll": True},
+}
+
+
+@pytest.fixture(scope="module")
+def guide() -> Record:
+    """As the guide has it, in all that it says."""
+    return made(**GUIDE)
+
+
+def decoded(record: Record, name: str) -> dict[str, str]:
+    data = record.one("Secret", name).inputs["data"]
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+class TestAgainstTheGuide:
+    """Seed 003, "10. Demo - Distributed Workloads", and what it calls steps 0 to 9."""
+
+    def test_the_project(self, guide: Record) -> None:
+        metadata = guide.one("Namespace", "sandbox").inputs["metadata"]
+        assert metadata["annotations"]["openshift.io/display-name"] == "Sandbox"
+        assert metadata["labels"] == {"opendatahub.io/dashboard": "true"}, "or the dashboard would not list it"
+
+    def test_every_account_of_the_project_may_edit_it(self, guide: Record) -> None:
+        binding = guide.one("RoleBinding", "sa-edit", "sandbox").inputs
+        assert binding["roleRef"] == {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "edit",
+        }
+        assert binding["subjects"] == [NAMES]
+
+    def test_the_notebook(self, guide: Record) -> None:
+        made = guide.one("Notebook", "demo-workbench", "sandbox").inputs
+        assert made["apiVersion"] == "kubeflow.org/v1"
+        annotations = made["metadata"]["annotations"]
+        assert annotations["opendatahub.io/image-display-name"] == "Standard Data Science"
+        stream = "s2i-generic-data-science-notebook:2024.1"
+        assert annotations["notebooks.opendatahub.io/last-image-selection"] == stream
+        assert annotations["notebooks.opendatahub.io/last-size-selection"] == "Small"
+        assert annotations["notebooks.opendatahub.io/inject-oauth"] == "true"
+        assert made["metadata"]["labels"] == {
+            "app": "demo-workbench",
+            "opendatahub.io/dashboard": "true",
+            "opendatahub.io/odh-managed": "true",
+        }
+        (server,) = made["spec"]["template"]["spec"]["containers"]
+        assert server["image"].endswith(f"/redhat-ods-applications/{stream}")
+        assert server["resources"] == {
+            "requests": {"cpu": "1", "memory": "8Gi"},
+            "limits": {"cpu": "2", "memory": "8Gi"},
+        }
+        assert not [word for word in strings(server) if "nvidia.com" in word], "no accelerator: Ray has them"
+        assert server["envFrom"] == [{"secretRef": {"name": "aws-connection-minio"}}]
+        assert server["readinessProbe"]["httpGet"]["path"] == "/notebook/sandbox/demo-workbench/api"
+        (options,) = [item["value"] for item in server["env"] if item["name"] == "NOTEBOOK_ARGS"]
+        assert "--ServerApp.base_url=/notebook/sandbox/demo-workbench" in options.split()
+
+    def test_its_files(self, guide: Record) -> None:
+        claim = guide.one("PersistentVolumeClaim", "demo-workbench", "sandbox").inputs
+        assert claim["metadata"]["labels"] == {"opendatahub.io/dashboard": "true"}
+        assert claim["spec"] == {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "lab-block",
+            "resources": {"requests": {"storage": "20Gi"}},
+        }
+        pod = guide.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]
+        (server,) = pod["containers"]
+        assert {"name": "demo-workbench", "mountPath": "/opt/app-root/src"} in server["volumeMounts"]
+
+    def test_the_data_connection(self, guide: Record) -> None:
+        secret = guide.one("Secret", "aws-connection-minio", "sandbox")
+        assert secret.inputs["type"] == "Opaque"
+        assert secret.inputs["metadata"]["labels"] == {
+            "opendatahub.io/dashboard": "true",
+            "opendatahub.io/managed": "true",
+        }
+        assert secret.inputs["metadata"]["annotations"] == {
+            "opendatahub.io/connection-type": "s3",
+            "openshift.io/display-name": "minio",
+        }
+        assert "data" in secret.secrets
+        assert decoded(guide, "aws-connection-minio") == {
+            "AWS_ACCESS_KEY_ID": "rootuser",
+            "AWS_SECRET_ACCESS_KEY": "rootuser123",
+            "AWS_S3_ENDPOINT": "http://minio.minio.svc:9000",
+        }
+
+    def test_the_store_takes_the_same_credentials(self, guide: Record) -> None:
+        assert decoded(guide, "minio") == {"MINIO_ROOT_USER": "rootuser", "MINIO_ROOT_PASSWORD": "rootuser123"}
+        (server,) = guide.one("Deployment", "minio").inputs["spec"]["template"]["spec"]["containers"]
+        assert server["image"] == catalogue.MINIO.reference
+        assert server["envFrom"] == [{"secretRef": {"name": "minio"}}]
+
+    def test_the_queue(self, guide: Record) -> None:
+        flavor = guide.one("ResourceFlavor", "default-flavor").inputs
+        assert flavor["spec"]["tolerations"] == [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+        ]
+        made = guide.one("ClusterQueue", "cluster-queue").inputs["spec"]
+        assert made["namespaceSelector"] == {}
+        assert made["resourceGroups"] == [
+            {
+                "coveredResources": ["cpu", "memory", "nvidia.com/gpu"],
+                "flavors": [
+                    {
+                        "name": "default-flavor",
+                        "resources": [
+                            {"name": "cpu", "nominalQuota": "9"},
+                            {"name": "memory", "nominalQuota": "36Gi"},
+                            {"name": "nvidia.com/gpu", "nominalQuota": "5"},
+                        ],
+                    }
+                ],
+            }
+        ]
+        own = guide.one("LocalQueue", "local-queue-test", "sandbox").inputs
+        assert own["spec"] == {"clusterQueue": "cluster-queue"}
+        assert own["metadata"]["annotations"] == {"kueue.x-k8s.io/default-queue": "true"}
+
+    def test_the_demos_are_a_commit_of_the_repository(self, guide: Record) -> None:
+        pod = guide.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]
+        (cloner,) = pod["initContainers"]
+        script = cloner["command"][-1]
+        assert "https://github.com/redhat-na-ssa/codeflare-sdk fd8442d467c13372b578f767d31e868496aefa4e" in script
+        assert cloner["volumeMounts"] == [{"name": "demo-workbench", "mountPath": "/opt/app-root/src"}]
+        assert cloner["resources"]["requests"].keys() == cloner["resources"]["limits"].keys() == {"cpu", "memory"}
+
+
+class TestSafeForm:
+    def test_the_notebooks_account_alone_may_make_ray_clusters(self, safe: Record) -> None:
+        (binding,) = safe.of("RoleBinding")
+        assert binding.inputs["subjects"] == [
+            {"kind": "ServiceAccount", "name": "demo-workbench", "namespace": "sandbox"}
+        ]
+        assert binding.inputs["roleRef"]["kind"] == "Role"
+        rules = safe.one("Role", "workbench", "sandbox").inputs["rules"]
+        secrets = [rule for rule in rules if "secrets" in rule["resources"]]
+        assert [(rule["verbs"], rule["resourceNames"]) for rule in secrets] == [
+            (["get"], ["ca-secret-interactivetest", "ca-secret-tunecluster"])
+        ]
+        assert not [rule for rule in rules if "pods/exec" in rule["resources"] or "*" in rule["verbs"]]
+        assert access.ROLE == "workbench"
+
+    def test_credentials_are_made_up_and_stand_in_secrets_alone(self, safe: Record) -> None:
+        made_up = {item.name for item in safe.resources if item.type.endswith("RandomPassword")}
+        assert made_up == {"demo-workbench-access-key", "demo-workbench-secret-key"}
+        (file,) = decoded(safe, "seaweedfs").values()
+        (identity,) = json.loads(file)["identities"]
+        connection = decoded(safe, "aws-connection-minio")
+        assert identity["credentials"] == [
+            {"accessKey": connection["AWS_ACCESS_KEY_ID"], "secretKey": connection["AWS_SECRET_ACCESS_KEY"]}
+        ]
+        assert connection["AWS_S3_ENDPOINT"] == "http://seaweedfs.seaweedfs.svc:8333"
+        for name in ("seaweedfs", "aws-connection-minio"):
+            assert "data" in safe.one("Secret", name).secrets
+        said = [text for item in safe.objects() if item.kind != "Secret" for text in strings(item.inputs)]
+        assert not [text for text in said if "rootuser" in text or connection["AWS_SECRET_ACCESS_KEY"] in text]
+
+    def test_a_restart_loses_nothing(self, safe: Record) -> None:
+        pod = safe.one("Deployment", "seaweedfs").inputs["spec"]["template"]["spec"]
+        assert {"name": "data", "persistentVolumeClaim": {"claimName": "seaweedfs"}} in pod["volumes"]
+        assert safe.one("PersistentVolumeClaim", "seaweedfs").inputs["spec"]["storageClassName"] == "lab-block"
+
+    def test_the_store_is_no_root_and_reached_by_the_project_alone(self, safe: Record) -> None:
+        pod = safe.one("Deployment", "seaweedfs").inputs["spec"]["template"]["spec"]
+        assert (pod["securityContext"]["runAsNonRoot"], pod["automountServiceAccountToken"]) == (True, False)
+        (server,) = pod["containers"]
+        assert server["image"] == catalogue.SEAWEEDFS.reference
+        assert server["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        policy = safe.one("NetworkPolicy", "seaweedfs").inputs["spec"]
+        assert policy == {
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {
+                    "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "sandbox"}}}],
+                    "ports": [{"port": 8333, "protocol": "TCP"}],
+                }
+            ],
+        }
+
+    def test_the_queue_is_the_projects_own(self, safe: Record) -> None:
+        made = safe.one("ClusterQueue", "cluster-queue").inputs["spec"]
+        assert made["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "sandbox"}}
+
+
+def test_everything_stands_before_the_notebook(safe: Record) -> None:
+    server = safe.one("Notebook", "demo-workbench")
+    for kind, name in (
+        ("Secret", "aws-connection-minio"),
+        ("PersistentVolumeClaim", "demo-workbench"),
+        ("LocalQueue", "local-queue-test"),
+        ("RoleBinding", "workbench"),
+    ):
+        assert safe.one(kind, name).urn in server.dependencies, kind
+    (whole,) = [item for item in safe.resources if item.type == "mlbatch:workbench:Workbench"]
+    assert {safe.one(kind, "seaweedfs").urn for kind in ("Deployment", "Service")} <= whole.dependencies
+    assert safe.one("ClusterQueue", "cluster-queue").urn in safe.one("LocalQueue", "local-queue-test").dependencies
+
+
+def test_a_flavor_that_there_is_is_used() -> None:
+    record = made(flavor="the-platforms")
+    assert record.of("ResourceFlavor") == []
+    (group,) = record.one("ClusterQueue", "cluster-queue").inputs["spec"]["resourceGroups"]
+    assert group["flavors"][0]["name"] == "the-platforms"
+
+
+def test_a_store_of_the_sites_own() -> None:
+    own = {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "AKIA", "region": "eu", "bucket": "b"}
+    record = made(secret_key="correct-horse", objectStore=own)
+    assert [item.object_name for item in record.of("Namespace")] == ["sandbox"]
+    assert decoded(record, "aws-connection-minio") == {
+        "AWS_ACCESS_KEY_ID": "AKIA",
+        "AWS_SECRET_ACCESS_KEY": "correct-horse",
+        "AWS_S3_ENDPOINT": "https://s3.example.org",
+        "AWS_DEFAULT_REGION": "eu",
+        "AWS_S3_BUCKET": "b",
+    }
+    assert "data" in record.one("Secret", "aws-connection-minio").secrets
+    with pytest.raises(Exception, match="needs its secret key"):
+        made(objectStore=own)
+
+
+def test_the_clusters_of_the_demos_are_the_notebooks_own(guide: Record) -> None:
+    """Seed 003, 10.2: as the four notebooks at the pinned commit configure them."""
+    everything = {"cpu": 100, "memory": "200Gi", "gpus": 20}
+    record = made(rayClusters=["raytest", "jobtest", "interactivetest", "tunecluster"], queue=everything)
+    found = {}
+    for item in record.of("RayCluster"):
+        assert item.inputs["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "local-queue-test"}
+        spec = item.inputs["spec"]
+        (workers,) = spec["workerGroupSpecs"]
+        assert workers["replicas"] == workers["minReplicas"] == workers["maxReplicas"]
+        nodes = [spec["headGroupSpec"], workers]
+        resources = [node["template"]["spec"]["containers"][0]["resources"] for node in nodes]
+        started = [int(node["rayStartParams"]["num-gpus"]) for node in nodes]
+        assert started == [int(each["requests"].get("nvidia.com/gpu", "0")) for each in resources]
+        found[item.object_name] = (
+            *(resources[0]["requests"][name] for name in ("cpu", "memory")),
+            started[0],
+            workers["replicas"],
+            resources[1]["requests"]["cpu"],
+            resources[1]["limits"]["cpu"],
+            resources[1]["limits"]["memory"],
+            started[1],
+        )
+        assert all(each["requests"]["memory"] == each["limits"]["memory"] for each in resources)
+        assert spec["rayVersion"] == "2.23.0"
+        assert record.one("LocalQueue", "local-queue-test").urn in item.dependencies
+    assert found == {
+        "raytest": ("500m", "2G", 0, 2, "250m", "1", "4G", 0),
+        "jobtest": ("1", "4G", 1, 2, "250m", "1", "4G", 1),
+        "interactivetest": ("1", "6G", 1, 2, "250m", "1", "6G", 1),
+        "tunecluster": ("1", "6G", 1, 4, "1", "2", "6G", 1),
+    }
+    assert guide.of("RayCluster") == []
+
+
+def test_the_projects_own_pods_alone_reach_ray(safe: Record) -> None:
+    policy = safe.one("NetworkPolicy", "ray-clusters", "sandbox").inputs["spec"]
+    assert policy == {
+        "podSelector": {"matchLabels": {"ray.io/is-ray-node": "yes"}},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [{"podSelector": {}}]}],
+    }
+
+
+def test_rays_pods_are_no_root_and_ask_for_gpus_by_the_clusters_name() -> None:
+    (cluster,) = made(rayClusters=["jobtest"]).of("RayCluster")
+    pod = cluster.inputs["spec"]["headGroupSpec"]["template"]["spec"]
+    (head,) = pod["containers"]
+    assert head["image"] == catalogue.RAY.reference
+    assert head["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert (pod["securityContext"]["runAsUser"], pod["automountServiceAccountToken"]) == (1000, False)
+    assert {port["name"]: port["containerPort"] for port in head["ports"]} == {
+        "gcs": 6379,
+        "dashboard": 8265,
+        "client": 10001,
+    }
+
+
+def test_it_is_off_unless_it_is_asked_for() -> None:
+    assert made(enabled=False).objects() == []
+
+
+def test_where_the_cluster_gives_users_no_number_is_said() -> None:
+    pod = made(user=None).one("Deployment", "seaweedfs").inputs["spec"]["template"]["spec"]
+    assert "runAsUser" not in pod["securityContext"]
+
+
+def test_the_definitions_of_ray_stand_before_kueue() -> None:
+    assert queue.BEFORE_KUEUE == ("rayclusters.ray.io", "rayjobs.ray.io")
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def demos(tmp_path: Path) -> Repository:
+    """A repository with two commits; the first is the one that is wanted."""
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    git(folder, "config", "uploadpack.allowAnySHA1InWant", "true")
+    for text in ("first", "second"):
+        (folder / "demo.ipynb").write_text(text)
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", text)
+    commit = git(folder, "rev-parse", "HEAD~1")
+    return Repository(name="codeflare-sdk", url=folder.as_uri(), commit=commit, source="")
+
+
+def clone(demos: Repository, files: Path) -> subprocess.CompletedProcess[str]:
+    files.mkdir(exist_ok=True)
+    script = notebook.clone_script(demos, str(files))
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True)
+
+
+def test_the_demos_are_cloned_at_their_commit(demos: Repository, tmp_path: Path) -> None:
+    assert clone(demos, tmp_path / "files").returncode == 0
+    assert (tmp_path / "files" / "codeflare-sdk" / "demo.ipynb").read_text() == "first"
+    assert git(tmp_path / "files" / "codeflare-sdk", "rev-parse", "HEAD") == demos.commit
+
+
+def test_what_the_user_has_changed_stays(demos: Repository, tmp_path: Path) -> None:
+    clone(demos, tmp_path / "files")
+    changed = tmp_path / "files" / "codeflare-sdk" / "demo.ipynb"
+    changed.write_text("mine")
+    assert clone(replace(demos, commit="0" * 40), tmp_path / "files").returncode == 0
+    assert changed.read_text() == "mine"
+
+
+def test_a_clone_that_was_cut_off_is_begun_anew(demos: Repository, tmp_path: Path) -> None:
+    half = tmp_path / "files" / ".demos"
+    half.mkdir(parents=True)
+    (half / "left").write_text("over")
+    assert clone(demos, tmp_path / "files").returncode == 0
+    assert not (tmp_path / "files" / "codeflare-sdk" / "left").exists()
+    assert not half.exists()
+
+
+def test_demos_that_cannot_be_had_do_not_keep_the_notebook_from_starting(demos: Repository, tmp_path: Path) -> None:
+    done = clone(replace(demos, commit="0" * 40), tmp_path / "files")
+    assert done.returncode == 0
+    assert "by hand" in done.stderr
+    assert list((tmp_path / "files").iterdir()) == []

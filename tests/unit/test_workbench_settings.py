@@ -1,0 +1,130 @@
+"""The settings of the workbench: defaults, and each mistake with one message that says what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from components import catalogue
+from stacks.settings.workbench import WorkbenchSettings
+
+PATH = ("workbench",)
+
+
+def problems(**values: Any) -> list[Any]:
+    """Return what is wrong with the section and with those in it, as the checks of a whole configuration find it."""
+    settings = WorkbenchSettings.model_validate_json(json.dumps({"enabled": True, **values}))
+    return [
+        *settings.check(PATH),
+        *settings.object_store.check((*PATH, "objectStore")),
+        *settings.queue.check((*PATH, "queue")),
+    ]
+
+
+def test_the_guides_workbench_is_the_default() -> None:
+    """Seed 003, 10.1; but for what lets in more than the demo needs."""
+    own = WorkbenchSettings()
+    assert (own.namespace, own.image, own.version, own.size) == ("sandbox", "Standard Data Science", "2024.1", "Small")
+    assert (str(own.storage), own.connection) == ("20Gi", "minio")
+    assert {name: str(amount) for name, amount in own.queue.amounts().items()} == {
+        "cpu": "9",
+        "memory": "36Gi",
+        "nvidia.com/gpu": "5",
+    }
+    assert (own.enabled, own.edit_for_group, own.queue.open_to_all) == (False, False, False)
+    assert own.object_store.kind == "seaweedfs"
+    assert not own.object_store.guide_credentials
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"image": "PyTorch", "version": "2024.2", "size": "X Large"},
+        {"rayClusters": ["tunecluster"]},
+        {"rayClusters": ["raytest", "jobtest"]},
+        {"objectStore": {"kind": "minio", "guideCredentials": True}},
+        {"objectStore": {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "k"}},
+    ],
+)
+def test_what_can_be_made_is_taken(values: dict[str, Any]) -> None:
+    assert [str(problem) for problem in problems(**values)] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "why", "fix"),
+    [
+        ({"version": "2024.3"}, ("version",), "Standard Data Science has no such version", "did you mean 2024.2?"),
+        ({"name": "Demo"}, ("name",), "Kubernetes would reject", "demo"),
+        ({"namespace": "a/b"}, ("namespace",), "Kubernetes would reject", "a-b"),
+        ({"connection": "My store"}, ("connection",), "Kubernetes would reject", "my-store"),
+        ({"namespace": "seaweedfs"}, ("namespace",), "the object store has this namespace", "another"),
+        ({"objectStore": {"endpoint": "https://a"}}, ("objectStore", "endpoint"), "the stack runs the store", "remove"),
+        (
+            {"objectStore": {"kind": "external", "endpoint": "https://a"}},
+            ("objectStore", "accessKey"),
+            "nothing says how",
+            "set it",
+        ),
+        (
+            {"objectStore": {"kind": "external", "endpoint": "s3.example.org", "accessKey": "k"}},
+            ("objectStore", "endpoint"),
+            "no address",
+            "write https://",
+        ),
+        (
+            {"rayClusters": ["tunecluster", "jobtest"], "queue": {"memory": "100Gi"}},
+            ("rayClusters", 1),
+            "it asks for 3 nvidia.com/gpu, and the queue has 0 of 5 left",
+            "remove it, or raise mlbatch:workbench.queue",
+        ),
+        (
+            {"rayClusters": ["tunecluster"], "queue": {"memory": "20Gi"}},
+            ("rayClusters", 0),
+            "it asks for 30G memory, and the queue has 20Gi of 20Gi left",
+            "remove it",
+        ),
+        ({"rayClusters": ["raytest", "raytest"]}, ("rayClusters", 1), "there already", "remove the entry"),
+        (
+            {"objectStore": {"guideCredentials": True}},
+            ("objectStore", "guideCredentials"),
+            "the store is seaweedfs",
+            "remove it",
+        ),
+    ],
+)
+def test_a_mistake_gives_one_message(values: dict[str, Any], path: tuple[str, ...], why: str, fix: str) -> None:
+    (problem,) = problems(**values)
+    assert problem.path == (*PATH, *path)
+    assert why in problem.message
+    assert fix in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("values", "known"),
+    [
+        ({"image": "Standard Science"}, tuple(image.name for image in catalogue.NOTEBOOK_IMAGES)),
+        ({"size": "Huge"}, ("Small", "Medium", "Large", "X Large")),
+    ],
+)
+def test_an_image_or_a_size_that_there_is_not_is_told_those_that_there_are(
+    values: dict[str, Any], known: tuple[str, ...]
+) -> None:
+    with pytest.raises(ValidationError) as error:
+        WorkbenchSettings.model_validate_json(json.dumps(values))
+    (problem,) = error.value.errors()
+    assert problem["ctx"]["known"] == known
+
+
+def test_credentials_in_an_address_are_not_shown() -> None:
+    own = {"kind": "external", "endpoint": "https://me:hunter2@s3.example.org", "accessKey": "k"}
+    (problem,) = problems(objectStore=own)
+    assert "hunter2" not in str(problem)
+    assert "credentials stand in the address" in problem.message
+
+
+def test_a_workbench_that_is_off_is_not_judged() -> None:
+    assert list(WorkbenchSettings.model_validate({"version": "1"}).check(PATH)) == []
