@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from components import names
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
+from components.kubernetes.security import PodSecurity
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
 
@@ -70,7 +71,7 @@ class TargetSpec(ABC, Generic[S]):
     reserved: of each GPU node for the pods of its DaemonSets, unless the settings say otherwise.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     cluster_env: which of metaseq's own clusters its clusters are like, None for none.
-    assigns_users: its clusters give the pods of each namespace users of their own, and refuse others.
+    pod_security: what judges the pods of its clusters.
     """
 
     name: ClassVar[str]
@@ -85,7 +86,7 @@ class TargetSpec(ABC, Generic[S]):
     reserved: ClassVar[Mapping[str, Quantity]] = RESERVED
     has_kubeconfig: ClassVar[bool] = False
     cluster_env: ClassVar[str | None] = None
-    assigns_users: ClassVar[bool] = False
+    pod_security: ClassVar[PodSecurity] = PodSecurity.STANDARDS
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:

@@ -12,7 +12,7 @@ import pulumi
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
-from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.security import UNPRIVILEGED, PodSecurity
 from components.kubernetes.volumes import Volume, volumes
 from components.workloads.pods import WORKLOAD_LABEL
 
@@ -92,6 +92,11 @@ def volume_claim(
             "resources": {"requests": {"storage": size}},
         },
     }
+
+
+def user_of(pod_security: PodSecurity, user: int = USER) -> int | None:
+    """Return the user's number that a pod names: none where SecurityContextConstraints give each namespace its own."""
+    return user if pod_security is PodSecurity.STANDARDS else None
 
 
 def pod_security(user: int | None = USER) -> Document:

@@ -11,8 +11,9 @@ import pulumi
 from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.security import PodSecurity
 from components.workloads import metaseq, nccl, olmo, vllm
-from components.workloads.interface import USER
+from components.workloads.interface import user_of
 from components.workloads.metaseq import MetaseqArgs
 from components.workloads.nccl import NcclArgs
 from components.workloads.olmo import OlmoArgs
@@ -32,13 +33,14 @@ class Jobs:
     """Makes the arguments of jobs from the settings.
 
     gpus: the nodes they go to. gpu_resource: as which they ask for GPUs. cluster_env: which of metaseq's own clusters
-    this one is like.
+    this one is like. pod_security: what judges pods.
     """
 
     inputs: StackInputs[Any]
     gpus: NodeGroup
     gpu_resource: str = names.GPU
     cluster_env: str | None = None
+    pod_security: PodSecurity = PodSecurity.STANDARDS
 
     def nccl(self, namespace: pulumi.Input[str]) -> NcclArgs:
         """Return the NCCL test's."""
@@ -102,7 +104,7 @@ class Jobs:
             bounded=job.bounded,
             start_seconds=job.start_seconds,
             deadline_seconds=job.deadline_seconds,
-            user=None if self.inputs.target.assigns_users else USER,
+            user=user_of(self.pod_security),
         )
 
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
@@ -145,7 +147,7 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
     job: its key. Namespaces and claims are named, not made: the team's is there, and so is the volume with the data.
     """
     spec, settings = inputs.target, inputs.settings.workloads
-    made = Jobs(inputs, spec.gpu_nodes(inputs.settings), cluster_env=spec.cluster_env)
+    made = Jobs(inputs, spec.gpu_nodes(inputs.settings), cluster_env=spec.cluster_env, pod_security=spec.pod_security)
     team = settings.every()[job].submission.team or ""
     makers: Mapping[str, Callable[[], list[Document]]] = {
         "nccl": lambda: nccl.documents(settings.nccl.name, made.nccl(team)),

@@ -15,6 +15,7 @@ from components.workbench.object_store import ObjectStore, ObjectStoreArgs, Stor
 from components.workbench.queue import QueueArgs
 from components.workbench.ray_cluster import DEMOS, RayClusterArgs
 from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
+from components.workloads.interface import user_of
 from stacks.settings.workbench import Store, WorkbenchSettings
 
 _GUIDES: Final = ("rootuser", "rootuser123")
@@ -30,18 +31,17 @@ def install(
     flavor: pulumi.Input[str] | None,
     cohort: str | None,
     secret_key: pulumi.Input[str] | None = None,
-    user: int | None,
     needs: tuple[pulumi.Resource, ...] = (),
 ) -> Workbench | None:
     """Register the workbench where it is switched on.
 
     flavor: of the platform's queues, None where there is none. cohort: the queues that it lends to and borrows from,
-    None for none. secret_key: of an external store. user: of the store's pods and Ray's, None where the cluster gives
-    each namespace its own. needs: what defines notebooks and Ray clusters, and Kueue's webhooks.
+    None for none. secret_key: of an external store. needs: what defines notebooks and Ray clusters, and the webhooks of
+    Kueue.
     """
     if not settings.enabled:
         return None
-    connection, store = _connection(settings, cluster, mirror, secret_key, user)
+    connection, store = _connection(settings, cluster, mirror, secret_key)
     queue = settings.queue
     args = WorkbenchArgs(
         namespace=settings.namespace,
@@ -64,13 +64,13 @@ def install(
             cohort=cohort,
             open_to_all=queue.open_to_all,
         ),
-        ray=_ray(settings, cluster, mirror, user),
+        ray=_ray(settings, cluster, mirror),
         edit_for_group=settings.edit_for_group,
     )
     return Workbench(settings.name, args, cluster.options(*needs, *([store] if store is not None else [])))
 
 
-def _ray(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror, user: int | None) -> RayClusterArgs | None:
+def _ray(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror) -> RayClusterArgs | None:
     if not settings.ray_clusters:
         return None
     return RayClusterArgs(
@@ -78,7 +78,7 @@ def _ray(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror, user: in
         image=mirror.image(catalogue.RAY.reference),
         version=catalogue.RAY.tag.partition("-")[0],
         gpu_resource=cluster.gpu_resource,
-        user=user,
+        user=user_of(cluster.pod_security),
     )
 
 
@@ -87,7 +87,6 @@ def _connection(
     cluster: Cluster,
     mirror: Mirror,
     secret_key: pulumi.Input[str] | None,
-    user: int | None,
 ) -> tuple[Connection, ObjectStore | None]:
     """Return how the notebook reaches its store, and the store where the stack runs it.
 
@@ -117,7 +116,7 @@ def _connection(
         storage_class=own.storage_class or cluster.storage.block,
         clients=settings.namespace,
         nodes=cluster.placement.system,
-        user=user,
+        user=user_of(cluster.pod_security),
     )
     store = ObjectStore(f"{settings.name}-store", args, cluster.options())
     connection = Connection(

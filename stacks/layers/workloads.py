@@ -101,7 +101,13 @@ class _Workloads:
     def jobs(self) -> Jobs:
         """What makes the workloads' arguments."""
         cluster = self.cluster
-        return Jobs(self.inputs, cluster.placement.gpus, cluster.gpu_resource, self.inputs.target.cluster_env)
+        return Jobs(
+            self.inputs,
+            cluster.placement.gpus,
+            cluster.gpu_resource,
+            self.inputs.target.cluster_env,
+            cluster.pod_security,
+        )
 
     def install(self) -> None:
         """Register each workload that is switched on."""

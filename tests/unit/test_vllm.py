@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
+from components.artifacts import Mirror
 from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.workloads import vllm
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.vllm import Vllm, VllmArgs
+from tests.unit import test_openshift
 from tests.unit.test_workloads import environment, of, pod_of, record
 
 TEAM = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", user="alice")
@@ -188,6 +190,17 @@ class TestSafeForm:
         assert claim.urn in wrapper.dependencies
         assert wrapper.replace_on_changes == ("metadata", "spec")
         assert claim.replace_on_changes == ()
+
+
+def test_on_the_tutorials_cluster_it_is_the_tutorials_but_for_a_user(mirror: Mirror, kubeconfig: Path) -> None:
+    """OpenShift gives each namespace users of its own, and the tutorial's storage class is the stack's."""
+    raw = {**test_openshift.shipped(), "workloads": {"vllm": {"enabled": True, "submission": {"team": "blue"}}}}
+    record = test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
+    claim = record.one("PersistentVolumeClaim", "granite-3.2-8b-instruct", "blue")
+    assert claim.inputs["spec"]["storageClassName"] == "nfs-client-pokprod"
+    (component,) = record.one("AppWrapper", "batch-inference", "blue").inputs["spec"]["components"]
+    context = component["template"]["spec"]["template"]["spec"]["securityContext"]
+    assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
 
 
 def free_port() -> int:

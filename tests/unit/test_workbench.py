@@ -18,6 +18,7 @@ from components.catalogue import Repository
 from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.placement import NodeGroup, Placement
+from components.kubernetes.security import PodSecurity
 from components.workbench import access, notebook, queue
 from stacks.layers import workbench
 from stacks.settings.machines import MACHINES
@@ -27,7 +28,13 @@ from tests.unit.harness import Record, build, strings
 NAMES = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:sandbox"}
 
 
-def made(*, flavor: str | None = None, secret_key: str | None = None, user: int | None = 1000, **values: Any) -> Record:
+def made(
+    *,
+    flavor: str | None = None,
+    secret_key: str | None = None,
+    pod_security: PodSecurity = PodSecurity.STANDARDS,
+    **values: Any,
+) -> Record:
     """Return what the layer registers of some settings."""
     settings = WorkbenchSettings.model_validate_json(json.dumps({"enabled": True, **values}))
 
@@ -37,10 +44,9 @@ def made(*, flavor: str | None = None, secret_key: str | None = None, user: int 
             pool=NodePool(count=3, shape=MACHINES["h100-sxm5-8x"].shape()),
             placement=Placement(gpus=NodeGroup(tolerations=[GPU_TOLERATION])),
             storage=StorageClasses(block="lab-block"),
+            pod_security=pod_security,
         )
-        workbench.install(
-            settings, cluster, Mirror(), flavor=flavor, cohort=None, secret_key=secret_key, user=user, needs=()
-        )
+        workbench.install(settings, cluster, Mirror(), flavor=flavor, cohort=None, secret_key=secret_key)
 
     def outputs(kind: str, name: str, inputs: Any) -> dict[str, Any]:
         return {"result": f"made-up-{name}"} if kind.endswith("RandomPassword") else {}
@@ -343,8 +349,11 @@ def test_it_is_off_unless_it_is_asked_for() -> None:
 
 
 def test_where_the_cluster_gives_users_no_number_is_said() -> None:
-    pod = made(user=None).one("Deployment", "seaweedfs").inputs["spec"]["template"]["spec"]
-    assert "runAsUser" not in pod["securityContext"]
+    record = made(pod_security=PodSecurity.SCC, rayClusters=["raytest"])
+    store = record.one("Deployment", "seaweedfs").inputs["spec"]["template"]["spec"]
+    (workers,) = record.one("RayCluster", "raytest").inputs["spec"]["workerGroupSpecs"]
+    for pod in (store, workers["template"]["spec"]):
+        assert pod["securityContext"].keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
 
 
 def test_the_definitions_of_ray_stand_before_kueue() -> None:
@@ -388,8 +397,9 @@ def test_what_the_user_has_changed_stays(demos: Repository, tmp_path: Path) -> N
     clone(demos, tmp_path / "files")
     changed = tmp_path / "files" / "codeflare-sdk" / "demo.ipynb"
     changed.write_text("mine")
-    assert clone(replace(demos, commit="0" * 40), tmp_path / "files").returncode == 0
+    assert clone(demos, tmp_path / "files").returncode == 0
     assert changed.read_text() == "mine"
+    assert {each.name for each in changed.parent.iterdir()} == {".git", "demo.ipynb"}, "no second clone is put into it"
 
 
 def test_a_clone_that_was_cut_off_is_begun_anew(demos: Repository, tmp_path: Path) -> None:
