@@ -60,7 +60,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("jobs", "message", "hint"), MISTAKES, ids=lambda value: str(value)[:50])
 def test_a_mistake_is_told_once_with_what_may_stand_there(jobs: dict[str, Any], message: str, hint: str) -> None:
     (error,) = errors_of(configured(**jobs))
-    assert error.path[:2] == ("tenancy", "jobs")
+    assert error.path[:3] == ("tenancy", "jobs", *jobs)
     assert message in error.message
     assert hint in error.hint
 
