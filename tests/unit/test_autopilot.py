@@ -246,7 +246,7 @@ class TestSettings:
         [
             (
                 {"checks": ["pciebw", "iperf"]},
-                ("checks[1]", "iperf", "pciebw, remapped, dcgm, ping, gpupower, gpumem, pvc"),
+                ("checks[1]", "not known", "pciebw, remapped, dcgm, ping, gpupower, gpumem, pvc"),
             ),
             ({"checks": []}, ("checks", "every node would be marked as healthy")),
             ({"checks": ["dcgm", "dcgm"]}, ("checks[1]", "listed already")),

@@ -488,7 +488,7 @@ class TestSettings:
         ids=lambda value: str(value) if isinstance(value, dict) else "",
     )
     def test_a_mistake_is_told(self, monitoring: dict[str, Any], said: tuple[str, ...]) -> None:
-        (problem,) = errors_of(aks(monitoring=monitoring))
+        (problem,) = errors_of(aks(monitoring=monitoring, gpu={"operator": False}))
         assert f"mlbatch:monitoring.{said[0]}" in str(problem)
         for words in said[1:]:
             assert words in str(problem)
