@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError
+from stacks.errors import ConfigError, Path
 from stacks.existing.target import ClusterTarget
 from stacks.openshift.settings import NfsSettings, OpenShiftSettings
 from stacks.partial import PartialSettings
+from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import HealthSettings
+from stacks.settings.workloads import WorkloadsSettings
 
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
@@ -36,6 +39,8 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the cluster."""
         yield from super().check(partial)
+        yield from _brought(partial)
+        yield from _confined(partial)
         if partial.facts is not None:
             yield from _version(partial.facts)
 
@@ -64,6 +69,53 @@ def _version(facts: ClusterFacts) -> Iterator[ConfigError]:
             message=f"this cluster has OpenShift {facts.openshift}, and MLBatch was never tried on one before {oldest}",
             expected=f"OpenShift {oldest} or later",
             hint="update the cluster",
+        )
+
+
+def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield operators that OpenShift has from OperatorHub, with the constraints that their pods need there."""
+    gpu = partial.section(GpuSettings)
+    if gpu is None:
+        return
+    switches: Mapping[Path, bool] = {
+        ("gpu", "featureDiscovery"): gpu.feature_discovery,
+        ("gpu", "operator"): gpu.operator,
+        ("gpu", "fabric", "enabled"): gpu.fabric.enabled,
+    }
+    for path, is_on in switches.items():
+        if is_on:
+            yield ConfigError(
+                path=path,
+                value=True,
+                message="OpenShift gets this operator from OperatorHub, which grants its pods what they need of a node",
+                expected="false",
+                hint="install it from OperatorHub, and remove the key",
+            )
+
+
+def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what runs as root, or as a user that its image names: `restricted-v2` refuses its pods.
+
+    They would be refused one by one while the update waits for them.
+    """
+    workloads, gpu = partial.section(WorkloadsSettings), partial.section(GpuSettings)
+    health = partial.section(HealthSettings)
+    wanted: list[Path] = []
+    if workloads is not None:
+        wanted += [("workloads", name, "enabled") for name, job in workloads.node_workloads().items() if job.enabled]
+        wanted += [("workloads", name, "enabled") for name, item in workloads.viewers().items() if item.enabled]
+    if health is not None and health.nccl_gate.enabled:
+        wanted.append(("health", "ncclGate", "enabled"))
+    if gpu is not None and gpu.nvme_scratch.enabled:
+        wanted.append(("gpu", "nvmeScratch", "enabled"))
+    for path in wanted:
+        yield ConfigError(
+            path=path,
+            value=True,
+            message="its pods run as root, or as a user of their own, and OpenShift runs pods as a user of their "
+            "namespace's range",
+            expected="false",
+            hint="remove the key; docs/openshift.md says what runs there",
         )
 
 

@@ -215,6 +215,7 @@ class TestPodsOfThePlatform:
 
 TUTORIAL = {"cpu": "224", "memory": "2000G", "nvidia.com/gpu": "8", "pods": "100"}
 """The tutorial's quota of the slack queue and of each team, in which it spells the GPUs nvidia.com/GPU by mistake."""
+LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}
 CANONICAL = {**TUTORIAL, "memory": "2T"}
 """The same, as Kubernetes writes it."""
 GUIDE = {"cpu": "8000m", "memory": "128Gi", "nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "1", "pods": "100"}
@@ -412,3 +413,23 @@ class TestMistakes:
         assert "this cluster has no ValidatingAdmissionPolicy" in text
         raw["tenancy"] = {"acceptUnenforced": [str(promise) for promise in Promise]}
         assert loaded(raw, mirror, kubeconfig, version="1.29", openshift="4.16.30").resolved.unenforced
+
+    @pytest.mark.parametrize("key", ["operator", "featureDiscovery"])
+    def test_operators_that_come_from_operator_hub(self, key: str, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused({**shipped(), "gpu": {key: True}}, mirror, kubeconfig)
+        assert f"mlbatch:gpu.{key} = true" in text
+        assert "install it from OperatorHub" in text
+
+    @pytest.mark.parametrize(
+        ("section", "where"),
+        [
+            ({"workloads": {"jupyterlab": LAB}}, "workloads.jupyterlab"),
+            ({"gpu": {"nvmeScratch": {"enabled": True, "diskModel": "Lab NVMe"}}}, "gpu.nvmeScratch"),
+        ],
+    )
+    def test_pods_that_open_shift_would_refuse(
+        self, section: dict[str, Any], where: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        text = refused({**shipped(), **section}, mirror, kubeconfig)
+        assert f"mlbatch:{where}.enabled = true" in text
+        assert "a user of their namespace's range" in text

@@ -471,10 +471,12 @@ class TestMirror:
         folder = tmp_path / "mirror"
         folder.mkdir()
         text = self.report({"artifacts": str(folder)}, kubeconfig, tmp_path)
-        for name in {artifact.name for artifact in catalogue.ARTIFACTS}:
+        wanted = {catalogue.KUEUE, catalogue.APPWRAPPER, catalogue.SCHEDULER_PLUGINS, catalogue.ELASTIC_QUOTAS}
+        for name in wanted:
             artifact = catalogue.find(name, catalogue.versions(name)[0])
             assert f"the folder {folder} lacks {artifact.file}" in text
             assert f"put {artifact.url} there" in text
+        assert text.count(" lacks ") == len(wanted), "what is not installed is not looked for"
 
     def test_an_address_has_to_be_https(self, kubeconfig: Path, tmp_path: Path) -> None:
         text = self.report({"artifacts": "http://mirror.example.org"}, kubeconfig, tmp_path)

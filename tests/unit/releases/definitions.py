@@ -1,8 +1,8 @@
 """The schemas of the kinds that the program declares and others define, closed: a field that they do not know is wrong.
 
 An API server drops such a field with a warning, or refuses the object. Sources: Kueue's and AppWrapper's manifests and
-the chart kube-prometheus-stack, of a mirror; NVIDIA's network operator and Volcano, of the charts that stand in for
-them.
+the chart kube-prometheus-stack, of a mirror, which is to be that of a local OpenShift; NVIDIA's network operator and
+Volcano, of the charts that stand in for them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ KINDS: Final = frozenset(
         "PodGroup",
         "PrometheusRule",
         "ResourceFlavor",
+        "SecurityContextConstraints",
         "ServiceMonitor",
         "Topology",
     }
@@ -48,7 +49,7 @@ def of_mirror(mirror: Path) -> Schemas:
 
 
 def _texts(mirror: Path) -> Iterator[str]:
-    for file in sorted(mirror.glob("*.yaml")):
+    for file in (*sorted(mirror.glob("*.yaml")), *mirror.glob("openshift/*_securitycontextconstraints.crd.yaml")):
         yield file.read_text()
     (chart,) = mirror.glob("kube-prometheus-stack-*.tgz")
     with tarfile.open(chart) as archive:
