@@ -165,6 +165,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "scheduling.priorityClasses",
         "the cluster has no priority class low-priority, default-priority, high-priority",
     ),
+    (volume(container="a-" * 36 + "b"), "storage.volumes[0].container", "Azure refuses this name of a container"),
+    (volume(container="a--b"), "storage.volumes[0].container", "Azure refuses this name of a container"),
     # contradictions
     (volume(namespace="blu"), "storage.volumes[0].namespace", "the stack has no such namespace"),
     (volume(account="mlbatchexampledata"), "storage.volumes[0].account", "the stack's own account"),
@@ -236,6 +238,7 @@ def test_it_is_one_problem_at_its_key(raw: dict[str, Any], path: str, wrong: str
     "raw",
     [
         lab(image="Nvcr.io:5000/nvidia/pytorch:25.03-py3"),
+        volume(container="a" * 63),
         lab(image=f"nvcr.io/nvidia/pytorch:25.03-py3@{DIGEST}"),
         lab(image=f"nvcr.io/nvidia/pytorch@{DIGEST}"),
         nccl(image="localhost:5000/nccl__test"),

@@ -15,14 +15,13 @@ from components.azure.blob_volume import CAPACITY
 from components.azure.compatibility import blobfuse_fault, identity_fault
 from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
+from stacks.aks.settings.values import AccountName, ContainerName
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Rule, SettingsModel, SomeBytes, choice, matching, reject
 from stacks.settings.workloads import WorkloadsSettings
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
 _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
-_ACCOUNT: Final = re.compile(r"[a-z0-9]{3,24}")
-_CONTAINER: Final = re.compile(r"[a-z0-9](-?[a-z0-9]){2,62}")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)"
 
@@ -58,13 +57,6 @@ _BlobfuseVersion = Annotated[
     str,
     _matching(_BLOBFUSE, "version of blobfuse2", "three numbers with dots, such as 2.5.4, or null for the nodes' own"),
 ]
-_AccountName = Annotated[str, _matching(_ACCOUNT, "storage account's name", "3 to 24 of a-z and 0-9")]
-_ContainerName = Annotated[
-    str,
-    _matching(
-        _CONTAINER, "container's name", "3 to 63 of a-z, 0-9 and single -, with a letter or digit first and last"
-    ),
-]
 
 
 class BlobDriverSettings(SettingsModel):
@@ -83,9 +75,9 @@ class VolumeSettings(SettingsModel):
     """Name of the claim."""
     namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] | None = None
     """Where the pods are that mount it: a team's name; default that of mlbatch:workloads."""
-    account: _AccountName | None = None
+    account: AccountName | None = None
     """Storage account of the container; default the stack's own."""
-    container: _ContainerName
+    container: ContainerName
     """Container whose blobs are the volume's files."""
     access: BlobAccess = BlobAccess.IDENTITY
     """`managedIdentity`, the nodes' own; `workloadIdentity`, one of the namespace alone, for its pods of service
