@@ -17,10 +17,7 @@ from stacks.aks import infrastructure
 from tests.emulator.azure.subscription import Subscription
 from tests.unit.configurations import settings_of
 from tests.unit.harness import Record, Registered, build
-from tests.unit.test_azure_settings import changed, some_day
-
-__all__ = ["some_day"]
-"""Without the fixture, the default version of Kubernetes would one day be out of support."""
+from tests.unit.test_azure_settings import changed
 
 FUNCTIONS = (
     "azure-native:features:getSubscriptionFeatureRegistration",
