@@ -11,7 +11,9 @@ from urllib.parse import unquote
 import pytest
 
 from components import catalogue
+from components.tenancy.promises import Promise
 from emulator.toolchain import PULUMI_VERSION
+from stacks import targets
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -147,3 +149,16 @@ def test_the_index_has_every_decision_with_its_title_and_status() -> None:
     assert rows == {file.name: "superseded" if is_superseded(file) else "accepted" for file in DECISIONS}
     for file in DECISIONS:
         assert f"[{text_of(file).splitlines()[0].removeprefix('# ')}]({file.name})" in index
+
+
+def test_each_promise_stands_in_the_table_of_promises() -> None:
+    table = text_of(ROOT / "docs" / "promises.md")
+    assert [promise for promise in Promise if f"**{promise}**" not in table and promise.policy not in table] == []
+
+
+def test_each_target_has_a_guide_an_example_and_a_row_in_the_readme() -> None:
+    rows = text_of(ROOT / "README.md")
+    for name in targets.NAMES:
+        assert (ROOT / "reference" / "examples" / f"{name}.yaml").is_file(), name
+        assert f"| `{name}` |" in rows, name
+        assert name == "simulated" or (ROOT / "docs" / f"{name}.md").is_file(), name

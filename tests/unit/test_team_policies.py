@@ -11,10 +11,11 @@ import pytest
 from components.artifacts import Mirror
 from components.kubernetes.admission import AdmissionPolicy
 from components.kubernetes.node_pool import GPU_TOLERATION
-from components.tenancy import pod_policy, service_policy
+from components.tenancy import operator_scope, pod_policy, service_policy
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.promises import Promise
 from components.tenancy.service_policy import ServiceRules
+from tests.unit.releases import definitions
 from tests.unit.test_existing import loaded, registered, shipped
 
 POLICIES = [pod_policy.policy(PodRules()), service_policy.policy(ServiceRules())]
@@ -100,3 +101,13 @@ class TestStack:
             if text.startswith(f"spec.type {kind}")
         }
         assert allowed == {"LoadBalancer": [teams[0]["name"]], "NodePort": [teams[1]["name"]]}
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_the_slack_controller_keeps_every_field_of_a_queue_that_kueue_knows(version: str) -> None:
+    """A field that a later Kueue adds would be open to whoever has taken the controller over."""
+    spec = definitions.known()[f"kueue.x-k8s.io/{version}/ClusterQueue"]["properties"]["spec"]["properties"]
+    (policy,) = (each for each in operator_scope.policies() if each.name == Promise.LENDING_SCOPE.policy)
+    judged = " ".join(item.expression for item in policy.validations)
+    assert len(spec) > 5
+    assert [field for field in spec if f"object.spec.?{field} ==" not in judged] == ["resourceGroups"]
