@@ -17,18 +17,13 @@ GPU_LABEL: Final[Mapping[str, str]] = {"kubernetes.azure.com/accelerator": "nvid
 BLOCK_CLASS: Final = "managed-csi-premium"
 """Class of premium disks, one of those that AKS creates (learn.microsoft.com/azure/aks/concepts-storage)."""
 
-CLASSES: Final = (
-    BLOCK_CLASS,
-    "managed-csi",
-    "azurefile-csi",
-    "azurefile-csi-premium",
-    "azurefile",
-    "azurefile-premium",
-    "default",
-    "managed",
-    "managed-premium",
-)
-"""Storage classes that AKS creates for disks and shares (learn.microsoft.com/azure/aks/concepts-storage)."""
+DISKS: Final = (BLOCK_CLASS, "managed-csi", "default", "managed", "managed-premium")
+"""Storage classes that AKS creates for disks, which one node at a time mounts."""
+SHARES: Final = ("azurefile-csi", "azurefile-csi-premium", "azurefile", "azurefile-premium")
+"""Storage classes that AKS creates for shares, which many nodes mount (learn.microsoft.com/azure/aks/concepts-storage).
+"""
+LARGEST_DISK: Final = "32767Gi"
+"""Of standard and premium SSDs (learn.microsoft.com/azure/virtual-machines/disks-types)."""
 
 INTERNAL_LOAD_BALANCER: Final[Mapping[str, str]] = {"service.beta.kubernetes.io/azure-load-balancer-internal": "true"}
 """Annotation of a Service whose load balancer has an address of the virtual network."""

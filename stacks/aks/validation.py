@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from components import names
-from components.azure.aks import BLOCK_CLASS, CLASSES, LONGEST_IDENTITY, namespace_identity
+from components.azure.aks import BLOCK_CLASS, DISKS, LARGEST_DISK, LONGEST_IDENTITY, SHARES, namespace_identity
 from components.azure.baselines import BASELINES
 from components.azure.sizes import takes_premium_disks
 from components.azure.storage_classes import FILES, FILES_NFS
+from components.kubernetes.quantity import Quantity
 from stacks.aks.settings import AksGpuSettings, support
 from stacks.aks.settings.azure import NETWORK_POLICIES, AzureSettings, BlobStorageSettings
 from stacks.aks.settings.health import AksHealthSettings
@@ -21,6 +23,9 @@ from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import TenancySettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.validation import network
+
+_SHARES: Final = (FILES, FILES_NFS, *SHARES)
+"""Storage classes of the stack and of AKS whose volumes many nodes mount."""
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -36,6 +41,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     yield from _autoscale(partial)
     yield from _drain(partial)
     yield from _disks(partial)
+    yield from _purposes(partial)
     checked = health is not None and health.node_check.enabled
     if checked and pool is not None and pool.shape.instance_type not in BASELINES:
         yield ConfigError(
@@ -126,21 +132,57 @@ def _members(partial: PartialSettings) -> Iterator[str]:
 
 def _classes(partial: PartialSettings) -> Iterator[str]:
     """Yield storage classes that neither AKS nor the stack makes: a claim would wait for somebody to make them."""
-    monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
-    wanted: list[tuple[Path, str | None]] = []
-    if monitoring is not None and monitoring.enabled:
-        wanted.append((("monitoring", "storageClass"), monitoring.storage_class))
-    if workloads is not None and workloads.jupyterlab.enabled:
-        wanted.append((("workloads", "jupyterlab", "storageClass"), workloads.jupyterlab.storage_class))
-    if workloads is not None and workloads.logs_needed():
-        wanted.append((("workloads", "logs", "storageClass"), workloads.logs.storage_class))
-    known = (*CLASSES, FILES, FILES_NFS)
-    for path, name in wanted:
-        if name is not None and name not in known:
+    for path, name, good in _claimed(partial):
+        if name not in (*DISKS, *_SHARES):
             yield (
                 f"{key(path)}: neither AKS nor the stack makes a storage class {name}, and the volume waits until "
-                f"somebody does; there are {listed(known)}"
+                f"somebody does; there are {listed(good)}"
             )
+
+
+def _claimed(partial: PartialSettings) -> Iterator[tuple[Path, str, Sequence[str]]]:
+    """Yield the storage classes that the settings name for the stack's own claims, with those that can do it."""
+    monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
+    wanted: list[tuple[Path, str | None, Sequence[str]]] = []
+    if monitoring is not None and monitoring.enabled:
+        wanted.append((("monitoring", "storageClass"), monitoring.storage_class, DISKS))
+    if workloads is not None and workloads.jupyterlab.enabled:
+        wanted.append((("workloads", "jupyterlab", "storageClass"), workloads.jupyterlab.storage_class, _SHARES))
+    if workloads is not None and workloads.logs_needed():
+        wanted.append((("workloads", "logs", "storageClass"), workloads.logs.storage_class, _SHARES))
+    yield from ((path, name, good) for path, name, good in wanted if name is not None)
+
+
+def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse disks for what several nodes mount, shares for metrics, and a disk that is larger than Azure has them.
+
+    Prometheus takes no file system that is not POSIX's, nor NFS (prometheus.io/docs/prometheus/latest/storage).
+    """
+    for path, name, good in _claimed(partial):
+        if name in (*DISKS, *_SHARES) and name not in good:
+            wrong = (
+                "volumes of this class are disks, which one node mounts, and several nodes mount this one"
+                if name in DISKS
+                else "volumes of this class are shares, on which Prometheus loses what it records"
+            )
+            yield ConfigError(
+                path=path,
+                value=name,
+                message=wrong,
+                expected=f"{listed(good)}, or a class of your own",
+                hint="take one of those, or remove the key",
+            )
+    monitoring = partial.section(MonitoringSettings)
+    if monitoring is None or not monitoring.enabled or (monitoring.storage_class or BLOCK_CLASS) not in DISKS:
+        return
+    if monitoring.storage > Quantity.parse(LARGEST_DISK):
+        yield ConfigError(
+            path=("monitoring", "storage"),
+            value=str(monitoring.storage),
+            message="Azure makes no disk of this size",
+            expected=f"at most {LARGEST_DISK}",
+            hint="lower it",
+        )
 
 
 def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:

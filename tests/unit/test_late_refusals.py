@@ -156,6 +156,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "azure.storage.allowedRanges[0]",
         "public networks only",
     ),
+    # volumes
+    (lab(storageClass="managed-csi"), "workloads.jupyterlab.storageClass", "disks, which one node mounts"),
+    (logs(storageClass="managed-csi-premium"), "workloads.logs.storageClass", "disks, which one node mounts"),
+    (aks(monitoring={"storageClass": "azurefile-csi"}), "monitoring.storageClass", "on which Prometheus loses"),
+    (aks(monitoring={"storageClass": "mlbatch-files-nfs"}), "monitoring.storageClass", "on which Prometheus loses"),
+    (aks(monitoring={"storage": "64Ti"}), "monitoring.storage", "Azure makes no disk of this size"),
     # what nobody else brings
     (aks(gpu={"operator": False}), "gpu.operator", "the nodes come without a driver"),
     (aks(gpu={"operator": False, "fabric": {"enabled": False}}), "gpu.operator", "the nodes come without a driver"),
@@ -239,6 +245,9 @@ def test_it_is_one_problem_at_its_key(raw: dict[str, Any], path: str, wrong: str
     [
         lab(image="Nvcr.io:5000/nvidia/pytorch:25.03-py3"),
         volume(container="a" * 63),
+        aks(monitoring={"storage": "32767Gi"}),
+        aks(monitoring={"storage": "64Ti", "storageClass": "made-by-hand"}),
+        lab(storageClass="azurefile-csi-premium"),
         lab(image=f"nvcr.io/nvidia/pytorch:25.03-py3@{DIGEST}"),
         lab(image=f"nvcr.io/nvidia/pytorch@{DIGEST}"),
         nccl(image="localhost:5000/nccl__test"),
