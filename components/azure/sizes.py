@@ -102,6 +102,14 @@ REGIONS_WITHOUT_ZONES: Final = _regions(
 )
 """Regions without availability zones (`MicrosoftDocs/azure-docs`, articles/reliability/regions-list.md, March 2025)."""
 
+REGIONS_WITHOUT_PAIR: Final = _regions(
+    """
+    austriaeast indonesiacentral israelcentral italynorth mexicocentral newzealandnorth polandcentral qatarcentral
+    spaincentral
+    """
+)
+"""Regions whose storage has no copies in another one, as of the same list."""
+
 MOST_PODS: Final = 250
 """Pods on one node of a cluster with overlay networking, at most and by default."""
 

@@ -615,28 +615,28 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
         'mlbatch:azure.network.nodeCidr = "10.129.0.0/22"',
         "not in the virtual network",
         "a network in 10.128.0.0/20",
-        "another network",
+        "take a part of it",
     ),
     (
         {"network.serviceCidr": "11.0.0.0/12"},
         'mlbatch:azure.network.serviceCidr = "11.0.0.0/12"',
         "no network of this size",
         "from 13 to 28",
-        "another network",
+        "take a /16",
     ),
     (
         {"network.podCidr": "10.244.0.0/22", "gpuPool.count": 2},
         'mlbatch:azure.network.podCidr = "10.244.0.0/22"',
         "room for 4 nodes (a /24 each), and there can be 4, and one more in an upgrade",
         "a network for 5 nodes",
-        "another network",
+        "take a /21 or larger",
     ),
     (
         {"network.nodeCidr": "10.128.4.0/29", "gpuPool.autoscale": {"max": 8}},
         'mlbatch:azure.network.nodeCidr = "10.128.4.0/29"',
         "room for 3 nodes",
         "a network for 11 nodes",
-        "another network",
+        "take a /28 or larger",
     ),
     (
         {"storage.allowedRanges": ["10.0.0.0/24"]},
@@ -651,6 +651,16 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
         "every address",
         "a prefix length from 1 to 30",
         "name your own networks",
+    ),
+    *(
+        (
+            {"location": region, "storage.sku": sku, "gpuPool.anyRegion": True},
+            f'mlbatch:azure.storage.sku = "{sku}"',
+            f"copies in the region's pair, and region {region} has none",
+            "Standard_LRS, Standard_ZRS",
+            "take one of those",
+        )
+        for region, sku in (("polandcentral", "Standard_GRS"), ("italynorth", "Standard_GZRS"))
     ),
     # GB200
     (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from components.azure import versions
 from components.azure.aks import RETIRED_TAG, infiniband_deployment
-from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_ZONES
+from components.azure.sizes import GPU_SIZES, REGIONS_AS_OF, REGIONS_WITHOUT_PAIR, REGIONS_WITHOUT_ZONES
 from stacks.aks.settings import support
-from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY
+from stacks.aks.settings.values import ANYBODY, LOCAL, LONG_TERM, MOST_TAGS, NODES_ONLY, STORAGE_SKUS
 from stacks.errors import MISSING, ConfigError, Path, listed
 from stacks.settings import addresses, cidr
 
@@ -272,6 +272,7 @@ def _network(azure: AzureSettings) -> Iterator[ConfigError]:
             net.node_cidr,
             "the nodes' subnet is not in the virtual network",
             f"a network in {net.vnet_cidr}",
+            "take a part of it, or widen vnetCidr",
         )
     told = {error.path[-1] for error in _reserved(azure)}
     for first, second in (("podCidr", "vnetCidr"), ("serviceCidr", "vnetCidr"), ("serviceCidr", "podCidr")):
@@ -289,6 +290,7 @@ def _network(azure: AzureSettings) -> Iterator[ConfigError]:
             net.service_cidr,
             "AKS takes no network of this size for Services",
             "a prefix length from 13 to 28",
+            "take a /16, as AKS has it by default",
         )
     yield from _room(azure, found["nodeCidr"], found["podCidr"])
 
@@ -302,24 +304,33 @@ def _room(azure: AzureSettings, node_network: IPv4Network, pod_network: IPv4Netw
             node_network,
             node_network.num_addresses - _SUBNET_RESERVED,
             "an address each, and five of Azure's",
+            32 - (nodes + _SUBNET_RESERVED).bit_length(),
         ),
-        ("podCidr", pod_network, pod_network.num_addresses // 2 ** (32 - _POD_PREFIX), f"a /{_POD_PREFIX} each"),
+        (
+            "podCidr",
+            pod_network,
+            pod_network.num_addresses // 2 ** (32 - _POD_PREFIX),
+            f"a /{_POD_PREFIX} each",
+            _POD_PREFIX - nodes.bit_length(),
+        ),
     )
-    for name, network, room, share in rooms:
+    for name, network, room, share, prefix in rooms:
         if room < nodes + 1:
             yield _bad_network(
                 name,
                 str(network),
                 f"it has room for {max(0, room)} nodes ({share}), and there can be {nodes}, and one more in an upgrade",
                 f"a network for {nodes + 1} nodes",
+                f"take a /{prefix} or larger"
+                + (", and a virtual network (vnetCidr) that has it" if name == "nodeCidr" else ""),
             )
 
 
-def _bad_network(name: str, value: str, wrong: str, allowed: str) -> ConfigError:
+def _bad_network(
+    name: str, value: str, wrong: str, allowed: str, fix: str = "take another network, as small or as large"
+) -> ConfigError:
     path: Path = ("azure", "network", name)
-    return ConfigError(
-        path=path, value=value, message=wrong, expected=allowed, hint="take another network, as small or as large"
-    )
+    return ConfigError(path=path, value=value, message=wrong, expected=allowed, hint=fix)
 
 
 def _grace(azure: AzureSettings) -> Iterator[ConfigError]:
@@ -411,15 +422,33 @@ def _names(azure: AzureSettings) -> Iterator[ConfigError]:
 
 
 def _redundancy(azure: AzureSettings) -> Iterator[ConfigError]:
+    """Refuse copies in zones that the region does not have, and in the region's pair where it has none."""
     storage = azure.storage
-    if storage is not None and "ZRS" in storage.sku and azure.location in REGIONS_WITHOUT_ZONES:
+    if storage is None:
+        return
+    lacks = []
+    if "ZRS" in storage.sku and azure.location in REGIONS_WITHOUT_ZONES:
+        lacks.append(f"it keeps copies in several zones, and region {azure.location} has none")
+    if _is_geo_redundant(storage.sku) and azure.location in REGIONS_WITHOUT_PAIR:
+        lacks.append(f"it keeps copies in the region's pair, and region {azure.location} has none")
+    good = [
+        sku
+        for sku in STORAGE_SKUS
+        if not ("ZRS" in sku and azure.location in REGIONS_WITHOUT_ZONES)
+        and not (_is_geo_redundant(sku) and azure.location in REGIONS_WITHOUT_PAIR)
+    ]
+    if lacks:
         yield ConfigError(
             path=("azure", "storage", "sku"),
             value=storage.sku,
-            message=f"it keeps copies in several zones, and region {azure.location} has none",
-            expected="Standard_LRS, Standard_GRS, Standard_RAGRS",
+            message="; ".join(lacks),
+            expected=listed(good),
             hint="take one of those, or another region",
         )
+
+
+def _is_geo_redundant(sku: str) -> bool:
+    return sku.endswith(("GRS", "GZRS"))
 
 
 def _tags(azure: AzureSettings) -> Iterator[ConfigError]:

@@ -18,6 +18,7 @@ from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
 from stacks.errors import listed, nearest
 from stacks.settings.model import Rule, matching, reject
 
+STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Standard_RAGRS")
 LEAST_SYSTEM_VCPUS: Final = 4
 """Two NVIDIA operators, Kueue, AppWrapper, Volcano and Prometheus do not fit beside AKS' own pods on two."""
 LEAST_RSA_BITS: Final = 2048
