@@ -188,6 +188,10 @@ def reclaims_while_borrowing(kueue_version: str) -> bool:
     return numbers(kueue_version) >= _RECLAIMS_WHILE_BORROWING
 
 
+KUEUE_KUBERNETES: Final = {"v0.15.8": "1.29", "v0.15.2": "1.29"}
+"""The first Kubernetes version that each Kueue runs on (kubernetes-sigs/kueue, README.md, Installation). AppWrapper
+names none."""
+
 VOLCANO_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
 """The newest Kubernetes version that each Volcano is made for. Source: volcano-sh/volcano, README.md, Kubernetes
 compatibility, where 1.7 is not listed any more."""
@@ -205,6 +209,11 @@ SAKKARA_KUBERNETES: Final = ("1.29", "1.30")
 def goes_with(supported: tuple[str, str], kubernetes: str) -> bool:
     """Return whether a Kubernetes version, with or without its patch, lies in a range of minor versions."""
     return _minor(supported[0]) <= _minor(kubernetes) <= _minor(supported[1])
+
+
+def is_older(kubernetes: str, first: str) -> bool:
+    """Return whether a Kubernetes version, with or without its patch, is of an earlier minor version than another."""
+    return _minor(kubernetes) < _minor(first)
 
 
 def _with_known_network(combination: Combination, row: Row) -> Combination:

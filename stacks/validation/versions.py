@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from components import catalogue, names
 from components.compatibility import (
+    KUEUE_KUBERNETES,
     VOLCANO_KUBERNETES,
     Assessment,
     Combination,
     Verdict,
     assess,
+    is_older,
     reclaims_while_borrowing,
 )
 from components.images import Reference
@@ -26,6 +28,7 @@ from stacks.target import TargetSpec
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is known not to work together."""
     yield from _combination(partial)
+    yield from _too_old_for_kueue(partial)
     yield from _quotas_for_ports(partial)
     volcano = partial.section(VolcanoSettings)
     if volcano is not None and volcano.enabled and partial.kubernetes_version is not None:
@@ -82,6 +85,22 @@ def _combination(partial: PartialSettings) -> Iterator[ConfigError]:
         expected=f"a combination that works; see {assessment.source}",
         hint=assessment.fix,
     )
+
+
+def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse a cluster on which Kueue does not run, whatever goes without enforcement there."""
+    queueing, cluster = partial.section(QueueingSettings), partial.kubernetes_version
+    if queueing is None or not queueing.enabled or cluster is None:
+        return
+    first = KUEUE_KUBERNETES[queueing.kueue_version]
+    if is_older(cluster, first):
+        yield ConfigError(
+            path=("queueing", "kueueVersion"),
+            value=queueing.kueue_version,
+            message=f"Kueue {queueing.kueue_version} needs Kubernetes {first} or later, and this cluster has {cluster}",
+            expected=f"a cluster of Kubernetes {first} or later, or no queues",
+            hint=f"upgrade the cluster, or set {key(('queueing', 'enabled'))} to false and remove the teams",
+        )
 
 
 def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None:

@@ -502,6 +502,22 @@ class TestPromisesToTeams:
         assert not record.of("ValidatingAdmissionPolicy")
         assert {item.inputs["metadata"]["namespace"] for item in record.of("LocalQueue")} == {"blue", "red"}
 
+    def test_what_kueue_needs_of_the_cluster_is_no_promise_that_one_can_go_without(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        by_name = {"acceptUnenforced": [str(promise) for promise in Promise]}
+        accepted = {**shipped(), "tenancy": by_name, "scheduling": {"packing": "none"}}
+        with pytest.raises(SettingsError) as error:
+            loaded(accepted, mirror, kubeconfig, version="1.28.15")
+        (problem,) = error.value.problems
+        text = str(problem)
+        assert 'mlbatch:queueing.kueueVersion = "v0.15.8"' in text
+        assert "Kueue v0.15.8 needs Kubernetes 1.29 or later, and this cluster has 1.28.15" in text
+        assert problem.expected == "a cluster of Kubernetes 1.29 or later, or no queues"
+        without = {**shipped(), "queueing": {"enabled": False}, "teams": [], "samples": {}}
+        without["scheduling"] = {"packing": "none"}
+        assert loaded(without, mirror, kubeconfig, version="1.28.15")
+
     def test_appwrapper_kills_what_was_told_to_go_by_the_settings_bound(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**shipped(), "tenancy": {"jobs": {"forcedDeletionGraceSeconds": 300}}}
         config = registered(loaded(raw, mirror, kubeconfig)).one("ConfigMap", "appwrapper-operator-config")
