@@ -28,6 +28,8 @@ READY: Final[Mapping[str, str]] = {agent.LABEL: agent.READY}
 """Of a node on which the space is mounted, as long as it is."""
 
 RESOURCES: Final = Resources(cpu_request="20m", memory_request="48Mi", cpu_limit="500m", memory_limit="256Mi")
+_PARTS: Final = ("commands", "local_disks", "scratch_folders", "scratch_space")
+"""The modules beside the agent's own that are mounted with it."""
 
 
 class Filesystem(StrEnum):
@@ -84,7 +86,7 @@ def scratch(args: NvmeScratchArgs) -> Agent:
         namespace=args.namespace,
         image=args.image,
         module="components.nodes.agents.nvme_scratch",
-        shared=("components.nodes.agents.commands", "components.nodes.agents.scratch_folders"),
+        shared=tuple(f"components.nodes.agents.{each}" for each in _PARTS),
         arguments=(args.folder, args.filesystem.value, args.disk_model),
         port=agent.PORT,
         labels=(agent.LABEL,),

@@ -13,7 +13,8 @@ from components.azure.agents import hyperv_labels
 from components.azure.aks import LOCAL_DISKS
 from components.nodes.agents import node, nvme_scratch
 from components.nodes.agents.commands import Answer, CommandError
-from components.nodes.agents.nvme_scratch import Scratch, ScratchError
+from components.nodes.agents.local_disks import ScratchError
+from components.nodes.agents.scratch_space import Scratch
 
 
 def record_of(key: str, value: str) -> bytes:
