@@ -14,9 +14,11 @@ import yaml
 from components.azure.feature import FeatureError
 from emulator.azure import functions
 from stacks.aks import infrastructure
+from stacks.inputs import interpret
 from tests.emulator.azure.subscription import Subscription
-from tests.unit.configurations import settings_of
+from tests.unit.configurations import ROOT
 from tests.unit.harness import Record, Registered, build
+from tests.unit.releases import FOLDER
 from tests.unit.test_azure_settings import changed
 
 FUNCTIONS = (
@@ -39,7 +41,9 @@ class Run:
     ) -> None:
         """prepared: the subscription's owner has registered the feature before. sections: besides `azure`."""
         any_version = {"gpu": {"fabric": {"enabled": False}}, "scheduling": {"packing": "none"}}
-        self.settings = settings_of({"target": "aks", "azure": changed(changes), **any_version, **sections})
+        files = {"artifacts": str(FOLDER), "verify": False}
+        raw = {"target": "aks", "azure": changed(changes), "mirror": files, **any_version, **sections}
+        self.settings = interpret(raw, base=ROOT, environment={}).settings
         self.azure = self.settings.azure
         self.subscription = Subscription(folder, prepared=prepared)
         self.created: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
