@@ -67,15 +67,23 @@ class BlockCache:
     block_kib: size of a request. disk_mib: of the cache on each node. folder: how the path of its folder begins, which
     is made in one that exists. memory_mib: of the cache in memory. Each mount has both for its own. keep_seconds: how
     long a block is kept on disk. prefetch: blocks read ahead; 0 for random access, and otherwise more than 10.
+    pod_memory_mib, pod_blocks: of the cache in memory where each pod has a mount of its own, whichever is more, and
+    never more than memory_mib.
     """
 
     block_kib: int = 4
     folder: str = "/mnt/blobfuse"
     disk_mib: int = 102400
     memory_mib: int = 1024
+    pod_memory_mib: int = 256
+    pod_blocks: int = 64
     keep_seconds: int = 604800
     parallelism: int = 128
     prefetch: int = 0
+
+    def memory_of_a_pod(self) -> int:
+        """Return the MiB of the cache in memory of a mount that one pod has for itself."""
+        return min(self.memory_mib, max(self.pod_memory_mib, self.pod_blocks * self.block_kib // 1024))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +110,8 @@ class BlobVolume(pulumi.ComponentResource):
 
     The Blob driver must be installed. Where a volume's data is cannot be changed, and a volume that a claim holds is
     not deleted. Another container therefore makes a volume of another name, and a claim that binds it takes the old
-    claim's place; the old volume goes last. Pods that use it have to go first.
+    claim's place; the old volume goes last. An identity that was made anew makes the same volume anew, for which the
+    claim goes first. Pods that use it have to go before either.
     """
 
     claim: pulumi.Output[str]
@@ -116,10 +125,11 @@ class BlobVolume(pulumi.ComponentResource):
             needs = [Manifest(f"{name}/Secret", sas_secret(args, args.access), options)]
         options = pulumi.ResourceOptions(parent=self, depends_on=needs)
         volume = Manifest(f"{name}/PersistentVolume", persistent_volume(args), options)
+        bound_by = claim(args, volume.object_name)  # by the output: only so does the claim go before its volume
         bound = pulumi.ResourceOptions(
             parent=self, depends_on=[volume], replace_on_changes=["spec"], delete_before_replace=True
         )
-        self.claim = Manifest(f"{name}/PersistentVolumeClaim", claim(args), bound).object_name
+        self.claim = Manifest(f"{name}/PersistentVolumeClaim", bound_by, bound).object_name
         self.register_outputs({"claim": self.claim})
 
 
@@ -182,8 +192,8 @@ def persistent_volume(args: BlobVolumeArgs) -> Document:
     }
 
 
-def claim(args: BlobVolumeArgs) -> Document:
-    """Return the claim of the volume."""
+def claim(args: BlobVolumeArgs, volume: pulumi.Input[str]) -> Document:
+    """Return the claim of the volume of this name."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -191,7 +201,7 @@ def claim(args: BlobVolumeArgs) -> Document:
         "spec": {
             "accessModes": _modes(args),
             "resources": {"requests": {"storage": str(args.capacity)}},
-            "volumeName": volume_name(args),
+            "volumeName": volume,
             "storageClassName": BLOB,
         },
     }
@@ -203,9 +213,11 @@ def mount_options(args: BlobVolumeArgs) -> list[str]:
     The cache's folder is the volume's own: blobfuse2 finds a block in it by the blob's path alone, whatever container
     that is in. It mounts over an empty folder only, which one is not after a crash. By a workload identity each pod has
     a mount of its own (kubernetes-sigs/blob-csi-driver, pkg/blob/nodeserver.go, NodePublishVolume): two of a node would
-    empty each other's folder, so that the cache is in memory alone.
+    empty each other's folder, so that the cache is in memory alone, and in less of it: a mount runs in the node's own
+    service, which nothing limits (pkg/blobfuse-proxy/blobfuse-proxy.service), and uses all its blocks in turn, however
+    few a file that is read at random keeps (component/block_cache, startPrefetch).
     """
-    cache = args.cache
+    cache, own = args.cache, isinstance(args.access, WorkloadIdentity)
     options = [
         "-o allow_other",
         "--block-cache",
@@ -214,13 +226,13 @@ def mount_options(args: BlobVolumeArgs) -> list[str]:
         f"--block-cache-block-size={cache.block_kib / 1024:g}",
         f"--block-cache-disk-size={cache.disk_mib}",
         f"--block-cache-disk-timeout={cache.keep_seconds}",
-        f"--block-cache-pool-size={cache.memory_mib}",
+        f"--block-cache-pool-size={cache.memory_of_a_pod() if own else cache.memory_mib}",
         f"--block-cache-parallelism={cache.parallelism}",
         f"--block-cache-prefetch={cache.prefetch}",
         "--block-cache-prefetch-on-open=false",
         "--use-adls=false",
     ]
-    if isinstance(args.access, WorkloadIdentity):
+    if own:
         return [option for option in options if not option.startswith(_ON_DISK)]
     return options
 

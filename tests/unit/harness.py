@@ -20,6 +20,7 @@ from pulumi.runtime.mocks import MockMonitor
 class Registered:
     """One resource as the engine was asked for it. dependencies: URNs, those of inputs among them.
 
+    sources: the URNs that an input's value comes from, by input.
     former_types, former_names: types and names that it had in older stacks, as its aliases say.
     """
 
@@ -41,6 +42,7 @@ class Registered:
     replace_with: tuple[str, ...] = ()
     former_types: tuple[str, ...] = ()
     former_names: tuple[str, ...] = ()
+    sources: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -148,6 +150,7 @@ class _Monitor(MockMonitor):
                 replace_with=tuple(request.replace_with),
                 former_types=tuple(alias.spec.type for alias in request.aliases if alias.spec.type),
                 former_names=tuple(alias.spec.name for alias in request.aliases if alias.spec.name),
+                sources={key: frozenset(value.urns) for key, value in request.propertyDependencies.items()},
             )
         )
         return answer

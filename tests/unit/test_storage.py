@@ -127,8 +127,23 @@ class TestBlobVolume:
             "--cleanup-on-start=true",
             "--block-cache-disk-size=102400",
             "--block-cache-disk-timeout=604800",
+            "--block-cache-pool-size=1024",
         }
         assert volume_name(args) != volume_name(volume())
+
+    @pytest.mark.parametrize(("block_kib", "mib"), [(4, 256), (4096, 256), (8192, 512), (65536, 1024)])
+    def test_what_one_pod_mounts_for_itself_takes_little_of_the_nodes_memory(self, block_kib: int, mib: int) -> None:
+        cache = BlockCache(block_kib=block_kib)
+        own = mount_options(volume(access=WorkloadIdentity(client_id="client"), cache=cache))
+        assert f"--block-cache-pool-size={mib}" in own
+        assert "--block-cache-pool-size=1024" in mount_options(volume(cache=cache))
+
+    def test_an_identity_made_anew_makes_the_same_volume_anew_and_its_claim_goes_first(self) -> None:
+        """The engine takes what comes of an output down before the output's resource, and what only waits after it."""
+        before, after = (created(volume(access=WorkloadIdentity(client_id=each))) for each in ("old", "new"))
+        assert volume_of(before).object_name == volume_of(after).object_name
+        assert volume_of(before).inputs["spec"]["csi"] != volume_of(after).inputs["spec"]["csi"]
+        assert volume_of(after).urn in after.one("PersistentVolumeClaim", "olmo-data").sources["spec"]
 
     def test_mount_options_are_those_of_random_access(self) -> None:
         assert mount_options(volume()) == [

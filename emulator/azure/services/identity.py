@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from emulator.azure.errors import ArmError, parent_not_found
 from emulator.azure.services.base import Kind, NameRule, Request, require, stable_uuid
 from emulator.azure.store import Properties
@@ -11,7 +13,7 @@ _MOST_CREDENTIALS = 20
 
 
 class UserAssignedIdentity(Kind):
-    """A managed identity that lives on its own."""
+    """A managed identity that lives on its own. One that is made anew has other ids than the one of its name before."""
 
     token = "azure-native:managedidentity:UserAssignedIdentity"
     type = "Microsoft.ManagedIdentity/userAssignedIdentities"
@@ -26,11 +28,9 @@ class UserAssignedIdentity(Kind):
     tracked = True
 
     def computed(self, request: Request) -> Properties:
-        return {
-            "clientId": stable_uuid(request.id, "client"),
-            "principalId": stable_uuid(request.id, "principal"),
-            "tenantId": request.facts.tenant_id,
-        }
+        before = request.before.properties if request.before is not None else {}
+        ids = {key: before.get(key) or str(uuid.uuid4()) for key in ("clientId", "principalId")}
+        return {**ids, "tenantId": request.facts.tenant_id}
 
 
 class FederatedIdentityCredential(Kind):

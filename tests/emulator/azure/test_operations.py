@@ -274,3 +274,14 @@ def test_two_processes_at_once_lose_nothing(azure: Subscription, tmp_path: Path)
         list(pool.map(create, processes * 4, range(12)))
     names = {each.name for each in azure.arm.state().of_type("Microsoft.ManagedIdentity/userAssignedIdentities")}
     assert names == {f"identity-{index}" for index in range(12)}
+
+
+def test_an_identity_that_is_made_anew_is_another_one(azure: Subscription) -> None:
+    """Entra gives it other ids, also under the same name; an update keeps them."""
+    given = {"resourceGroupName": azure.group().rpartition("/")[2], "resourceName": "in-blue", "location": "eastus"}
+    resource_id, first = azure.create(IDENTITY, **given)
+    updated = azure.update(IDENTITY, resource_id, **given, tags={"team": "blue"})
+    azure.delete(IDENTITY, resource_id)
+    _, second = azure.create(IDENTITY, **given)
+    for key in ("clientId", "principalId"):
+        assert updated[key] == first[key] != second[key]
