@@ -415,6 +415,14 @@ class TestBoth:
         assert len(services) == 5
         assert all(item["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true" for item in services)
 
+    def test_webhooks_leave_their_namespaces_to_a_cluster_that_chooses_them(
+        self, both: tuple[dict[str, Document], dict[str, Document]]
+    ) -> None:
+        """AKS writes its own selector into each: an update of whoever declares one as well fails by a conflict."""
+        declared = [hook for documents in both for item in documents.values() for hook in item.get("webhooks", ())]
+        assert declared
+        assert not [hook["name"] for hook in declared if "namespaceSelector" in hook]
+
     def test_webhooks_are_waited_for_until_they_can_be_called(
         self, both: tuple[dict[str, Document], dict[str, Document]]
     ) -> None:
