@@ -42,6 +42,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     yield from _drain(partial)
     yield from _disks(partial)
     yield from _purposes(partial)
+    yield from _addresses(partial)
     checked = health is not None and health.node_check.enabled
     if checked and pool is not None and pool.shape.instance_type not in BASELINES:
         yield ConfigError(
@@ -183,6 +184,21 @@ def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
             expected=f"at most {LARGEST_DISK}",
             hint="lower it",
         )
+
+
+def _addresses(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse IPv6 where the load balancer has none: the cluster's network is of IPv4 alone."""
+    workloads = partial.section(WorkloadsSettings)
+    lab = workloads.jupyterlab if workloads is not None else None
+    for index, text in enumerate(lab.source_ranges if lab is not None and lab.enabled else ()):
+        if ":" in text:
+            yield ConfigError(
+                path=("workloads", "jupyterlab", "sourceRanges", index),
+                value=text,
+                message="the cluster's network has no IPv6, so that nobody comes from there",
+                expected="IPv4 networks, such as 203.0.113.0/24",
+                hint="remove it, or write the IPv4 network",
+            )
 
 
 def _autoscale(partial: PartialSettings) -> Iterator[ConfigError]:

@@ -354,6 +354,10 @@ class TestMistakes:
         assert "mlbatch:cluster.internalLoadBalancer" in text
         raw["cluster"] = {**raw["cluster"], "internalLoadBalancer": {"lab.example/internal": "yes"}}
         assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
+        lab["sourceRanges"] = ["10.0.0.0/8", "fd00::/8"]
+        assert loaded(raw, mirror, kubeconfig).settings.workloads.jupyterlab.enabled
+        lab["sourceRanges"] = ["2000::/8"]
+        assert "next to every address" in refused(raw, mirror, kubeconfig)
 
     def test_viewers_in_a_teams_namespace_on_tainted_nodes(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = shipped()

@@ -94,6 +94,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (opened("203.0.113.0/255.255.255.0"), "workloads.jupyterlab.sourceRanges[0]", "this is no address range"),
     (opened("203.0.113.7"), "workloads.jupyterlab.sourceRanges[0]", "this is no address range"),
     (opened("127.0.0.1/32", exposure="internal"), "workloads.jupyterlab.sourceRanges[0]", "address for itself"),
+    (opened("2001:db8::/32"), "workloads.jupyterlab.sourceRanges[0]", "the cluster's network has no IPv6"),
     (opened("10.0.0.0/8"), "workloads.jupyterlab.sourceRanges", "would let nobody in"),
     (
         aks({"apiServer": {"authorizedRanges": ["0.0.0.0/1", "128.0.0.0/1"]}}),
