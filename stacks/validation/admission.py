@@ -111,7 +111,7 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
     if gang is None or not gang.enabled:
         return
     path: Path = ("samples", "gang")
-    if missing := _missing_layers(partial):
+    if not partial.team_names and (missing := _missing_layers(partial)):
         yield ConfigError(
             path=(*path, "enabled"),
             value=True,
@@ -286,8 +286,12 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
 
 
 def _missing_layers(partial: PartialSettings) -> list[str]:
-    """Return the sections of the layers that make teams' queues and are switched off."""
-    layers = {"queueing": partial.section(QueueingSettings), "tenancy": partial.section(TenancySettings)}
+    """Return the sections of the layers that make teams' queues and are switched off.
+
+    Where there are teams, tenancy is no such one: its absence is a mistake of theirs, which is told there.
+    """
+    tenancy = None if partial.team_names else partial.section(TenancySettings)
+    layers = {"queueing": partial.section(QueueingSettings), "tenancy": tenancy}
     return [name for name, section in layers.items() if section is not None and not section.enabled]
 
 
