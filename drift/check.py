@@ -22,6 +22,7 @@ _MADE_ANEW: Final = frozenset({"ClusterRoleBinding", "RoleBinding"})
 """Kinds whose objects are deleted and created where the API server refuses to change them back: their role is fixed at
 creation, and nothing is lost with them."""
 
+_LAG_SECONDS: Final = 1.0
 _UNSEEN: Final = "somebody else has written what the state keeps encrypted, which is not decrypted here"
 
 
@@ -70,7 +71,14 @@ def put_all_back(cluster: Cluster, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _again(cluster: Cluster, finding: Finding) -> Finding:
-    return _compared(cluster, _read(cluster, finding.declared, known=cluster.knows(finding.declared)))
+    """Compare once more; what the API server admits by lags a moment behind what was just written."""
+    found = finding
+    for _ in range(_ATTEMPTS):
+        found = _compared(cluster, _read(cluster, finding.declared, known=cluster.knows(finding.declared)))
+        if found.trouble is None:
+            break
+        time.sleep(_LAG_SECONDS)
+    return found
 
 
 def put_back(cluster: Cluster, finding: Finding) -> Finding:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes.dynamic.exceptions import ForbiddenError
 
 from drift.check import Finding, check
 from drift.cluster import connected
@@ -637,8 +638,16 @@ def test_another_default_priority_is_put_back_with_the_one_that_was(
     project: Project, cluster: Cluster, paths: Paths
 ) -> None:
     """A cluster has one default at most, so that the declared one cannot be compared before the other is put back."""
-    for name, default in (("default-priority", False), ("low-priority", True)):
-        cluster.patch("scheduling.k8s.io/v1", "PriorityClass", name, {"globalDefault": default})
+
+    def make_default() -> bool:
+        try:
+            cluster.patch("scheduling.k8s.io/v1", "PriorityClass", "low-priority", {"globalDefault": True})
+        except ForbiddenError:  # the API server still knows of the other one
+            return False
+        return True
+
+    cluster.patch("scheduling.k8s.io/v1", "PriorityClass", "default-priority", {"globalDefault": False})
+    eventually("another class is the default", make_default)
     assert project.run("up", "--yes", "--skip-preview").returncode != 0
     assert cluster.get("scheduling.k8s.io/v1", "PriorityClass", "default-priority") is not None
     done = drift(project, "--fix")

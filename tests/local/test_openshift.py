@@ -10,6 +10,7 @@ import pytest
 from emulator.paths import Paths
 from tests.local.environment import Cluster, eventually, local_environment
 from tests.local.member import as_member, refused
+from tests.unit.releases import definitions
 
 pytestmark = pytest.mark.emulated("it is about the local OpenShift itself")
 
@@ -39,6 +40,11 @@ def paths() -> Iterator[Paths]:
     """A local OpenShift of this module's own."""
     with local_environment(openshift=True) as paths:
         yield paths
+
+
+def test_the_unit_tests_schema_of_a_constraint_is_openshifts(paths: Paths) -> None:
+    upstream = definitions.of_mirror(paths.mirror)[definitions.CONSTRAINTS]
+    assert definitions.known()[definitions.CONSTRAINTS] == upstream
 
 
 @pytest.fixture(scope="module")

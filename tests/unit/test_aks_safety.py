@@ -96,7 +96,12 @@ def test_what_may_write_on_nodes_may_write_on_its_own_only_and_a_launcher_reads_
         for rule in item.inputs.get("rules", [])
         if "nodes" in rule.get("resources", []) and set(rule["verbs"]) & {"patch", "update", "*"}
     ]
-    assert {item.object_name for item in writers} == {"local-nvme-scratch", "mlbatch-health-reporter", "node-labeler"}
+    assert {item.object_name for item in writers} == {
+        "local-nvme-scratch",
+        "mlbatch-autopilot",
+        "mlbatch-health-reporter",
+        "node-labeler",
+    }
     narrowed = {item.object_name: item for item in record.of("ValidatingAdmissionPolicy")}
     for writer in writers:
         rules = json.dumps(narrowed[writer.object_name].inputs["spec"])
@@ -153,7 +158,7 @@ def test_only_pods_that_want_gpus_land_on_gpu_nodes(record: Record) -> None:
     toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
     (flavor,) = record.of("ResourceFlavor")
     assert toleration["key"] in {each["key"] for each in flavor.inputs["spec"]["tolerations"]}
-    agents = {"local-nvme-scratch", "node-labeler"}
+    agents = {"autopilot", "local-nvme-scratch", "node-labeler"}
     for item, pod in pods_of(record):
         wants = any(names.GPU in container.get("resources", {}).get("requests", {}) for container in _containers(pod))
         tolerates = toleration in pod.get("tolerations", [])
@@ -237,8 +242,8 @@ def tolerated(taint: dict[str, Any], tolerations: list[dict[str, Any]]) -> bool:
 def test_what_keeps_a_node_usable_stays_where_a_check_has_failed(mirror: Mirror) -> None:
     """Else the node loses its drivers with its first failure, and the check that would clear it never runs."""
     raw = everything()
-    for check in raw["health"].values():
-        check["effect"] = "NoExecute"
+    for check in ("nodeCheck", "ncclGate"):
+        raw["health"][check]["effect"] = "NoExecute"
     record = deployed(mirror, raw)
     reports = [record.one("ConfigMap", f"{name}-files").inputs["data"] for name in ("node-check", "nccl-gate")]
     taints = [json.loads(data["report.json"])["taint"] for data in reports]
@@ -258,7 +263,7 @@ def test_what_keeps_a_node_usable_stays_where_a_check_has_failed(mirror: Mirror)
             for item in record.of("DaemonSet")
         },
     }
-    assert {"local-nvme-scratch", "node-labeler"} <= staying.keys()
+    assert {"autopilot", "local-nvme-scratch", "node-labeler"} <= staying.keys()
     assert [(who, taint) for who, found in staying.items() for taint in taints if not tolerated(taint, found)] == []
     jobs = [pod for item, pod in pods_of(record) if item.object_name in ("nccl", "metaseq", "olmo")]
     assert jobs

@@ -36,7 +36,7 @@ from components.observability.prometheus import (
 )
 from components.queueing import kueue
 from components.queueing.kueue import KueueArgs
-from stacks.errors import SettingsError
+from stacks.errors import ConfigError, SettingsError
 from stacks.inputs import interpret
 from stacks.layers import releases
 from tests.unit.configurations import aks, errors_of
@@ -471,6 +471,11 @@ class TestGpuOperatorMonitors:
 
 
 class TestSettings:
+    def problems(self, monitoring: dict[str, Any], **sections: Any) -> list[ConfigError]:
+        """Return what is wrong with monitoring; AKS' need of a GPU operator is told under its own key."""
+        found = errors_of(aks(monitoring=monitoring, **sections))
+        return [problem for problem in found if problem.path[0] == "monitoring"]
+
     @pytest.mark.parametrize(
         ("monitoring", "said"),
         [
@@ -488,17 +493,17 @@ class TestSettings:
         ids=lambda value: str(value) if isinstance(value, dict) else "",
     )
     def test_a_mistake_is_told(self, monitoring: dict[str, Any], said: tuple[str, ...]) -> None:
-        (problem,) = errors_of(aks(monitoring=monitoring, gpu={"operator": False}))
+        (problem,) = self.problems(monitoring, gpu={"operator": False})
         assert f"mlbatch:monitoring.{said[0]}" in str(problem)
         for words in said[1:]:
             assert words in str(problem)
 
     def test_a_gpu_operator_is_there_or_is_installed(self) -> None:
         given = {"gpuOperatorNamespace": "nvidia-gpu-operator"}
-        (problem,) = errors_of(aks(monitoring=given))
+        (problem,) = self.problems(given)
         assert problem.path == ("monitoring", "gpuOperatorNamespace")
         assert "whose metrics are read by itself" in str(problem)
-        assert errors_of(aks(monitoring=given, gpu={"operator": False})) == []
+        assert self.problems(given, gpu={"operator": False}) == []
 
     def test_a_team_cannot_have_the_namespace_that_is_named(self) -> None:
         teams = [{"name": "prometheus", "groups": ["22222222-3333-4444-5555-666666666666"], "share": 1}]

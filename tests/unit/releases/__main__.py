@@ -9,4 +9,6 @@ from tests.unit.releases import FOLDER, definitions, reduced
 
 for artifact in catalogue.ARTIFACTS:
     (FOLDER / artifact.file).write_text(reduced((Path(sys.argv[1]) / artifact.file).read_text()))
-definitions.FILE.write_text(f"{json.dumps(definitions.of_mirror(Path(sys.argv[1])), indent=1)}\n")
+# What the mirror of another stack has, such as an OpenShift's, is left as it is.
+schemas = {**json.loads(definitions.FILE.read_text()), **definitions.of_mirror(Path(sys.argv[1]))}
+definitions.FILE.write_text(f"{json.dumps(schemas, indent=1)}\n")

@@ -33,6 +33,9 @@ KINDS: Final = frozenset(
 )
 _SAID_ELSEWHERE: Final = frozenset({"description", "x-kubernetes-validations", "default", "example"})
 
+CONSTRAINTS: Final = "security.openshift.io/v1/SecurityContextConstraints"
+"""Which the mirror of an OpenShift alone has."""
+
 Schemas = Mapping[str, Mapping[str, Any]]
 """A kind's schema, by `<group>/<version>/<kind>`."""
 
