@@ -15,7 +15,7 @@ import pulumi
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.volumes import claim
-from components.workloads.interface import ViewerArgs, viewer
+from components.workloads.interface import USER, ViewerArgs, viewer
 from components.workloads.metaseq import AIM_FOLDER
 
 PORT: Final = 43800
@@ -26,13 +26,14 @@ _ROOT: Final = "/workspace"
 class AimArgs:
     """namespace: of the logs' claim. logs: the claim's name. image: has the `aim` command.
 
-    nodes: for services.
+    nodes: for services. user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
     """
 
     namespace: pulumi.Input[str]
     logs: pulumi.Input[str]
     image: pulumi.Input[str]
     nodes: NodeGroup = ANYWHERE
+    user: int | None = USER
 
 
 class Aim(pulumi.ComponentResource):
@@ -61,5 +62,6 @@ exec aim up --repo {AIM_FOLDER} --host 0.0.0.0 --port {PORT}
             volumes=(claim("logs", args.logs, _ROOT),),
             port=PORT,
             nodes=args.nodes,
+            user=args.user,
         ),
     )

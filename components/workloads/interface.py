@@ -119,7 +119,7 @@ class ViewerArgs:
     """An interface that shows the files of a volume.
 
     namespace: that of the volume's claim. image: has the command. port: that the command listens on.
-    nodes: for services.
+    nodes: for services. user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
     """
 
     namespace: pulumi.Input[str]
@@ -129,6 +129,7 @@ class ViewerArgs:
     port: int
     nodes: NodeGroup
     resources: Resources = RESOURCES
+    user: int | None = USER
 
 
 def viewer(name: str, args: ViewerArgs) -> list[Document]:
@@ -163,7 +164,7 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
                 "spec": {
                     **args.nodes.body(),
                     "automountServiceAccountToken": False,
-                    "securityContext": pod_security(),
+                    "securityContext": pod_security(args.user),
                     "containers": [container],
                     "volumes": volumes(args.volumes),
                 },

@@ -50,7 +50,8 @@ class JupyterLabArgs:
         `none` it holds its node until it is removed, and no quota counts it. Volcano has no part in it.
     token: that users log in with; kept secret.
     storage_class, storage: of the volume with the users' files, which several nodes can mount.
-    user: its number in the pod. scratch: mount a folder on the node's local disks, which goes when the pod is replaced.
+    user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
+    scratch: mount a folder on the node's local disks, which goes when the pod is replaced.
     closed: its namespace lets nobody in, so that a policy has to let in those who come through a load balancer.
     """
 
@@ -60,7 +61,7 @@ class JupyterLabArgs:
     storage_class: str | None
     storage: str
     reach: Reach = field(default_factory=Reach)
-    user: int = USER
+    user: int | None = USER
     scratch: bool = True
     closed: bool = False
 

@@ -14,7 +14,7 @@ import pulumi
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.volumes import claim
-from components.workloads.interface import ViewerArgs, viewer
+from components.workloads.interface import USER, ViewerArgs, viewer
 from components.workloads.metaseq import TENSORBOARD_FOLDER
 
 PORT: Final = 6018
@@ -25,13 +25,14 @@ _ROOT: Final = "/workspace"
 class TensorBoardArgs:
     """namespace: of the logs' claim. logs: the claim's name. image: has the `tensorboard` command.
 
-    nodes: for services.
+    nodes: for services. user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
     """
 
     namespace: pulumi.Input[str]
     logs: pulumi.Input[str]
     image: pulumi.Input[str]
     nodes: NodeGroup = ANYWHERE
+    user: int | None = USER
 
 
 class TensorBoard(pulumi.ComponentResource):
@@ -55,5 +56,6 @@ def documents(name: str, args: TensorBoardArgs) -> list[Document]:
             volumes=(claim("logs", args.logs, _ROOT, read_only=True),),
             port=PORT,
             nodes=args.nodes,
+            user=args.user,
         ),
     )

@@ -54,4 +54,5 @@ def cluster_of(inputs: StackInputs[E]) -> Cluster:
         has_admission_policies=resolved.has_admission_policies,
         default_priority=named.facts.default_priority,
         load_balancer=settings.internal_load_balancer or None,
+        pod_security=inputs.target.pod_security,
     )

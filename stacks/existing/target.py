@@ -88,7 +88,7 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         """Return the nodes of the pool, by their labels."""
         return settings.cluster.pool.nodes
 
-    def shared_files(self, settings: ExistingSettings) -> str | None:
+    def shared_files(self, settings: E) -> str | None:
         """Return the class that the settings name."""
         return settings.cluster.storage_classes.files
 

@@ -19,7 +19,7 @@ from components.tenancy.team import Team
 from components.workloads import gang as sample
 from components.workloads import jupyterlab
 from components.workloads.aim import Aim, AimArgs
-from components.workloads.interface import LogVolume, LogVolumeArgs, Reach
+from components.workloads.interface import LogVolume, LogVolumeArgs, Reach, user_of
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq
 from components.workloads.nccl import Nccl
@@ -158,7 +158,7 @@ class _Workloads:
             storage_class=lab.storage_class or self.cluster.storage.files,
             storage=f"{lab.fs_size}Ti",
             reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges, internal=self.cluster.load_balancer),
-            user=lab.user,
+            user=user_of(self.cluster.pod_security, lab.user),
             scratch=lab.scratch,
             closed=self.inputs.settings.tenancy.network.enabled,
         )
@@ -176,12 +176,14 @@ class _Workloads:
     def _viewers(self, logs: LogVolume) -> None:
         settings, images = self.inputs.settings.workloads, self.inputs.resolved.images
         namespace, options = self._namespace(settings.metaseq.submission)
-        nodes = self.cluster.placement.system
+        nodes, user = self.cluster.placement.system, user_of(self.cluster.pod_security)
         if settings.aim.enabled:
-            aim = AimArgs(namespace=namespace, logs=logs.name, image=images["aim"], nodes=nodes)
+            aim = AimArgs(namespace=namespace, logs=logs.name, image=images["aim"], nodes=nodes, user=user)
             Aim(settings.aim.name, aim, options)
         if settings.tensorboard.enabled:
-            board = TensorBoardArgs(namespace=namespace, logs=logs.name, image=images["tensorboard"], nodes=nodes)
+            board = TensorBoardArgs(
+                namespace=namespace, logs=logs.name, image=images["tensorboard"], nodes=nodes, user=user
+            )
             TensorBoard(settings.tensorboard.name, board, options)
 
     def _sample(self) -> None:
