@@ -30,6 +30,7 @@ SECRETS: Final = {
     secrets.JUPYTER_TOKEN: "Token by which users sign in to JupyterLab; default one that is made up.",
     secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator; default one that is made up.",
     secrets.BLOB_SAS_TOKEN: "Shared access signature for volumes with access sas.",
+    secrets.OBJECT_STORE_SECRET_KEY: "Secret key of the workbench's object store, where its kind is external.",
 }
 """What each secret is, by its key."""
 _OWN: Final = {

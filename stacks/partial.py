@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
+from components.kubernetes.quantity import ZERO
 from components.tenancy.quota import Quota
 from stacks.borrowing import borrowing_limits
 from stacks.cluster_facts import ClusterFacts, comes_with_admission_policies
@@ -88,6 +89,19 @@ class PartialSettings:
         queueing = self.section(QueueingSettings)
         return slack_quota(queueing, self.pool) if queueing is not None and self.pool is not None else None
 
+    @cached_property
+    def queues(self) -> Mapping[str, Quota]:
+        """The quotas of the target's own queues, by section."""
+        return self.target.queues(self) if self.target is not None else {}
+
+    @cached_property
+    def undivided(self) -> Quota | None:
+        """What no share is a part of: the quotas of the slack queue and of the target's own queues, together."""
+        if self.slack is None:
+            return None
+        own = [self.slack, *self.queues.values()]
+        return {name: sum((quota[name] for quota in own), start=ZERO) for name in self.slack}
+
     def written(self, path: Path) -> object:
         """Return what stands at a path of the configuration, MISSING where nothing does."""
         value: Any = self.raw
@@ -106,9 +120,9 @@ class PartialSettings:
     @cached_property
     def quotas(self) -> Mapping[str, Quota]:
         """The teams' quotas that are known, by team: shares are unknown while the nodes or a team are."""
-        if self.pool is None or self.slack is None or None in self.teams:
+        if self.pool is None or self.undivided is None or None in self.teams:
             return {team.name: team.quota.amounts() for team in self.known_teams if team.quota is not None}
-        return team_quotas(self.known_teams, self.slack, self.pool)
+        return team_quotas(self.known_teams, self.undivided, self.pool)
 
     @cached_property
     def borrowing_limits(self) -> Mapping[str, Quota]:

@@ -28,15 +28,15 @@ def slack_quota(queueing: QueueingSettings, pool: NodePool) -> Quota:
     return dict.fromkeys(names.RESOURCES, ZERO)
 
 
-def team_quotas(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> Mapping[str, Quota]:
-    """Return each team's quota by team and resource. slack: the slack queue's.
+def team_quotas(teams: Sequence[TeamSettings], undivided: Quota, pool: NodePool) -> Mapping[str, Quota]:
+    """Return each team's quota by team and resource. undivided: of the slack queue and the target's own queues.
 
-    Teams with shares divide what the slack queue and the teams with quotas leave, in whole pieces (memory in GiB), by
+    Teams with shares divide what these queues and the teams with quotas leave, in whole pieces (memory in GiB), by
     largest remainder: each has the whole pieces of its exact part, and what is left goes piece by piece to those whose
     part was cut the most. Among equals the team's name decides, and never the order of the settings.
     """
     given = {team.name: team.quota.amounts() for team in teams if team.quota is not None}
-    left = _left(teams, slack, pool)
+    left = _left(teams, undivided, pool)
     shares = _shares(teams)
     divided = {resource: _divided(left[resource], shares, resource) for resource in names.RESOURCES}
     shared = {name: {resource: divided[resource][name] for resource in names.RESOURCES} for name in shares}
@@ -57,11 +57,11 @@ class EmptyShare:
     enough: int | None
 
 
-def empty_shares(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> list[EmptyShare]:
-    """Return the teams whose shares give them no GPU, of nodes that have GPUs. slack: the slack queue's quota."""
+def empty_shares(teams: Sequence[TeamSettings], undivided: Quota, pool: NodePool) -> list[EmptyShare]:
+    """Return the teams whose shares give them no GPU, of nodes that have GPUs. undivided: as for quotas."""
     if not pool.resources[names.GPU].nano:
         return []
-    left = _left(teams, slack, pool)[names.GPU]
+    left = _left(teams, undivided, pool)[names.GPU]
     shares = _shares(teams)
     divided = _divided(left, shares, names.GPU)
 
@@ -86,9 +86,9 @@ def _first(shares: range, suffices: Callable[[int], bool]) -> int | None:
     return shares[index] if index < len(shares) else None
 
 
-def _left(teams: Sequence[TeamSettings], slack: Quota, pool: NodePool) -> Quota:
+def _left(teams: Sequence[TeamSettings], undivided: Quota, pool: NodePool) -> Quota:
     given = [team.quota.amounts() for team in teams if team.quota is not None]
-    return {resource: pool.resources[resource] - _sum(resource, [slack, *given]) for resource in names.RESOURCES}
+    return {resource: pool.resources[resource] - _sum(resource, [undivided, *given]) for resource in names.RESOURCES}
 
 
 def _shares(teams: Sequence[TeamSettings]) -> dict[str, int]:

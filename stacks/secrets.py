@@ -17,6 +17,8 @@ JUPYTER_TOKEN: Final = "jupyterToken"
 GRAFANA_PASSWORD: Final = "grafanaPassword"
 BLOB_SAS_TOKEN: Final = "blobSasToken"
 """A shared access signature, of targets with blob storage."""
+OBJECT_STORE_SECRET_KEY: Final = "objectStoreSecretKey"
+"""By which an object store of the site's own lets the workbench in."""
 COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD)
 """Keys whose values are secrets on every target; a target may have others (`TargetSpec.secrets`). Each is a key of its
 own, because a secret inside of a section would make a secret of the whole section."""

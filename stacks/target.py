@@ -11,6 +11,7 @@ from components import names
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
+from components.tenancy.quota import Quota
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
 
@@ -136,6 +137,14 @@ class TargetSpec(ABC, Generic[S]):
     def planned(self, partial: PartialSettings) -> Iterable[Planned]:
         """Return the objects of its own that its settings name."""
         return ()
+
+    def namespaces_made(self, partial: PartialSettings) -> Iterable[str]:
+        """Return the namespaces of what it alone has, which are no team's."""
+        return ()
+
+    def queues(self, partial: PartialSettings) -> Mapping[str, Quota]:
+        """Return the quotas of queues of its own, beside the slack queue and the teams', by section."""
+        return {}
 
     def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
         """Return the labels by which GPU nodes are looked up on the cluster, None where the settings say it all."""

@@ -41,6 +41,7 @@ class StoreKind(StrEnum):
 
 PORTS: Final[Mapping[StoreKind, int]] = {StoreKind.SEAWEEDFS: 8333, StoreKind.MINIO: 9000}
 _READY: Final = {StoreKind.SEAWEEDFS: "/status", StoreKind.MINIO: "/minio/health/ready"}
+"""Sources: kubeflow/pipelines, seaweedfs-deployment.yaml; minio/minio, docs/metrics/healthcheck/README.md."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,8 @@ def _program(kind: StoreKind) -> Document:
     """Return what the container runs, and what it mounts.
 
     Sources: kubeflow/pipelines, manifests/kustomize/third-party/seaweedfs/single-pod; seaweedfs wiki, S3-Configuration;
-    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08.
+    the chart of minio 5.2.0 as hobbyist-guide-to-rhoai renders it, configs/08/minio/deployment.yaml, whose entrypoint
+    reads Docker's secrets alone, and which has the console, too.
     """
     data = {"name": "data", "mountPath": _DATA}
     if kind is StoreKind.MINIO:

@@ -35,7 +35,6 @@ class QueueArgs:
     """amounts: nominal quota of each resource that the queue covers.
 
     flavor: name of the one that there is; None for one of its own, with tolerations of the GPU nodes' taints.
-    cohort: of queues that lend to each other; None to lend and borrow nothing.
     open_to_all: any namespace may use the queue, as the guide has it; otherwise the workbench's own alone.
     """
 
@@ -43,7 +42,6 @@ class QueueArgs:
     amounts: Mapping[str, str]
     flavor: pulumi.Input[str] | None = None
     tolerations: Sequence[Mapping[str, str]] = field(default_factory=lambda: [GPU_TOLERATION])
-    cohort: str | None = None
     open_to_all: bool = False
     cluster_queue: str = CLUSTER_QUEUE
     local_queue: str = LOCAL_QUEUE
@@ -60,14 +58,13 @@ def flavor(args: QueueArgs) -> Document:
 
 
 def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
-    """Return the ClusterQueue."""
+    """Return the ClusterQueue. It is of no cohort, as the guide has it: it lends nothing, and borrows nothing."""
     own = {} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.namespace}}
     return {
         "apiVersion": names.KUEUE_API,
         "kind": "ClusterQueue",
         "metadata": {"name": args.cluster_queue},
         "spec": {
-            **({"cohort": args.cohort} if args.cohort is not None else {}),
             "namespaceSelector": own,
             "resourceGroups": [
                 {

@@ -69,3 +69,9 @@ class SiteLayers:
 
     def checks(self, reporter: Layer) -> None:
         """Register checks of its own, which report through this."""
+
+    def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
+        """Register what members use beside their jobs.
+
+        queues: before somebody submits a job. flavor: that of the platform's queues, None where it has none.
+        """

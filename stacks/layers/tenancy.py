@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import pulumi
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
@@ -22,13 +25,21 @@ from stacks.layers.queueing import Queueing
 from stacks.settings.tenancy import TeamSettings
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tenancy:
+    """The teams by name. flavor: of the queues, None where there are none."""
+
+    teams: Mapping[str, Team] = field(default_factory=dict)
+    flavor: pulumi.Output[str] | None = None
+
+
 def install(
     inputs: StackInputs[Any], cluster: Cluster, queueing: Queueing | None, metrics: Monitoring | None
-) -> Mapping[str, Team]:
-    """Register the queues and what belongs to them; return the teams by name."""
+) -> Tenancy:
+    """Register the queues and what belongs to them; return the teams."""
     settings, resolved = inputs.settings, inputs.resolved
     if queueing is None or not settings.tenancy.enabled:
-        return {}
+        return Tenancy()
     options, cohort = cluster.options(queueing.kueue), settings.queueing.cohort
     gpus = cluster.placement.gpus
     topology = None
@@ -45,9 +56,10 @@ def install(
         SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))
     editor = EditorRole("editor", cluster.options())
     bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
-    return {
+    teams = {
         team.name: Team(team.name, _team(inputs, cluster, team, flavor, editor), bounded) for team in settings.teams
     }
+    return Tenancy(teams=teams, flavor=flavor.name)
 
 
 def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackControllerArgs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pulumi
@@ -29,15 +30,13 @@ def install(
     mirror: Mirror,
     *,
     flavor: pulumi.Input[str] | None,
-    cohort: str | None,
     secret_key: pulumi.Input[str] | None = None,
-    needs: tuple[pulumi.Resource, ...] = (),
+    needs: Sequence[pulumi.Resource] = (),
 ) -> Workbench | None:
     """Register the workbench where it is switched on.
 
-    flavor: of the platform's queues, None where there is none. cohort: the queues that it lends to and borrows from,
-    None for none. secret_key: of an external store. needs: what defines notebooks and Ray clusters, and the webhooks of
-    Kueue.
+    flavor: of the platform's queues, None where there is none. secret_key: of an external store, which has been asked
+    for by then. needs: what defines Ray clusters, and the webhooks of Kueue.
     """
     if not settings.enabled:
         return None
@@ -61,7 +60,6 @@ def install(
             amounts={name: str(amount) for name, amount in queue.amounts().items()},
             flavor=flavor,
             tolerations=cluster.placement.gpus.tolerations,
-            cohort=cohort,
             open_to_all=queue.open_to_all,
         ),
         ray=_ray(settings, cluster, mirror),
@@ -106,7 +104,7 @@ def _connection(
         )
         return connection, None
     kind = StoreKind(own.kind.value)
-    access, secret = _credentials(settings.name, guides=own.guide_credentials)
+    access, secret = _credentials(settings)
     args = ObjectStoreArgs(
         kind=kind,
         image=mirror.image(_IMAGES[kind].reference),
@@ -125,7 +123,8 @@ def _connection(
     return connection, store
 
 
-def _credentials(name: str, *, guides: bool) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
+def _credentials(settings: WorkbenchSettings) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
     """Return the store's access key and secret key, made up unless the guide's are asked for."""
-    given = _GUIDES if guides else (None, None)
-    return password(f"{name}-access-key", given[0]), password(f"{name}-secret-key", given[1])
+    given = _GUIDES if settings.object_store.guide_credentials else (None, None)
+    access, secret = settings.passwords
+    return password(access, given[0]), password(secret, given[1])

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pulumi
+
 from components import catalogue
 from components.kubernetes.cluster import Cluster, StorageClasses
-from components.kubernetes.security import PodSecurity
+from components.layer import Layer
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
 from stacks import platform
 from stacks.existing.deploy import ExistingLayers, cluster_of
 from stacks.inputs import StackInputs
+from stacks.layers import workbench
 from stacks.layers.releases import Releases
 from stacks.openshift.settings import OpenShiftSettings
+from stacks.secrets import OBJECT_STORE_SECRET_KEY
+
+
+class OpenShiftLayers(ExistingLayers):
+    """Claims that are there already, and the workbench."""
+
+    def __init__(self, inputs: StackInputs[OpenShiftSettings], cluster: Cluster) -> None:
+        super().__init__(list(inputs.resolved.volumes))
+        self._inputs, self._cluster = inputs, cluster
+
+    def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
+        """Register the workbench where it is switched on."""
+        workbench.install(
+            self._inputs.settings.workbench,
+            self._cluster,
+            self._inputs.mirror,
+            flavor=flavor,
+            secret_key=self._inputs.secrets.get(OBJECT_STORE_SECRET_KEY),
+            needs=queues,
+        )
 
 
 def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the storage and the platform; return the stack's outputs."""
-    cluster = replace(cluster_of(inputs), pod_security=PodSecurity.SCC)
+    cluster = cluster_of(inputs)
     if inputs.settings.nfs.enabled:
         cluster = _with_nfs(inputs, cluster)
-    return platform.install(inputs, releases, cluster, ExistingLayers(list(inputs.resolved.volumes)))
+    return platform.install(inputs, releases, cluster, OpenShiftLayers(inputs, cluster))
 
 
 def _with_nfs(inputs: StackInputs[OpenShiftSettings], cluster: Cluster) -> Cluster:

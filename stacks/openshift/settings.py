@@ -11,6 +11,7 @@ from stacks.errors import ConfigError, Path, key
 from stacks.existing.settings import ExistingSettings
 from stacks.settings.model import SettingsModel, matching, reject
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_label, qualified_errors
+from stacks.settings.workbench import WorkbenchSettings
 
 _SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
 _SERVERS: Final = "a name or an address, such as nfs.example.org or 192.168.98.96, without a scheme and a path"
@@ -96,3 +97,4 @@ class OpenShiftSettings(ExistingSettings):
     """Everything that the configuration of a stack on OpenShift says."""
 
     nfs: NfsSettings = NfsSettings()
+    workbench: WorkbenchSettings = WorkbenchSettings()

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from components.kubernetes.security import PINNED_MEMORY, PodSecurity
+from components.storage import nfs
+from components.tenancy.quota import Quota
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError, Path
+from stacks.errors import ConfigError, Path, key
 from stacks.existing.target import ClusterTarget
+from stacks.openshift import workbench
 from stacks.openshift.settings import NfsSettings, OpenShiftSettings
 from stacks.partial import PartialSettings
+from stacks.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings
-from stacks.settings.workloads import WorkloadsSettings
+from stacks.settings.workloads import JupyterLabSettings, WorkloadsSettings
+from stacks.target import Planned
 
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
@@ -28,17 +34,37 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     name = "openshift"
     summary = "an OpenShift 4 cluster with GPU nodes that a kubeconfig names"
     settings = OpenShiftSettings
-    sections = ("kubernetes", "cluster", "nfs", *ClusterTarget.sections[2:])
+    sections = ("kubernetes", "cluster", "nfs", *ClusterTarget.sections[2:], workbench.SECTION)
+    secrets = (OBJECT_STORE_SECRET_KEY,)
     namespaces = ("openshift-", "redhat-")
+    pod_security = PodSecurity.SCC
 
     def classes_made(self, partial: PartialSettings) -> Iterable[str]:
         """Return the class on the NFS server."""
-        nfs = partial.section(NfsSettings)
-        return [nfs.storage_class] if nfs is not None and nfs.enabled else []
+        settings = partial.section(NfsSettings)
+        return [settings.storage_class] if settings is not None and settings.enabled else []
+
+    def shared_files(self, settings: OpenShiftSettings) -> str | None:
+        """Return the class that the settings name for it, else that on the NFS server."""
+        return super().shared_files(settings) or (settings.nfs.storage_class if settings.nfs.enabled else None)
+
+    def namespaces_made(self, partial: PartialSettings) -> Iterable[str]:
+        """Return those of the NFS provisioner and of the workbench's object store."""
+        return [nfs.NAMESPACE, *workbench.namespaces(partial)]
+
+    def queues(self, partial: PartialSettings) -> Mapping[str, Quota]:
+        """Return the workbench's."""
+        return workbench.quotas(partial)
+
+    def planned(self, partial: PartialSettings) -> Iterator[Planned]:
+        """Yield the claims that are there, and what is named after the workbench."""
+        yield from super().planned(partial)
+        yield from workbench.planned(partial)
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the cluster."""
         yield from super().check(partial)
+        yield from workbench.check(partial)
         yield from _brought(partial)
         yield from _confined(partial)
         if partial.facts is not None:
@@ -94,7 +120,7 @@ def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what runs as root, or as a user that its image names: `restricted-v2` refuses its pods.
+    """Yield what runs as root, or has a right on its node: `restricted-v2` refuses its pods.
 
     They would be refused one by one while the update waits for them.
     """
@@ -102,8 +128,8 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
     health = partial.section(HealthSettings)
     wanted: list[Path] = []
     if workloads is not None:
-        wanted += [("workloads", name, "enabled") for name, job in workloads.node_workloads().items() if job.enabled]
-        wanted += [("workloads", name, "enabled") for name, item in workloads.viewers().items() if item.enabled]
+        wanted += [("workloads", name, "enabled") for name, job in workloads.jobs().items() if job.enabled]
+        yield from _lab(partial, workloads.jupyterlab)
     if health is not None and health.nccl_gate.enabled:
         wanted.append(("health", "ncclGate", "enabled"))
     if gpu is not None and gpu.nvme_scratch.enabled:
@@ -112,9 +138,30 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=path,
             value=True,
-            message="its pods run as root, or as a user of their own, and OpenShift runs pods as a user of their "
-            "namespace's range",
+            message="its pods run as root, and OpenShift runs pods as a user of their namespace's range",
             expected="false",
+            hint="remove the key; docs/openshift.md says what runs there",
+        )
+
+
+def _lab(partial: PartialSettings, lab: JupyterLabSettings) -> Iterator[ConfigError]:
+    """Yield what JupyterLab asks for beyond `restricted-v2`: a user by its number, and memory that it pins."""
+    if not lab.enabled:
+        return
+    if "user" in lab.model_fields_set:
+        yield ConfigError(
+            path=("workloads", "jupyterlab", "user"),
+            value=lab.user,
+            message="OpenShift runs pods as a user of their namespace's range, and refuses every other",
+            expected="nothing",
+            hint="remove the key",
+        )
+    if partial.fabric is not None and partial.fabric.resource is not None:
+        yield ConfigError(
+            path=("workloads", "jupyterlab", "enabled"),
+            value=True,
+            message=f"its pod would ask for {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift refuses",
+            expected=f"false, or no {key(('cluster', 'pool', 'rdma'))}",
             hint="remove the key; docs/openshift.md says what runs there",
         )
 

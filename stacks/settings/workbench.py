@@ -22,8 +22,6 @@ _IMAGES: Final[Mapping[str, NotebookImage]] = {image.name: image for image in ca
 _MOST_GPUS: Final = 1024
 DEFAULT_IMAGE: Final = "Standard Data Science"
 DEFAULT_VERSION: Final = "2024.1"
-SECRET_KEY: Final = "objectStoreSecretKey"
-"""The key of the secret by which an object store of the site's own lets the workbench in."""
 
 
 class Store(StrEnum):
@@ -142,6 +140,11 @@ class WorkbenchSettings(SettingsModel):
     queue: QueueSettings = QueueSettings()
     ray_clusters: tuple[Annotated[str, choice("Ray cluster of the demos", tuple(DEMOS))], ...] = ()
     """Ray clusters of the demos that run from the start; the notebooks make those that they need by themselves."""
+
+    @property
+    def passwords(self) -> tuple[str, str]:
+        """The names of the access key and the secret key that are made up for a store that the stack runs."""
+        return f"{self.name}-access-key", f"{self.name}-secret-key"
 
     @property
     def notebook_image(self) -> NotebookImage:

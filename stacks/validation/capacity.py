@@ -31,13 +31,13 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 def warnings(partial: PartialSettings) -> list[str]:
     """Return which shares give no GPU, and what quotas leave no room for, in words for the reader of a run."""
-    if partial.pool is None or partial.slack is None:
+    if partial.pool is None or partial.undivided is None:
         return []
     return [
-        *_into_reserve(partial, partial.pool, partial.slack),
+        *_into_reserve(partial, partial.pool, partial.undivided),
         *(
             _empty(share, admission.count_key(partial))
-            for share in empty_shares(partial.known_teams, partial.slack, partial.pool)
+            for share in empty_shares(partial.known_teams, partial.undivided, partial.pool)
         ),
     ]
 
@@ -53,10 +53,10 @@ def _empty(empty: EmptyShare, count_key: str) -> str:
     )
 
 
-def _into_reserve(partial: PartialSettings, pool: NodePool, slack: Quota) -> Iterator[str]:
+def _into_reserve(partial: PartialSettings, pool: NodePool, undivided: Quota) -> Iterator[str]:
     """Yield the resources of which quotas give away what the nodes keep: jobs are admitted, and have no room."""
     for resource, kept in pool.reserved.items():
-        total = _sum(quota[resource] for quota in (slack, *partial.quotas.values()))
+        total = _sum(quota[resource] for quota in (undivided, *partial.quotas.values()))
         room = pool.resources[resource]
         if room < total <= pool.allocatable[resource]:
             yield (
@@ -176,7 +176,7 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
     pool, queueing = partial.pool, partial.section(QueueingSettings)
     if pool is None or queueing is None or partial.slack is None:
         return
-    quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, partial.slack)]
+    quotas: list[tuple[str, Quota]] = [(names.SLACK_TEAM, partial.slack), *partial.queues.items()]
     quotas += [(team.name, partial.quotas[team.name]) for _, team in _teams(partial) if team.name in partial.quotas]
     default = "" if queueing.slack else " (slack is one node's worth unless mlbatch:queueing.slack is set)"
     for resource in queueing.covered:
@@ -186,7 +186,7 @@ def _capacity(partial: PartialSettings) -> Iterator[ConfigError]:
             continue
         parted = listed(f"{name} {quota[resource]}" for name, quota in quotas if quota[resource].nano)
         yield ConfigError(
-            path=("teams",),
+            path=("teams",) if partial.team_names or not partial.queues else (next(iter(partial.queues)),),
             value=f"{resource}: {total}",
             message=f"the quotas of {resource} add up to {total}, which is {total - available} more than the nodes "
             f"have: {parted}{default}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from components import names
@@ -51,7 +51,7 @@ def _teams(partial: PartialSettings) -> Iterator[ConfigError]:
             continue
         path: Path = ("teams", index, "name")
         yield from label_error(path, name)  # also of a team that could not be read otherwise
-        yield from _not_reserved(
+        yield from not_reserved(
             partial,
             path,
             name,
@@ -82,7 +82,7 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
     if settings is not None:
         name, path = settings.namespace, ("workloads", "namespace")
         yield from label_error(path, name)
-        yield from _not_reserved(
+        yield from not_reserved(
             partial,
             path,
             name,
@@ -114,23 +114,31 @@ def _workloads(partial: PartialSettings) -> Iterator[ConfigError]:
 def _monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
     settings = partial.section(MonitoringSettings)
     if settings is not None and settings.enabled:
-        yield from _not_reserved(
+        yield from not_reserved(
             partial,
             ("monitoring", "namespace"),
             settings.namespace,
             message="this namespace belongs to the cluster or to another layer of the platform",
             hint="name another namespace, or remove the key",
-            own=frozenset(),
+            own=_of_target(partial),
         )
 
 
-def _not_reserved(
-    partial: PartialSettings, path: Path, name: str, *, message: str, hint: str, own: frozenset[str] | None = None
+def _of_target(partial: PartialSettings) -> Collection[str]:
+    return tuple(partial.target.namespaces_made(partial)) if partial.target is not None else ()
+
+
+def not_reserved(
+    partial: PartialSettings, path: Path, name: str, *, message: str, hint: str, own: Collection[str] | None = None
 ) -> Iterator[ConfigError]:
-    """Yield the problem of a name that is somebody's. own: namespaces that settings give the platform."""
-    monitoring = partial.section(MonitoringSettings)
-    named = frozenset({monitoring.namespace if monitoring is not None else prometheus.NAMESPACE})
-    taken, prefixes = _RESERVED | (named if own is None else own), reserved(partial)
+    """Yield the problem of a name that is somebody's.
+
+    own: namespaces that settings give the platform; default that of monitoring, and what the target makes.
+    """
+    if own is None:
+        monitoring = partial.section(MonitoringSettings)
+        own = [monitoring.namespace if monitoring is not None else prometheus.NAMESPACE, *_of_target(partial)]
+    taken, prefixes = _RESERVED.union(own), reserved(partial)
     if name in taken or name.startswith(prefixes):
         yield ConfigError(
             path=path,

@@ -215,7 +215,7 @@ class TestPodsOfThePlatform:
 
 TUTORIAL = {"cpu": "224", "memory": "2000G", "nvidia.com/gpu": "8", "pods": "100"}
 """The tutorial's quota of the slack queue and of each team, in which it spells the GPUs nvidia.com/GPU by mistake."""
-LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}
+JOB = {"enabled": True, "image": "registry.example.org/nccl", "tag": "1", "submission": {"team": "blue"}}
 CANONICAL = {**TUTORIAL, "memory": "2T"}
 """The same, as Kubernetes writes it."""
 GUIDE = {"cpu": "8000m", "memory": "128Gi", "nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "1", "pods": "100"}
@@ -423,7 +423,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("section", "where"),
         [
-            ({"workloads": {"jupyterlab": LAB}}, "workloads.jupyterlab"),
+            ({"workloads": {"nccl": JOB}}, "workloads.nccl"),
             ({"gpu": {"nvmeScratch": {"enabled": True, "diskModel": "Lab NVMe"}}}, "gpu.nvmeScratch"),
         ],
     )

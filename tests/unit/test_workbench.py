@@ -46,7 +46,7 @@ def made(
             storage=StorageClasses(block="lab-block"),
             pod_security=pod_security,
         )
-        workbench.install(settings, cluster, Mirror(), flavor=flavor, cohort=None, secret_key=secret_key)
+        workbench.install(settings, cluster, Mirror(), flavor=flavor, secret_key=secret_key)
 
     def outputs(kind: str, name: str, inputs: Any) -> dict[str, Any]:
         return {"result": f"made-up-{name}"} if kind.endswith("RandomPassword") else {}

@@ -1,0 +1,112 @@
+"""What the workbench of OpenShift AI asks of the rest of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from components import names
+from components.kubernetes.quantity import ZERO
+from components.storage import nfs
+from components.tenancy.quota import Quota
+from components.workbench.object_store import StoreKind
+from components.workbench.queue import BEFORE_KUEUE
+from stacks.errors import ConfigError, key, listed
+from stacks.partial import PartialSettings
+from stacks.secrets import OBJECT_STORE_SECRET_KEY
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.workbench import Store, WorkbenchSettings
+from stacks.settings.workloads import WorkloadsSettings
+from stacks.target import Planned
+from stacks.validation.names import not_reserved
+
+SECTION: Final = "workbench"
+
+
+def enabled(partial: PartialSettings) -> WorkbenchSettings | None:
+    """Return the section where the workbench is to be."""
+    settings = partial.section(WorkbenchSettings)
+    return settings if settings is not None and settings.enabled else None
+
+
+def namespaces(partial: PartialSettings) -> list[str]:
+    """Return the namespaces of the object stores that the workbench may have."""
+    return [kind.value for kind in StoreKind] if enabled(partial) is not None else []
+
+
+def quotas(partial: PartialSettings) -> Mapping[str, Quota]:
+    """Return what the workbench's queue takes of the nodes, as no other queue borrows it."""
+    settings = enabled(partial)
+    return {} if settings is None else {SECTION: {**dict.fromkeys(names.RESOURCES, ZERO), **settings.queue.amounts()}}
+
+
+def planned(partial: PartialSettings) -> Iterator[Planned]:
+    """Yield what is named after the workbench and is not in its own namespaces."""
+    settings = enabled(partial)
+    if settings is None:
+        return
+    store = settings.object_store
+    if store.kind is not Store.EXTERNAL and not store.guide_credentials:
+        for name in settings.passwords:
+            yield Planned("RandomPassword", "", name, (SECTION, "name"))
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what the workbench lacks."""
+    settings = enabled(partial)
+    if settings is None:
+        return
+    yield from _queue(partial)
+    yield from _secret(partial, settings)
+    yield from _namespace(partial, settings)
+
+
+def _queue(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield a workbench whose Ray clusters nobody makes, or nobody queues."""
+    queueing = partial.section(QueueingSettings)
+    if queueing is None or (queueing.enabled and queueing.kuberay.enabled):
+        return
+    off = ("queueing", "kuberay", "enabled") if queueing.enabled else ("queueing", "enabled")
+    yield ConfigError(
+        path=(SECTION, "enabled"),
+        value=True,
+        message="its Ray clusters need Kueue, and KubeRay, whose definitions Kueue looks for when it starts: "
+        + listed(BEFORE_KUEUE),
+        expected=f"false, or {key(off)}: true",
+        hint=f"set {key(off)} to true",
+    )
+
+
+def _secret(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
+    """Yield an external store without its secret key, and a secret key that opens nothing."""
+    external, given = settings.object_store.kind is Store.EXTERNAL, OBJECT_STORE_SECRET_KEY in partial.secrets
+    if external and not given:
+        yield ConfigError(
+            path=(SECTION, "objectStore", "kind"),
+            value=settings.object_store.kind.value,
+            message="nothing says by which secret key the external store lets the workbench in",
+            expected=f"the secret {key((OBJECT_STORE_SECRET_KEY,))} beside it, or kind: {Store.SEAWEEDFS}",
+            hint=f"run `pulumi config set --secret {key((OBJECT_STORE_SECRET_KEY,))}`, which asks for the value",
+        )
+    if given and not external:
+        yield ConfigError(
+            path=(OBJECT_STORE_SECRET_KEY,),
+            message=f"the stack runs the store, {settings.object_store.kind}, and makes its keys itself",
+            expected=f"no such secret, or {key((SECTION, 'objectStore', 'kind'))}: {Store.EXTERNAL}",
+            hint=f"run `pulumi config rm {key((OBJECT_STORE_SECRET_KEY,))}`",
+        )
+
+
+def _namespace(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
+    """Yield a project in somebody else's namespace."""
+    monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
+    others = [section.namespace for section in (monitoring, workloads) if section is not None]
+    yield from not_reserved(
+        partial,
+        (SECTION, "namespace"),
+        settings.namespace,
+        message="this namespace is a team's, or belongs to the cluster or to another layer of the platform",
+        hint="name another namespace for the workbench",
+        own={*others, *(team.name for team in partial.known_teams), nfs.NAMESPACE},
+    )

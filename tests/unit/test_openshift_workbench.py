@@ -1,0 +1,204 @@
+"""The workbench on target `openshift`: beside teams that share the nodes, and what the rest of the settings owes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.artifacts import Mirror
+from components.workbench.queue import BEFORE_KUEUE
+from components.workloads import aim as viewers
+from components.workloads import tensorboard as boards
+from components.workloads.aim import AimArgs
+from components.workloads.tensorboard import TensorBoardArgs
+from stacks import secrets
+from stacks.layers.jobs import documents
+from stacks.secrets import OBJECT_STORE_SECRET_KEY as SECRET_KEY
+from stacks.validation import objects
+from tests.unit.harness import Record
+from tests.unit.test_object_names import judged
+from tests.unit.test_openshift import WORKERS, loaded, nominal, refused, registered, shipped, worker
+
+EXTERNAL = {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "AKIA"}
+
+
+def wanted(sections: Mapping[str, Any] = {}, **values: Any) -> dict[str, Any]:
+    """Return the example with a workbench."""
+    return {**shipped(), "workbench": {"enabled": True, **values}, **sections}
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    from tests.unit.releases import FOLDER
+    from tests.unit.whole_stacks import KUBECONFIG
+
+    kubeconfig = tmp_path_factory.mktemp("cluster") / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    return registered(loaded(wanted(rayClusters=["raytest"]), Mirror(artifacts=str(FOLDER)), kubeconfig))
+
+
+class TestStack:
+    def test_it_is_off_in_the_example(self, mirror: Mirror, kubeconfig: Path) -> None:
+        stack = loaded(shipped(), mirror, kubeconfig)
+        assert not stack.settings.workbench.enabled
+
+    def test_the_definitions_of_ray_stand_before_kueue_starts(self, record: Record) -> None:
+        """Seed 003, 10.2: there somebody deletes Kueue's pod until it finds them."""
+        kueue = record.one("Deployment", "kueue-controller-manager")
+        for name in BEFORE_KUEUE:
+            assert record.one("CustomResourceDefinition", name).urn in record.closure(kueue), name
+
+    def test_ray_clusters_wait_for_what_makes_and_queues_them(self, record: Record) -> None:
+        before = record.closure(record.one("RayCluster", "raytest"))
+        for name in ("kuberay-operator", "kueue-controller-manager"):
+            assert record.one("Deployment", name).urn in before, name
+
+    def test_its_queue_is_of_the_platforms_flavor_and_of_no_cohort(self, record: Record) -> None:
+        (flavor,) = record.of("ResourceFlavor")
+        spec = record.one("ClusterQueue", "cluster-queue").inputs["spec"]
+        assert spec["resourceGroups"][0]["flavors"][0]["name"] == flavor.object_name == "default-flavor"
+        assert "cohort" not in spec
+        assert flavor.urn in record.closure(record.one("ClusterQueue", "cluster-queue"))
+
+    def test_without_teams_of_the_platforms_the_flavor_is_its_own(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = wanted({"tenancy": {"enabled": False}, "teams": [], "samples": {}})
+        record = registered(loaded(raw, mirror, kubeconfig))
+        assert [item.object_name for item in record.of("ResourceFlavor")] == ["default-flavor"]
+        assert [item.object_name for item in record.of("ClusterQueue")] == ["cluster-queue"]
+
+    def test_shares_divide_what_it_leaves(self, record: Record) -> None:
+        """24 GPUs: 8 of the slack queue, 5 of the workbench."""
+        queues = ("slack-cluster-queue", "cluster-queue", "blue-cluster-queue", "red-cluster-queue")
+        gpus = {name: int(nominal(record, name)["nvidia.com/gpu"]) for name in queues}
+        assert gpus == {queues[0]: 8, queues[1]: 5, queues[2]: 6, queues[3]: 5}
+
+    def test_volumes_are_of_the_class_on_the_nfs_server(self, record: Record) -> None:
+        for name in ("demo-workbench", "seaweedfs"):
+            claim = record.one("PersistentVolumeClaim", name)
+            assert claim.inputs["spec"]["storageClassName"] == "nfs-client-pokprod"
+
+    def test_an_external_stores_secret_key_is_a_secret_of_the_stack(self, mirror: Mirror, kubeconfig: Path) -> None:
+        stack = loaded({**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.HIDDEN}, mirror, kubeconfig)
+        record = registered(replace(stack, secrets={SECRET_KEY: pulumi.Output.secret("correct-horse")}))
+        connection = record.one("Secret", "aws-connection-minio", "sandbox")
+        assert connection.inputs["data"]["AWS_SECRET_ACCESS_KEY"] == "Y29ycmVjdC1ob3JzZQ=="
+        assert "data" in connection.secrets
+        assert "seaweedfs" not in {item.object_name for item in record.of("Namespace")}
+
+    def test_what_is_named_after_it_is_planned(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = wanted()
+        stack = loaded(raw, mirror, kubeconfig)
+        made = {item.name for item in registered(stack).resources if item.type.endswith("RandomPassword")}
+        planned = {item.name for item in objects.planned(judged(raw, stack)) if item.kind == "RandomPassword"}
+        assert made == planned == {"demo-workbench-access-key", "demo-workbench-secret-key"}
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("raw", "said"),
+        [
+            (
+                wanted(objectStore=EXTERNAL),
+                ('mlbatch:workbench.objectStore.kind = "external"', "pulumi config set --secret mlbatch:" + SECRET_KEY),
+            ),
+            (
+                {**wanted(), SECRET_KEY: secrets.HIDDEN},
+                (f"mlbatch:{SECRET_KEY}", "makes its keys itself", f"pulumi config rm mlbatch:{SECRET_KEY}"),
+            ),
+            (
+                {**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.EMPTY},
+                (f"mlbatch:{SECRET_KEY}", "this secret is empty"),
+            ),
+            (
+                wanted({"queueing": {}}),
+                ("mlbatch:workbench.enabled = true", "rayclusters.ray.io", "set mlbatch:queueing.kuberay.enabled to"),
+            ),
+            (
+                wanted({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
+                ("mlbatch:workbench.enabled = true", "set mlbatch:queueing.enabled to true"),
+            ),
+            (wanted(namespace="blue"), ('mlbatch:workbench.namespace = "blue"', "a team's")),
+            (wanted(namespace="nfs-provisioner"), ("mlbatch:workbench.namespace", "another layer")),
+            (wanted(namespace="openshift-ai"), ("mlbatch:workbench.namespace", "belongs to the cluster")),
+            (wanted(storageClass="fast"), ('mlbatch:workbench.storageClass = "fast"', "the stack makes none")),
+            (
+                wanted(queue={"gpus": 30}, sections={"teams": [], "samples": {}}),
+                ("mlbatch:workbench", "nvidia.com/gpu add up to 38, which is 14 more", "slack 8, workbench 30"),
+            ),
+        ],
+        ids=lambda value: value[0] if isinstance(value, tuple) else "",
+    )
+    def test_one_message_each(
+        self, raw: dict[str, Any], said: tuple[str, ...], mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        text = refused(raw, mirror, kubeconfig)
+        for words in said:
+            assert words in text
+
+    @pytest.mark.parametrize("name", ["sandbox", "seaweedfs", "minio", "nfs-provisioner"])
+    def test_its_namespaces_are_no_teams(self, name: str, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = wanted({"teams": [{"name": name, "users": [], "share": 1}], "samples": {}})
+        assert name in refused(raw, mirror, kubeconfig)
+
+    def test_quotas_and_the_workbench_together(self, mirror: Mirror, kubeconfig: Path) -> None:
+        quota = {"cpu": "100", "memory": "1000Gi", "nvidia.com/gpu": "12", "pods": "100"}
+        raw = wanted({"teams": [{"name": "blue", "users": [], "quota": quota}], "samples": {}})
+        text = refused(raw, mirror, kubeconfig)
+        assert "the quotas of nvidia.com/gpu add up to 25, which is 1 more than the nodes have" in text
+        assert "slack 8, workbench 5, blue 12" in text
+
+
+LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}
+
+
+class TestUsersOfOpenShift:
+    """`restricted-v2` gives each namespace users of its own, and refuses every other."""
+
+    def test_jupyterlab_names_no_user(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded({**shipped(), "workloads": {"jupyterlab": LAB}}, mirror, kubeconfig))
+        wrapper = record.one("AppWrapper", "jupyterlab", "blue").inputs["spec"]["components"][0]["template"]
+        context = wrapper["spec"]["template"]["spec"]["securityContext"]
+        assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
+
+    def test_nor_do_viewers(self) -> None:
+        aim = AimArgs(namespace="blue", logs="logs", image="aim:1", user=None)
+        board = TensorBoardArgs(namespace="blue", logs="logs", image="tensorboard:1", user=None)
+        for deployment, _ in (viewers.documents("aim", aim), boards.documents("tensorboard", board)):
+            context = deployment["spec"]["template"]["spec"]["securityContext"]
+            assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
+
+    def test_memory_that_is_pinned_is_refused(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "workloads": {"jupyterlab": LAB}}
+        raw["cluster"]["pool"]["rdma"] = {"perNode": 1}
+        nodes = tuple(worker(name, **{"nvidia.com/roce_gdr": "1"}) for name in WORKERS)
+        text = refused(raw, mirror, kubeconfig, nodes=nodes)
+        assert "mlbatch:workloads.jupyterlab.enabled = true" in text
+        assert "IPC_LOCK to use nvidia.com/roce_gdr" in text
+
+    def test_a_user_by_its_number_is_refused(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused({**shipped(), "workloads": {"jupyterlab": {**LAB, "user": 1000}}}, mirror, kubeconfig)
+        assert "mlbatch:workloads.jupyterlab.user = 1000" in text
+
+    def test_a_printed_job_is_what_the_stack_itself_would_submit(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "workloads": {"vllm": {"enabled": True, "submission": {"team": "blue"}}}}
+        stack = loaded(raw, mirror, kubeconfig)
+        printed = {document["kind"]: document for document in documents(stack, "vllm")}
+        claim, wrapper = printed["PersistentVolumeClaim"], printed["AppWrapper"]
+        assert claim["spec"]["storageClassName"] == "nfs-client-pokprod"
+        job = wrapper["spec"]["components"][0]["template"]
+        assert "runAsUser" not in job["spec"]["template"]["spec"]["securityContext"]
+        record = registered(stack)
+        assert record.one("PersistentVolumeClaim", claim["metadata"]["name"], "blue").inputs["spec"] == claim["spec"]
+        made = record.one("AppWrapper", wrapper["metadata"]["name"], "blue").inputs["spec"]
+        assert made == wrapper["spec"]
+
+    def test_without_the_servers_class_shared_files_are_of_the_default(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "nfs": {}, "workloads": {"vllm": {"enabled": True, "submission": {"team": "blue"}}}}
+        printed = documents(loaded(raw, mirror, kubeconfig), "vllm")
+        (claim,) = [document for document in printed if document["kind"] == "PersistentVolumeClaim"]
+        assert "storageClassName" not in claim["spec"]
