@@ -48,7 +48,7 @@ _CLOSED: Final = {
     "ResourceQuota": _SPEC,
     "Role": _RULES,
     "RoleBinding": _SUBJECTS,
-    "Service": _SPEC,
+    "Service": ("spec.externalIPs", "spec.externalName", "spec.loadBalancerSourceRanges", "spec.selector", "spec.type"),
     "StatefulSet": _POD,
     "ValidatingAdmissionPolicy": _SPEC,
     "ValidatingAdmissionPolicyBinding": _SPEC,

@@ -86,6 +86,7 @@ def queue(name: str, **rest: Any) -> Change:
     return Change(api=KUEUE, kind="ClusterQueue", name=f"{name}-cluster-queue", **rest)
 
 
+OPENED = "appwrapper-controller-manager-metrics-service"
 EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 HOOK = {
     "name": "spy.example.com",
@@ -176,7 +177,7 @@ BY_HAND = [
     ),
     core(
         "Service",
-        "appwrapper-controller-manager-metrics-service",
+        OPENED,
         SYSTEM,
         patch={"spec": {"type": "NodePort"}},
         path="spec.type",
@@ -331,6 +332,12 @@ FOLLOWS = {
     ),  # what the volume was
     ("RoleBinding red/bob", 'subjects[name="bob"]', HAND),  # who was replaced
     (f"Service {SYSTEM}/kueue-visibility-server", "spec.externalTrafficPolicy", HAND),  # a default with external IPs
+    (f"Service {SYSTEM}/{OPENED}", "spec.externalTrafficPolicy", HAND),
+    (
+        f"Service {SYSTEM}/{OPENED}",
+        'spec.ports[name="https"].nodePort',
+        None,
+    ),  # of a Service that is reached from outside
 }
 
 KCM = "kube-controller-manager"
