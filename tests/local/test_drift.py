@@ -337,7 +337,7 @@ FOLLOWS = {
         f"Service {SYSTEM}/{OPENED}",
         'spec.ports[name="https"].nodePort',
         None,
-    ),  # of a Service that is reached from outside
+    ),
 }
 
 KCM = "kube-controller-manager"
