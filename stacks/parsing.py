@@ -296,8 +296,8 @@ def _range(low: object, high: object) -> str:
 
 
 def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:
-    # Nothing at all, and what YAML reads as false, is how one writes that one wants none.
-    is_nothing = value is None or value is False or (isinstance(value, str) and not value.strip())
+    # An empty text, and what YAML reads as false, is how one writes that one wants none.
+    is_nothing = value is False or (isinstance(value, str) and not value.strip())
     meant = nearest("none" if is_nothing else value, known)
     return ConfigError(
         path=path,
@@ -377,8 +377,7 @@ def _has_default(root: Any, location: Path) -> bool:
 def _nothing(found: ConfigError, has_default: bool) -> ConfigError:
     """Return the mistake of a key with nothing behind it. found: what is said of any other value that is refused."""
     hint = "write a value behind it" + (", or remove the key for its default" if has_default else "")
-    meant = found.hint if found.hint.startswith("did you mean") else hint  # there is a word for nothing
-    return replace(found, value=None, message="nothing stands behind this key", hint=meant)
+    return replace(found, value=None, message="nothing stands behind this key", hint=hint)
 
 
 def _quantity_hint(value: object) -> str:

@@ -79,7 +79,7 @@ FITTING = [
             "enabled": True,
             "submission": {"gang": "none"},
             "exposure": "public",
-            "sourceRanges": ["203.0.113.0/24", "2001:db8::/48"],
+            "sourceRanges": ["203.0.113.0/24", "198.51.100.7/32"],
         }
     },
 ]
