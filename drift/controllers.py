@@ -59,6 +59,10 @@ CONTROLLERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "ResourceFlavor": ("metadata.finalizers",),
         "ValidatingWebhookConfiguration": _AUTHORITIES,
     },
+    "manager": {
+        "MutatingWebhookConfiguration": _AUTHORITIES,
+        "ValidatingWebhookConfiguration": _AUTHORITIES,
+    },  # AppWrapper, whose writes have the name of its program
     "slack-controller": {"ClusterQueue": ("spec.resourceGroups",)},  # a list that is written as a whole
 }
 """By field manager and kind, the fields that it adds. What it changes of what the stack declares is drift nevertheless,

@@ -254,20 +254,23 @@ class TestAdditions:
         assert drifted(what, lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD)), live) == []
         assert fields.last_person(live) is None
 
-    def test_a_webhook_that_a_controller_has_written_into_is_still_his_who_added_it(self) -> None:
-        """Kueue writes its certificate into each webhook of its configurations."""
+    @pytest.mark.parametrize("controller", ["kueue", "manager"])
+    def test_a_webhook_that_a_controller_has_written_into_is_still_his_who_added_it(self, controller: str) -> None:
+        """Kueue and AppWrapper write their certificate into each webhook of their configurations."""
         own, spy = ({"name": name, "clientConfig": {"caBundle": "YQ=="}} for name in ("own", "spy"))
         hooks = {"apiVersion": "v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "h"}}
         certificate = {"f:clientConfig": {"f:caBundle": {}}}
         theirs = [
             managed("kubectl-edit", {"f:webhooks": {'k:{"name":"spy"}': {".": {}, "f:name": {}}}}),
-            managed("kueue", {"f:webhooks": {f'k:{{"name":"{name}"}}': certificate for name in ("own", "spy")}}, LATER),
+            managed(
+                controller, {"f:webhooks": {f'k:{{"name":"{name}"}}': certificate for name in ("own", "spy")}}, LATER
+            ),
         ]
         ours = managed(CHECK, {"f:webhooks": {'k:{"name":"own"}': {".": {}, "f:name": {}}}})
         live = lived({**hooks, "webhooks": [own, spy]}, *theirs)
         what = declared({**hooks, "webhooks": [{"name": "own"}]})
         found = drifted(what, lived(live, *theirs, ours), live)
-        assert [(path, live) for path, _, live, _ in found] == [('webhooks[name="spy"]', spy)]
+        assert [(path, live, who) for path, _, live, who in found] == [('webhooks[name="spy"]', spy, "kubectl-edit")]
 
     def test_a_field_that_is_left_out_is_drift_where_that_is_a_decision(self) -> None:
         what = declared(deployment({"name": "main", "image": "x"}))
