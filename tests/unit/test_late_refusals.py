@@ -182,6 +182,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "azure.kubernetesVersion",
         "it names a patch",
     ),
+    (aks({"upgrades": {"kubernetes": "stable"}}), "azure.upgrades.kubernetes", "this upgrade channel is not known"),
+    (aks({"upgrades": {"kubernetes": "rapid"}}), "azure.upgrades.kubernetes", "this upgrade channel is not known"),
     (
         aks(
             {"upgrades": {"drainTimeoutMinutes": 1}},

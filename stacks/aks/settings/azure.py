@@ -34,7 +34,7 @@ REGISTRY_SKUS: Final = ("Basic", "Standard", "Premium")
 STORAGE_SKUS: Final = values.STORAGE_SKUS
 NETWORK_POLICIES: Final = ("cilium", "calico", "none")
 LOGINS: Final = ("azurecli", "workloadidentity", "spn", "msi", values.LOCAL)
-KUBERNETES_CHANNELS: Final = ("none", "patch", "stable", "rapid")
+KUBERNETES_CHANNELS: Final = ("none", "patch")
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NODE_OS_CHANNELS: Final = ("NodeImage", "SecurityPatch", "Unmanaged", "None")
 
@@ -118,8 +118,9 @@ class UpgradeSettings(SettingsModel):
     """What AKS upgrades by itself; each drains nodes, one GPU node after the other."""
 
     kubernetes: Annotated[str, choice("upgrade channel", KUBERNETES_CHANNELS)] = "none"
-    """Which versions of Kubernetes: none, or the newest patch of the minor version (patch), or also minor versions
-    (stable, rapid).
+    """Which versions of Kubernetes: none, or the newest patch of the minor version (patch). AKS' channels that go on to
+    other minor versions are none of these: an update of the stack would try to take them back, and drivers, Volcano and
+    the scheduler are chosen for the one that kubernetesVersion names.
     """
     node_os: Annotated[str, choice("node OS channel", NODE_OS_CHANNELS)] = "NodeImage"
     """Which node systems: NodeImage, weekly images. SecurityPatch, patches without an image where that can be.
