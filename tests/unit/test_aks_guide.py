@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from components.azure.baselines import THRESHOLDS
 from components.health.thresholds import Scope
-from stacks import secrets
+from stacks import secrets, targets
 from stacks.aks.settings.azure import AzureSettings
 from stacks.aks.settings.health import AksHealthSettings
 from stacks.settings.tenancy import TenancySettings
@@ -105,7 +105,9 @@ def test_settings_that_the_guide_names_exist(key: str) -> None:
 
 
 def test_secrets_are_set_as_secrets() -> None:
-    assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == set(secrets.known())
+    assert set(re.findall(r"pulumi config set --secret mlbatch:(\w+)", TEXT)) == set(
+        secrets.of_target(targets.find("aks"))
+    )
 
 
 def test_the_expected_bandwidths_are_those_that_the_checks_judge_by() -> None:
