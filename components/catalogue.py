@@ -377,6 +377,11 @@ BUSYBOX: Final = Image(
     reference="docker.io/library/busybox:1.36.1",
     source="https://hub.docker.com/_/busybox",
 )
+ALPINE: Final = Image(
+    reference="docker.io/library/alpine:3.10.9",
+    source="https://github.com/kubeflow/trainer/blob/v1.9.3/pkg/config/config.go: workers of a PyTorchJob look their "
+    "master up by a name without a dot, for which nslookup of BusyBox 1.31 and later always fails in a pod",
+)
 AUTOPILOT: Final = Image(
     reference="quay.io/autopilot/autopilot:v2.1.3",
     source="https://github.com/IBM/autopilot/blob/autopilot-v2.1.3/.github/workflows/publish-release.yml: the image's "

@@ -84,7 +84,7 @@ def _job_operators(
     if releases.training_operator is not None:
         training = TrainingOperatorArgs(
             release=releases.training_operator,
-            init_image=inputs.mirror.image(catalogue.BUSYBOX.reference),
+            init_image=inputs.mirror.image(catalogue.ALPINE.reference),
             scheduler=scheduling.scheduler if scheduling.has_pod_groups else "",
             replicas=replicas,
             nodes=cluster.placement.system,
