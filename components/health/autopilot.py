@@ -192,14 +192,13 @@ def constraint(args: AutopilotArgs) -> Constraint:
     """Return what OpenShift lets the pods have.
 
     The chart's own also lets a pod be privileged and mount the node's folders (templates/serviceaccount.yaml).
-    The job of a deep check names no user, and runs as its image's.
+    The job of a deep check asks for nothing: OpenShift takes the narrowest constraint for it, `restricted-v2`.
     """
     return Constraint(
         name=POLICY,
         namespace=NAMESPACE,
         account=ACCOUNT,
         capabilities=_capabilities(args),
-        any_user=args.deep_check_hours > 0,
     )
 
 

@@ -61,6 +61,8 @@ class Constraint:
             "seLinuxContext": {"type": "MustRunAs"},
             "fsGroup": {"type": "RunAsAny"},
             "supplementalGroups": {"type": "RunAsAny"},
+            # Without it the pods would run without any filter of system calls.
+            "seccompProfiles": ["runtime/default"],
             "volumes": [*(["hostPath"] if self.host else []), *self.volumes],
             "users": [f"system:serviceaccount:{self.namespace}:{self.account}"],
             "groups": [],

@@ -313,12 +313,13 @@ def _policies(partial: PartialSettings, facts: ClusterFacts) -> Iterator[ConfigE
     if health is not None:
         checks = health.checks().items()
         wanted += [("health", name, "mode") for name, item in checks if item.enabled and item.mode is Mode.GATE]
+        wanted += [("health", "autopilot", "enabled")] if health.autopilot.enabled else []
     for path in wanted:
         yield ConfigError(
             path=path,
             message=f"its pods write labels on nodes, and this cluster of Kubernetes {facts.version} has no "
             "ValidatingAdmissionPolicy that holds each to its own",
-            expected="Kubernetes 1.30 or later with that API on, or neither scratch space nor gates",
+            expected="Kubernetes 1.30 or later with that API on, or neither scratch space, gates nor Autopilot",
             hint=f"upgrade the cluster, or remove {key(path)}",
         )
 

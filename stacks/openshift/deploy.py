@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
@@ -19,6 +19,9 @@ from stacks.layers import workbench
 from stacks.layers.releases import Releases
 from stacks.openshift.settings import OpenShiftSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
+
+_MONITORED: Final = ("openshift-monitoring", "openshift-user-workload-monitoring")
+"""Where OpenShift's own Prometheus operator looks after what is declared: the platform's leaves it alone."""
 
 
 class OpenShiftLayers(ExistingLayers):
@@ -42,7 +45,7 @@ class OpenShiftLayers(ExistingLayers):
 
 def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the storage and the platform; return the stack's outputs."""
-    cluster = cluster_of(inputs)
+    cluster = replace(cluster_of(inputs), own_monitoring=_MONITORED)
     if inputs.settings.nfs.enabled:
         cluster = _with_nfs(inputs, cluster)
     return platform.install(inputs, releases, cluster, OpenShiftLayers(inputs, cluster))

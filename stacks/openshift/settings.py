@@ -6,17 +6,22 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Final
 
+from pydantic import Field
+
 from components.storage import nfs
 from stacks.errors import ConfigError, Path, key
 from stacks.existing.settings import ExistingSettings
 from stacks.settings.model import SettingsModel, matching, reject
+from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_label, qualified_errors
 from stacks.settings.workbench import WorkbenchSettings
 
 _SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
 _SERVERS: Final = "a name or an address, such as nfs.example.org or 192.168.98.96, without a scheme and a path"
-_PATH: Final = re.compile(r"/([^/\s]+(/[^/\s]+)*)?")
-_PATHS: Final = "an absolute path, such as /export/mlbatch, without .. and spaces"
+_PATH: Final = re.compile(r"/[^/\s]+(/[^/\s]+)*")
+_PATHS: Final = "the absolute path of a folder, such as /export/mlbatch, without .. and spaces"
+"""Of `/` the provisioner cuts more off a volume's path than it should, and leaves the folder of a deleted claim where
+it was (kubernetes-sigs/nfs-subdir-external-provisioner, provisioner.go, Delete)."""
 
 
 def _server(value: str) -> str:
@@ -93,8 +98,18 @@ class NfsSettings(SettingsModel):
             )
 
 
+class OpenShiftMonitoringSettings(MonitoringSettings):
+    """Prometheus and Grafana beside OpenShift's own, which has their definitions, and an exporter on port 9100."""
+
+    enabled: bool = False
+    definitions: bool = False
+    node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = 9110
+    gpu_operator_namespace: str | None = "nvidia-gpu-operator"
+
+
 class OpenShiftSettings(ExistingSettings):
     """Everything that the configuration of a stack on OpenShift says."""
 
     nfs: NfsSettings = NfsSettings()
+    monitoring: OpenShiftMonitoringSettings = OpenShiftMonitoringSettings()
     workbench: WorkbenchSettings = WorkbenchSettings()

@@ -17,6 +17,7 @@ from stacks.partial import PartialSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings
+from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import JupyterLabSettings, WorkloadsSettings
 from stacks.target import Planned
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from stacks.inputs import StackInputs
     from stacks.layers.releases import Releases
 
-OLDEST: Final = (4, 14)
-"""The oldest OpenShift that MLBatch was tried on (project-codeflare/mlbatch, `SETUP.md`)."""
+OLDEST: Final = (4, 16)
+"""The oldest OpenShift with the Kubernetes that Kueue needs, 1.29 (components/compatibility.py)."""
 
 
 class OpenShift(ClusterTarget[OpenShiftSettings]):
@@ -92,7 +93,7 @@ def _version(facts: ClusterFacts) -> Iterator[ConfigError]:
         yield ConfigError(
             path=("target",),
             value="openshift",
-            message=f"this cluster has OpenShift {facts.openshift}, and MLBatch was never tried on one before {oldest}",
+            message=f"this cluster has OpenShift {facts.openshift}, whose Kubernetes is too old for Kueue",
             expected=f"OpenShift {oldest} or later",
             hint="update the cluster",
         )
@@ -120,13 +121,15 @@ def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield what runs as root, or has a right on its node: `restricted-v2` refuses its pods.
+    """Yield what runs as root or another user of its own, or has a right on its node: `restricted-v2` refuses its pods.
 
     They would be refused one by one while the update waits for them.
     """
     workloads, gpu = partial.section(WorkloadsSettings), partial.section(GpuSettings)
     health = partial.section(HealthSettings)
     wanted: list[Path] = []
+    if (volcano := partial.section(VolcanoSettings)) is not None and volcano.enabled:
+        wanted.append(("volcano", "enabled"))
     if workloads is not None:
         wanted += [("workloads", name, "enabled") for name, job in workloads.jobs().items() if job.enabled]
         yield from _lab(partial, workloads.jupyterlab)
@@ -138,7 +141,7 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
         yield ConfigError(
             path=path,
             value=True,
-            message="its pods run as root, and OpenShift runs pods as a user of their namespace's range",
+            message="its pods name their user, and OpenShift runs pods as a user of their namespace's range",
             expected="false",
             hint="remove the key; docs/openshift.md says what runs there",
         )

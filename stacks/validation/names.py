@@ -9,7 +9,7 @@ from components import names
 from components.health import autopilot, reporter
 from components.nodes import feature_discovery, node_agent
 from components.observability import prometheus
-from components.scheduling import coscheduling, volcano
+from components.scheduling import coscheduling, sakkara, volcano
 from stacks.errors import MISSING, ConfigError, Path, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.monitoring import MonitoringSettings
@@ -24,6 +24,7 @@ _OWN: Final = frozenset(
         reporter.NAMESPACE,
         autopilot.NAMESPACE,
         coscheduling.NAMESPACE,
+        sakkara.NAMESPACE,
         volcano.NAMESPACE,
     }
 )

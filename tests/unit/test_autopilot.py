@@ -187,9 +187,8 @@ class TestRights:
         assert found.inputs["volumes"] == ["projected"]
         (guarded,) = record(pod_security=PodSecurity.SCC, guarded_gpus=True).of("SecurityContextConstraints")
         assert guarded.inputs["allowedCapabilities"] == ["NET_RAW", "NET_ADMIN", "SYS_ADMIN"]
-        assert found.inputs["runAsUser"] == {"type": "RunAsAny"}, "the job of a deep check names no user"
-        (shallow,) = record(pod_security=PodSecurity.SCC, deep_check_hours=0).of("SecurityContextConstraints")
-        assert shallow.inputs["runAsUser"] == {"type": "MustRunAsNonRoot"}
+        assert found.inputs["runAsUser"] == {"type": "MustRunAsNonRoot"}
+        assert found.inputs["seccompProfiles"] == ["runtime/default"]
         assert record().of("SecurityContextConstraints") == []
 
     def test_only_prometheus_connects_from_outside_and_only_to_metrics(self) -> None:

@@ -100,7 +100,7 @@ class TestCluster:
         assert "it has no ClusterVersion" in text
         assert "set mlbatch:target to existing" in text
 
-    @pytest.mark.parametrize(("version", "is_refused"), [("4.13.58", True), ("4.14.0", False), ("4.21.3", False)])
+    @pytest.mark.parametrize(("version", "is_refused"), [("4.15.58", True), ("4.16.0", False), ("4.21.3", False)])
     def test_an_openshift_that_nobody_tried(
         self, version: str, is_refused: bool, mirror: Mirror, kubeconfig: Path
     ) -> None:
@@ -108,8 +108,8 @@ class TestCluster:
             assert loaded(shipped(), mirror, kubeconfig, openshift=version)
             return
         text = refused(shipped(), mirror, kubeconfig, openshift=version)
-        assert "this cluster has OpenShift 4.13.58" in text
-        assert "OpenShift 4.14 or later" in text
+        assert "this cluster has OpenShift 4.15.58" in text
+        assert "OpenShift 4.16 or later" in text
 
 
 class TestNfs:
@@ -145,6 +145,7 @@ class TestNfs:
         assert constraint.inputs["users"] == [f"system:serviceaccount:nfs-provisioner:{PROVISIONER}"]
         assert constraint.inputs["groups"] == []
         assert constraint.inputs["volumes"] == ["nfs", "projected"]
+        assert constraint.inputs["seccompProfiles"] == ["runtime/default"]
         assert constraint.inputs["runAsUser"] == {"type": "RunAsAny"}
         allowed = [key for key, value in constraint.inputs.items() if key.startswith("allow") and value]
         assert allowed == [], "neither privileges nor the node's folders, network and processes"
@@ -183,6 +184,7 @@ class TestNfs:
             ({"server": "nfs://lab", "path": "/e"}, 'mlbatch:nfs.server = "nfs://lab"', "name or address"),
             ({"server": "lab:/e", "path": "/e"}, 'mlbatch:nfs.server = "lab:/e"', "name or address"),
             ({"server": "lab", "path": "e"}, 'mlbatch:nfs.path = "e"', "path of an export"),
+            ({"server": "lab", "path": "/"}, 'mlbatch:nfs.path = "/"', "path of a folder"),
             ({"server": "lab", "path": "/e/../f"}, 'mlbatch:nfs.path = "/e/../f"', "path of an export"),
             ({"server": "lab", "path": "/e", "storageClass": "NFS"}, "mlbatch:nfs.storageClass", "storage class"),
             ({"server": "lab", "path": "/e", "provisionerName": "a b"}, "nfs.provisionerName", "would reject"),
@@ -377,7 +379,7 @@ class TestMistakes:
         ("section", "where"),
         [
             ({"cluster": {"storageClasses": {"files": "nfs-client"}}}, "mlbatch:cluster.storageClasses.files"),
-            ({"monitoring": {"storageClass": "nfs-client"}}, "mlbatch:monitoring.storageClass"),
+            ({"monitoring": {"enabled": True, "storageClass": "nfs-client"}}, "mlbatch:monitoring.storageClass"),
         ],
     )
     def test_a_storage_class_that_nobody_makes(
@@ -390,8 +392,34 @@ class TestMistakes:
         assert "a class that somebody has made before" in refused(raw, mirror, kubeconfig)
 
     def test_the_class_that_the_stack_makes_is_one(self, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = {**shipped(), "monitoring": {"storageClass": "nfs-client-pokprod"}}
+        raw = {**shipped(), "monitoring": {"enabled": True, "storageClass": "nfs-client-pokprod"}}
         assert loaded(raw, mirror, kubeconfig)
+
+    @pytest.mark.parametrize(
+        ("section", "said"),
+        [
+            ({"volcano": {"enabled": True}}, "mlbatch:volcano.enabled = true"),
+            ({"teams": [{"name": "sakkara-scheduler", "users": ["alice"], "share": 1}]}, "mlbatch:teams[0].name"),
+        ],
+    )
+    def test_what_constraints_would_refuse_and_names_that_are_taken(
+        self, section: dict[str, Any], said: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        assert said in refused({**shipped(), "samples": {}, **section}, mirror, kubeconfig)
+
+    def test_monitoring_stands_beside_openshifts_own(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded({**shipped(), "monitoring": {"enabled": True}}, mirror, kubeconfig))
+        (values,) = [
+            item.inputs["values"]
+            for item in record.resources
+            if "prometheus-node-exporter" in item.inputs.get("values", {})
+        ]
+        assert values["prometheus-node-exporter"]["service"]["port"] == 9110
+        assert values["crds"] == {"enabled": False}
+        denied = values["prometheusOperator"]["denyNamespaces"]
+        assert denied == ["openshift-monitoring", "openshift-user-workload-monitoring"]
+        monitors = [item.object_name for item in record.of("ServiceMonitor")]
+        assert "nvidia-dcgm-exporter" in monitors
 
     def test_gpus_that_are_shared_among_pods(self, mirror: Mirror, kubeconfig: Path) -> None:
         """Time slicing, which multiplies what nodes offer."""
