@@ -262,12 +262,14 @@ fi
 
 processes=()
 trap 'kill "${{processes[@]}}" 2>/dev/null || true' EXIT TERM INT
+# The first that fails says so: "wait -n" forgets the ones that ended before it was called.
+trap 'exit 1' USR1
 for gpu in $(seq 0 {gpus - 1}); do
-  train $((JOB_COMPLETION_INDEX * {gpus} + gpu)) "$gpu" &
+  (train $((JOB_COMPLETION_INDEX * {gpus} + gpu)) "$gpu" || kill -USR1 $$) &
   processes+=($!)
 done
-for _ in "${{processes[@]}}"; do
-  wait -n
+for process in "${{processes[@]}}"; do
+  wait "$process"
 done
 """
 

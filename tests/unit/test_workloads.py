@@ -412,9 +412,10 @@ class TestMetaseq:
         }
         assert all("--adam-betas (0.9, 0.95) --adam-eps" in call for call in calls)
 
-    def test_one_failed_process_fails_the_pod(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("rank", ["0", "3", "7"])
+    def test_one_failed_process_fails_the_pod(self, tmp_path: Path, rank: str) -> None:
         args = MetaseqArgs(submission=TEAM, pods=pods(1), model=SIZES["1.3b"])
-        code, _ = self.run(tmp_path, args, "pod", JOB_COMPLETION_INDEX="0", HEADNODE="m", FAIL="3")
+        code, _ = self.run(tmp_path, args, "pod", JOB_COMPLETION_INDEX="0", HEADNODE="m", FAIL=rank)
         assert code == 1
 
     def test_under_mpi_each_process_is_one_rank_and_meets_the_others_at_the_first_worker(self, tmp_path: Path) -> None:
