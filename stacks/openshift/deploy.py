@@ -30,6 +30,7 @@ class OpenShiftLayers(ExistingLayers):
     def __init__(self, inputs: StackInputs[OpenShiftSettings], cluster: Cluster) -> None:
         super().__init__(list(inputs.resolved.volumes))
         self._inputs, self._cluster = inputs, cluster
+        self.privileged_monitoring = inputs.settings.monitoring.privileged_accounts
 
     def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
         """Register the workbench where it is switched on."""

@@ -105,6 +105,10 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
     definitions: bool = False
     node_exporter_port: Annotated[int, Field(ge=1024, le=65535)] = 9110
     gpu_operator_namespace: str | None = "nvidia-gpu-operator"
+    privileged_accounts: bool = False
+    """Let the chart's seven service accounts run privileged pods, as MLBatch's tutorial does. The default grants them
+    what their pods use: a user of their own, and the node to the node exporter alone.
+    """
 
 
 class OpenShiftSettings(ExistingSettings):

@@ -421,6 +421,24 @@ class TestMistakes:
         monitors = [item.object_name for item in record.of("ServiceMonitor")]
         assert "nvidia-dcgm-exporter" in monitors
 
+    @pytest.mark.parametrize(
+        ("chosen", "roles"),
+        [({}, ["nonroot-v2"]), ({"privilegedAccounts": True}, ["privileged"])],
+    )
+    def test_the_tutorials_grant_to_the_accounts_of_monitoring_is_an_option(
+        self, chosen: dict[str, Any], roles: list[str], mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        """oc adm policy add-scc-to-user privileged system:serviceaccount:prometheus:..., seven times."""
+        raw = {**shipped(), "monitoring": {"enabled": True, "namespace": "prometheus", **chosen}}
+        record = registered(loaded(raw, mirror, kubeconfig))
+        bindings = [item.inputs for item in record.of("RoleBinding")]
+        granted = [
+            body["roleRef"]["name"]
+            for body in bindings
+            if body["subjects"][0]["name"].startswith("kube-prometheus-stack-")
+        ]
+        assert granted == [f"system:openshift:scc:{role}" for role in roles]
+
     def test_gpus_that_are_shared_among_pods(self, mirror: Mirror, kubeconfig: Path) -> None:
         """Time slicing, which multiplies what nodes offer."""
         shared = worker("shared", {"nvidia.com/gpu.sharing-strategy": "time-slicing"}, **{"nvidia.com/gpu": "64"})
