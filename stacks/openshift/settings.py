@@ -11,35 +11,25 @@ from pydantic import Field
 from components.storage import nfs
 from stacks.errors import ConfigError, Path, key
 from stacks.existing.settings import ExistingSettings
-from stacks.settings.model import SettingsModel, matching, reject
+from stacks.settings.model import SettingsModel, form, matching, reject
 from stacks.settings.monitoring import MonitoringSettings
-from stacks.settings.names import LABEL_LENGTH, ClassName, is_label, qualified_errors
+from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, is_label, qualified_errors
 from stacks.settings.workbench import WorkbenchSettings
 
 _SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
 _SERVERS: Final = "a name or an address, such as nfs.example.org or 192.168.98.96, without a scheme and a path"
-_PATH: Final = re.compile(r"/[^/\s]+(/[^/\s]+)*")
+_PATH: Final = re.compile(r"(?!.*/\.\.(/|$))/[^/\s]+(/[^/\s]+)*")
 _PATHS: Final = "the absolute path of a folder, such as /export/mlbatch, without .. and spaces"
 """Of `/` the provisioner cuts more off a volume's path than it should, and leaves the folder of a deleted claim where
 it was (kubernetes-sigs/nfs-subdir-external-provisioner, provisioner.go, Delete)."""
 
 
 def _server(value: str) -> str:
-    if not _SERVER.fullmatch(value):
+    if not is_host(value):
         reject(
             message="this cannot be the name or address of an NFS server",
             expected=_SERVERS,
             hint="write the server alone here, and what it exports in path",
-        )
-    return value
-
-
-def _path(value: str) -> str:
-    if not _PATH.fullmatch(value) or ".." in value.split("/"):
-        reject(
-            message="this cannot be the path of an export",
-            expected=_PATHS,
-            hint="write it as `showmount --exports <server>` shows it",
         )
     return value
 
@@ -49,7 +39,18 @@ class NfsSettings(SettingsModel):
 
     server: Annotated[str, matching(_server, _SERVER.pattern, _SERVERS)] | None = None
     """Name or address of the server, which all nodes have to reach."""
-    path: Annotated[str, matching(_path, _PATH.pattern, _PATHS)] | None = None
+    path: (
+        Annotated[
+            str,
+            form(
+                _PATH,
+                _PATHS,
+                message="this cannot be the path of an export",
+                hint="write it as `showmount --exports <server>` shows it, without a / at its end",
+            ),
+        ]
+        | None
+    ) = None
     """What the server exports; each claim gets a folder in it."""
     storage_class: ClassName = "nfs-client"
     """Name of the storage class, which is also that of what the stack stores where `cluster.storageClasses` and the
@@ -87,7 +88,7 @@ class NfsSettings(SettingsModel):
                     hint=f"add {name}, or remove {key(path)} where the cluster has storage classes of its own",
                 )
         if self.provisioner_name is not None:
-            yield from qualified_errors((*path, "provisionerName"), self.provisioner_name, self.provisioner_name)
+            yield from _provisioner((*path, "provisionerName"), self.provisioner_name)
         if not is_label(self.release) or not is_label(nfs.full_name(self.release)):
             yield ConfigError(
                 path=(*path, "release"),
@@ -96,6 +97,20 @@ class NfsSettings(SettingsModel):
                 expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last",
                 hint=f"remove the key for {nfs.RELEASE}",
             )
+
+
+def _provisioner(path: Path, name: str) -> Iterator[ConfigError]:
+    """Yield a name that Kubernetes refuses, or keeps for volumes that it makes itself: no claim would ever be bound."""
+    if name.startswith("kubernetes.io/"):
+        yield ConfigError(
+            path=path,
+            value=name,
+            message="Kubernetes looks among its own for a provisioner with this prefix, and asks no other",
+            expected="a name with another prefix, such as k8s-sigs.io/nfs",
+            hint="write the prefix of a domain of your own, or remove the key",
+        )
+        return
+    yield from qualified_errors(path, name, name)
 
 
 class OpenShiftMonitoringSettings(MonitoringSettings):

@@ -13,7 +13,7 @@ from components.nodes import nvme_scratch
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
 from stacks.errors import ConfigError, Path
-from stacks.settings.model import SettingsModel, choice, matching, reject
+from stacks.settings.model import SettingsModel, choice, form, reject
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
 _NETWORK_OPERATOR: Final = catalogue.chart_versions("network-operator")
@@ -29,35 +29,38 @@ _FOLDERS: Final = (
 )
 
 
-def _driver(value: str) -> str:
-    if not _DRIVER.fullmatch(value):
-        reject(
-            message="this is no version of NVIDIA's data center driver",
-            expected=_DRIVERS,
-            hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
-        )
-    return value
+NetworkDriverVersion: TypeAlias = Annotated[
+    str,
+    form(
+        _NETWORK_DRIVER,
+        _NETWORK_DRIVERS,
+        message="this is no version of NVIDIA's DOCA-OFED driver",
+        hint="take the tag of nvcr.io/nvidia/mellanox/doca-driver up to the node's system, or remove "
+        "the key for the operator's own",
+    ),
+]
 
 
-def _network_driver(value: str) -> str:
-    if not _NETWORK_DRIVER.fullmatch(value):
-        reject(
-            message="this is no version of NVIDIA's DOCA-OFED driver",
-            expected=_NETWORK_DRIVERS,
-            hint="take the tag of nvcr.io/nvidia/mellanox/doca-driver up to the node's system, or remove the key for "
-            "the operator's own",
-        )
-    return value
+DriverVersion: TypeAlias = Annotated[
+    str,
+    form(
+        _DRIVER,
+        _DRIVERS,
+        message="this is no version of NVIDIA's data center driver",
+        hint="take it from NVIDIA's list of drivers for the GPU operator, or remove the key for the operator's own",
+    ),
+]
 
 
-def _folder(value: str) -> str:
-    if not _FOLDER.fullmatch(value):
-        reject(
-            message="pods of teams may mount this folder of their node, and it is outside of the pool's scratch disks",
-            expected=_FOLDERS,
-            hint=f"remove the key for {nvme_scratch.FOLDER}",
-        )
-    return value
+ScratchFolder: TypeAlias = Annotated[
+    str,
+    form(
+        _FOLDER,
+        _FOLDERS,
+        message="pods of teams may mount this folder of their node, and it is outside of the pool's scratch disks",
+        hint=f"remove the key for {nvme_scratch.FOLDER}",
+    ),
+]
 
 
 def _expression(value: str) -> str:
@@ -88,7 +91,7 @@ class FabricSettings(SettingsModel):
     """Install NVIDIA's network operator, which brings the driver and offers the ports."""
     operator_version: Annotated[str, choice("network operator version", _NETWORK_OPERATOR)] = _NETWORK_OPERATOR[0]
     """Version of NVIDIA's network operator."""
-    driver_version: Annotated[str, matching(_network_driver, _NETWORK_DRIVER.pattern, _NETWORK_DRIVERS)] | None = None
+    driver_version: NetworkDriverVersion | None = None
     """Version of the InfiniBand driver (DOCA-OFED, formerly MOFED), as the tag of its image without the node's system;
     default the operator's own.
     """
@@ -105,7 +108,7 @@ class ScratchSettings(SettingsModel):
 
     enabled: bool = False
     """Make the file system."""
-    folder: Annotated[str, matching(_folder, _FOLDER.pattern, _FOLDERS)] = nvme_scratch.FOLDER
+    folder: ScratchFolder = nvme_scratch.FOLDER
     """Where it is mounted on a node. Pods of teams mount a folder of their own in it, and nothing else of a node."""
     filesystem: Filesystem = Filesystem.EXT4
     """What the disks are formatted with."""
@@ -133,7 +136,7 @@ class GpuSettings(SettingsModel):
     """
     operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
     """Version of NVIDIA's GPU operator."""
-    driver_version: Annotated[str, matching(_driver, _DRIVER.pattern, _DRIVERS)] | None = None
+    driver_version: DriverVersion | None = None
     """Version of NVIDIA's data center driver; default the operator's own."""
     drain_for_drivers: bool = False
     """Let a new version of a driver end the jobs of one node after the other. Otherwise a node keeps its driver until

@@ -16,7 +16,7 @@ from stacks.errors import ConfigError, Path, key
 from stacks.settings import machines
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, choice
-from stacks.settings.names import ClassName
+from stacks.settings.names import ClassName, RuntimeClassName
 
 MOST_GBS: Final = 10000
 _OWN: Final = "the stack's settings"
@@ -109,7 +109,7 @@ class AutopilotSettings(SettingsModel):
     """
     pcie_gbs: Annotated[int, Field(ge=1, le=64)] = 4
     """Bandwidth of a GPU's PCIe link in GB/s, below which `pciebw` fails."""
-    runtime_class: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    runtime_class: RuntimeClassName | None = None
     """RuntimeClass of its pods; default `nvidia` with the platform's GPU operator, else the nodes' own runtime."""
     guarded_gpus: bool | None = None
     """The nodes show GPUs only to containers that ask for them, and to privileged ones, as the platform's GPU operator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NoReturn
@@ -50,6 +51,17 @@ def matching(check: Callable[[str], str], pattern: str, allowed: str) -> Rule:
     patternErrorMessage is no keyword of the standard, but editors on VS Code's JSON language service show it.
     """
     return Rule(AfterValidator(check), {"pattern": f"^(?:{pattern})$", "patternErrorMessage": allowed})
+
+
+def form(pattern: re.Pattern[str], allowed: str, *, message: str, hint: str) -> Rule:
+    """Return a validator that takes the texts that a pattern matches as a whole. allowed: the pattern in words."""
+
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            reject(message=message, expected=allowed, hint=hint)
+        return value
+
+    return matching(check, pattern.pattern, allowed)
 
 
 def one_of(check: Callable[[str], str], known: Sequence[str]) -> Rule:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, TypeAlias
 
 from stacks.errors import MISSING, ConfigError, Path
-from stacks.settings.model import matching, reject
+from stacks.settings.model import form
 
 LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
@@ -48,19 +49,28 @@ def label_errors(path: Path, labels: Mapping[str, str]) -> Iterator[ConfigError]
             )
 
 
-def _class(value: str) -> str:
-    if not is_subdomain(value):
-        reject(
-            message="this cannot be the name of a storage class",
-            expected=_CLASSES,
-            hint="write it as `kubectl get storageclass` shows it, or remove the key",
-        )
-    return value
-
-
 _CLASSES: Final = f"1 to {SUBDOMAIN_LENGTH} of a-z, 0-9, - and ., with a letter or digit first and last"
-ClassName: TypeAlias = Annotated[str, matching(_class, _SUBDOMAIN.pattern, _CLASSES)]
+_BOUNDED: Final = re.compile(rf"(?=.{{1,{SUBDOMAIN_LENGTH}}}$){_SUBDOMAIN.pattern}")
+ClassName: TypeAlias = Annotated[
+    str,
+    form(
+        _BOUNDED,
+        _CLASSES,
+        message="this cannot be the name of a storage class",
+        hint="write it as `kubectl get storageclass` shows it, or remove the key",
+    ),
+]
 """A storage class's name."""
+RuntimeClassName: TypeAlias = Annotated[
+    str,
+    form(
+        _BOUNDED,
+        _CLASSES,
+        message="this cannot be the name of a RuntimeClass",
+        hint="write it as `kubectl get runtimeclass` shows it, or remove the key",
+    ),
+]
+"""A RuntimeClass's name."""
 
 
 def annotation_errors(path: Path, annotations: Mapping[str, str]) -> Iterator[ConfigError]:
@@ -80,6 +90,29 @@ def qualified_errors(path: Path, name: str, value: object = MISSING) -> Iterator
             expected=_NAMES,
             hint="write the name as `kubectl` shows it",
         )
+
+
+def service_error(path: Path, name: str, longest: int = LABEL_LENGTH) -> Iterator[ConfigError]:
+    """Yield the mistake of a name that no Service can have (RFC 1035 label). longest: what is made of it allows."""
+    if is_label(name) and not name[0].isdigit() and len(name) <= longest:
+        return
+    simpler = re.sub(r"[^a-z0-9]+", "-", name.lower()).lstrip("-0123456789")[:longest].strip("-")
+    yield ConfigError(
+        path=path,
+        value=name,
+        message="Kubernetes would reject what is named after this",
+        expected=f"at most {longest} of a-z, 0-9 and -, with a letter first and no - at the end (RFC 1035 label)",
+        hint=f"for example {simpler!r}" if simpler else "write a name of such characters",
+    )
+
+
+def is_host(name: str) -> bool:
+    """Whether something can be the name of a host (RFC 1123) or an address; digits and dots are one only if it is."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return is_subdomain(name.lower()) and not re.fullmatch(r"[0-9.]+", name)
+    return True
 
 
 def is_label(name: str) -> bool:

@@ -14,7 +14,7 @@ from components.scheduling import coscheduling
 from components.scheduling.packing import Packing
 from components.scheduling.sakkara import Topology, Tree
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import SettingsModel, choice, matching, reject
+from stacks.settings.model import SettingsModel, choice, form
 
 _LEAST_LEVELS: Final = 2
 _SCHEDULERS = catalogue.versions(catalogue.SCHEDULER_PLUGINS)
@@ -24,13 +24,7 @@ _LEVEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LEVELS: Final = "letters, digits, -, _ and ., with a letter or digit first and last"
 
 
-def _name(value: str) -> str:
-    if not _LEVEL.fullmatch(value):
-        reject(message="this cannot be a name in a topology", expected=_LEVELS, hint="for example rack-0")
-    return value
-
-
-Name = Annotated[str, matching(_name, _LEVEL.pattern, _LEVELS)]
+Name = Annotated[str, form(_LEVEL, _LEVELS, message="this cannot be a name in a topology", hint="for example rack-0")]
 
 
 class CoschedulingSettings(SettingsModel):

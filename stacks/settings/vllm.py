@@ -14,7 +14,7 @@ from components.workloads import vllm
 from stacks.errors import ConfigError, Path
 from stacks.settings.images import Reference
 from stacks.settings.limits import MOST_GPUS
-from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, matching, reject
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form
 from stacks.settings.names import ClassName, is_subdomain
 from stacks.settings.submission import WorkloadSettings
 
@@ -22,16 +22,6 @@ _WEEK: Final = 7 * 24 * 3600
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
 _MODEL: Final = re.compile(rf"{_PART}(/{_PART})?")
 _MODELS: Final = "an owner and a name of letters, digits and . _ -, such as ibm-granite/granite-3.2-8b-instruct"
-
-
-def _model(value: str) -> str:
-    if not _MODEL.fullmatch(value):
-        reject(
-            message="no model of Hugging Face's hub has this name",
-            expected=_MODELS,
-            hint="write it as the model's page shows it",
-        )
-    return value
 
 
 class CacheSettings(SettingsModel):
@@ -60,7 +50,15 @@ class VllmSettings(WorkloadSettings):
     """Batch inference with vLLM: a server of a model, and beside it what sends it requests and reports their times."""
 
     name: str = "batch-inference"
-    model: Annotated[str, matching(_model, _MODEL.pattern, _MODELS)] = vllm.MODEL
+    model: Annotated[
+        str,
+        form(
+            _MODEL,
+            _MODELS,
+            message="no model of Hugging Face's hub has this name",
+            hint="write it as the model's page shows it",
+        ),
+    ] = vllm.MODEL
     """The model, by its name on Hugging Face's hub."""
     image: Reference | None = None
     """Image of the server, with its tag; default upstream's."""

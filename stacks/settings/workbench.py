@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -15,11 +16,20 @@ from components.kubernetes.quantity import Quantity
 from components.workbench.notebook import SIZES
 from components.workbench.ray_cluster import DEMOS
 from stacks.errors import ConfigError, Path, key, listed, nearest
-from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
-from stacks.settings.names import ClassName, label_error
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice, form
+from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, label_error, service_error
 
 _IMAGES: Final[Mapping[str, NotebookImage]] = {image.name: image for image in catalogue.NOTEBOOK_IMAGES}
 _MOST_GPUS: Final = 1024
+_LONGEST_NAME: Final = 52
+"""Of a StatefulSet, whose pods are labelled with its name and ten characters more (kubernetes/kubernetes 64023)."""
+_BUCKET: Final = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_BUCKETS: Final = "3 to 63 of a-z, 0-9, - and ., with a letter or digit first and last (Amazon S3, bucket naming rules)"
+_WORD: Final = re.compile(r"[!-~]+")
+_WORDS: Final = "letters, digits and signs without spaces"
+Word: TypeAlias = Annotated[
+    str, form(_WORD, _WORDS, message="a store would refuse this", hint="write it as the store's console shows it")
+]
 DEFAULT_IMAGE: Final = "Standard Data Science"
 DEFAULT_VERSION: Final = "2024.1"
 
@@ -45,11 +55,16 @@ class ObjectStoreSettings(SettingsModel):
     """
     endpoint: str | None = None
     """Address of an external store, such as https://s3.example.org."""
-    access_key: str | None = None
+    access_key: Word | None = None
     """Access key of an external store, which names the user and is no secret."""
-    region: str | None = None
+    region: Word | None = None
     """Region of an external store."""
-    bucket: str | None = None
+    bucket: (
+        Annotated[
+            str, form(_BUCKET, _BUCKETS, message="no bucket has such a name", hint="for example demo-checkpoints")
+        ]
+        | None
+    ) = None
     """Bucket that the notebook finds in its environment."""
     size: SomeBytes = Quantity.parse("50Gi")
     """Size of the volume of a store that the stack runs, in bytes."""
@@ -155,8 +170,18 @@ class WorkbenchSettings(SettingsModel):
         """Hold names to Kubernetes' rules, and the version to those that the image has."""
         if not self.enabled:
             return
-        for name, value in (("name", self.name), ("namespace", self.namespace), ("connection", self.connection)):
+        yield from service_error((*path, "name"), self.name, _LONGEST_NAME)
+        for name, value in (("namespace", self.namespace), ("connection", self.connection)):
             yield from label_error((*path, name), value)
+        if len(f"{self.name}-{self.namespace}") > LABEL_LENGTH:
+            yield ConfigError(
+                path=(*path, "name"),
+                value=self.name,
+                message=f"the notebook's address would begin with {self.name}-{self.namespace}, longer than a host's "
+                "name can be",
+                expected=f"a name and a namespace of at most {LABEL_LENGTH - 1} characters together",
+                hint="take a shorter name, or a shorter namespace",
+            )
         versions = self.notebook_image.versions
         if self.version not in versions:
             meant = nearest(self.version, versions)
@@ -208,14 +233,15 @@ def _address(path: Path, address: str) -> Iterator[ConfigError]:
     """Yield what is wrong with the address of a store: credentials go over it."""
     try:
         parts = urlsplit(address)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_good = parts.scheme in ("http", "https") and is_host(parts.hostname or "") and parts.port != 0
+        is_good = is_good and parts.path in ("", "/") and not parts.query and not parts.fragment
         has_password = parts.password is not None or parts.username is not None
     except ValueError:
         is_good, has_password = False, False
     if has_password:
         wrong, hint = "credentials stand in the address, for everybody to read", "remove them, and renew them"
     elif not is_good:
-        wrong, hint = "this is no address of a store", "write https://, a host, and a port where it has one"
+        wrong, hint = "this is no address of a store", "write https://, a host, a port where it has one, and no more"
     else:
         return
     yield ConfigError(

@@ -22,7 +22,7 @@ from stacks.errors import ConfigError, Path, key
 from stacks.settings import addresses
 from stacks.settings.images import Reference, Repository
 from stacks.settings.limits import MOST_NODES
-from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, matching, one_of, reject
+from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form, matching, one_of, reject
 from stacks.settings.names import ClassName, label_error
 from stacks.settings.submission import WorkloadSettings, name_error
 from stacks.settings.vllm import VllmSettings
@@ -61,26 +61,6 @@ def _tag(value: str) -> str:
     return value
 
 
-def _message_size(value: str) -> str:
-    if not _MESSAGE.fullmatch(value):
-        reject(
-            message="this is no message size of nccl-tests",
-            expected=_MESSAGES,
-            hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
-        )
-    return value
-
-
-def _file(value: str) -> str:
-    if not _FILE.fullmatch(value):
-        reject(
-            message="this cannot be the path of a file in the image",
-            expected=_FILES,
-            hint=f"for example {olmo.TRAINING}",
-        )
-    return value
-
-
 def _model_size(value: str) -> str:
     if value not in metaseq.SIZES:
         reject(
@@ -114,7 +94,15 @@ def _no_token(value: object) -> object:
 
 
 Tag: TypeAlias = Annotated[str, matching(_tag, rf"(?!{_MOVES}$){_TAG.pattern}", f"{_TAGS}; not {_MOVES}")]
-MessageSize: TypeAlias = Annotated[str, matching(_message_size, _MESSAGE.pattern, _MESSAGES)]
+MessageSize: TypeAlias = Annotated[
+    str,
+    form(
+        _MESSAGE,
+        _MESSAGES,
+        message="this is no message size of nccl-tests",
+        hint=f"for example {nccl.SMALLEST} or {nccl.LARGEST}",
+    ),
+]
 
 
 class NodeWorkloadSettings(WorkloadSettings):
@@ -253,7 +241,12 @@ class OlmoSettings(JobSettings):
     """Training of OLMo from blob storage; its image is built from docker/olmo of edwardsp/ai-on-aks."""
 
     name: str = "olmo"
-    training: Annotated[str, matching(_file, _FILE.pattern, _FILES)] = olmo.TRAINING
+    training: Annotated[
+        str,
+        form(
+            _FILE, _FILES, message="this cannot be the path of a file in the image", hint=f"for example {olmo.TRAINING}"
+        ),
+    ] = olmo.TRAINING
     """The configuration's file in the image."""
     stop_at: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     """Number of steps at which to stop; default the configuration's own."""

@@ -189,6 +189,15 @@ class TestNfs:
             ({"server": "lab", "path": "/e", "storageClass": "NFS"}, "mlbatch:nfs.storageClass", "storage class"),
             ({"server": "lab", "path": "/e", "provisionerName": "a b"}, "nfs.provisionerName", "would reject"),
             ({"server": "lab", "path": "/e", "release": "Pok"}, "mlbatch:nfs.release", "would reject"),
+            ({"server": "10.0.0.256", "path": "/e"}, 'mlbatch:nfs.server = "10.0.0.256"', "name or address"),
+            ({"server": "lab..example", "path": "/e"}, "mlbatch:nfs.server", "name or address"),
+            ({"server": ":::", "path": "/e"}, "mlbatch:nfs.server", "name or address"),
+            ({"server": "lab", "path": "/e/"}, 'mlbatch:nfs.path = "/e/"', "without a / at its end"),
+            (
+                {"server": "lab", "path": "/e", "provisionerName": "kubernetes.io/nfs"},
+                'mlbatch:nfs.provisionerName = "kubernetes.io/nfs"',
+                "Kubernetes looks among its own",
+            ),
         ],
     )
     def test_half_a_server(self, nfs: dict[str, str], where: str, said: str, mirror: Mirror, kubeconfig: Path) -> None:
@@ -399,6 +408,14 @@ class TestMistakes:
         ("section", "said"),
         [
             ({"volcano": {"enabled": True}}, "mlbatch:volcano.enabled = true"),
+            (
+                {"health": {"autopilot": {"enabled": True, "runtimeClass": "NVIDIA"}}},
+                "mlbatch:health.autopilot.runtimeClass",
+            ),
+            (
+                {"monitoring": {"enabled": True, "gpuOperatorNamespace": "blue"}},
+                "this is the namespace of a team, whose members could show any figures",
+            ),
             ({"teams": [{"name": "sakkara-scheduler", "users": ["alice"], "share": 1}]}, "mlbatch:teams[0].name"),
         ],
     )

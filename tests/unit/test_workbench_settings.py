@@ -44,6 +44,9 @@ def test_the_guides_workbench_is_the_default() -> None:
     [
         {},
         {"image": "PyTorch", "version": "2024.2", "size": "X Large"},
+        {"name": "a" * 40, "namespace": "b" * 22},
+        {"name": "a" * 52},
+        {"objectStore": {"bucket": "demo-checkpoints.2024"}},
         {"rayClusters": ["tunecluster"]},
         {"rayClusters": ["raytest", "jobtest"]},
         {"objectStore": {"kind": "minio", "guideCredentials": True}},
@@ -59,6 +62,9 @@ def test_what_can_be_made_is_taken(values: dict[str, Any]) -> None:
     [
         ({"version": "2024.3"}, ("version",), "Standard Data Science has no such version", "did you mean 2024.2?"),
         ({"name": "Demo"}, ("name",), "Kubernetes would reject", "demo"),
+        ({"name": "3d-demo"}, ("name",), "Kubernetes would reject", "d-demo"),
+        ({"name": "a" * 53}, ("name",), "Kubernetes would reject", "a" * 52),
+        ({"name": "a" * 40, "namespace": "b" * 23}, ("name",), "the notebook's address would begin with", "shorter"),
         ({"namespace": "a/b"}, ("namespace",), "Kubernetes would reject", "a-b"),
         ({"connection": "My store"}, ("connection",), "Kubernetes would reject", "my-store"),
         ({"namespace": "seaweedfs"}, ("namespace",), "the object store has this namespace", "another"),
@@ -74,6 +80,15 @@ def test_what_can_be_made_is_taken(values: dict[str, Any]) -> None:
             ("objectStore", "endpoint"),
             "no address",
             "write https://",
+        ),
+        *(
+            (
+                {"objectStore": {"kind": "external", "endpoint": address, "accessKey": "k"}},
+                ("objectStore", "endpoint"),
+                "no address",
+                "and no more",
+            )
+            for address in ("https://s3.example.org/bucket", "https://s3 example", "https://1.2.3", "https://a?b=c")
         ),
         (
             {"rayClusters": ["tunecluster", "jobtest"], "queue": {"memory": "100Gi"}},
@@ -128,3 +143,18 @@ def test_credentials_in_an_address_are_not_shown() -> None:
 
 def test_a_workbench_that_is_off_is_not_judged() -> None:
     assert list(WorkbenchSettings.model_validate({"version": "1"}).check(PATH)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"bucket": "My_bucket"}, "no bucket has such a name"),
+        ({"bucket": "ab"}, "no bucket has such a name"),
+        ({"bucket": "a..b"}, "no bucket has such a name"),
+        ({"kind": "external", "accessKey": "two words"}, "a store would refuse this"),
+        ({"kind": "external", "region": ""}, "a store would refuse this"),
+    ],
+)
+def test_what_a_store_refuses(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        problems(objectStore=values)

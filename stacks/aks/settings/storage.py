@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
@@ -17,13 +17,18 @@ from components.azure.storage_classes import Reclaim
 from components.catalogue import chart_versions
 from stacks.aks.settings.values import AccountName, ContainerName
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import Rule, SettingsModel, SomeBytes, choice, matching, reject
+from stacks.settings.model import SettingsModel, SomeBytes, choice, form
 from stacks.settings.workloads import WorkloadsSettings
 
 _BLOB_DRIVER: Final = chart_versions("blob-csi-driver", catalogue.CHARTS)
 _BLOBFUSE: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMES: Final = "at most 63 of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)"
+
+
+_VolumeName: TypeAlias = Annotated[
+    str, form(_NAME, _NAMES, message="this cannot be the name of a volume", hint="rename the volume")
+]
 
 
 class BlobAccess(StrEnum):
@@ -34,28 +39,14 @@ class BlobAccess(StrEnum):
     SAS = "sas"
 
 
-def _matching(pattern: re.Pattern[str], what: str, allowed: str) -> Rule:
-    def check(value: str) -> str:
-        if not pattern.fullmatch(value):
-            reject(message=f"this is no {what}", expected=allowed, hint=f"give the {what} as Azure shows it")
-        return value
-
-    return matching(check, pattern.pattern, allowed)
-
-
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        reject(
-            message="this cannot be the name of a volume",
-            expected=_NAMES,
-            hint="rename the volume",
-        )
-    return value
-
-
 _BlobfuseVersion = Annotated[
     str,
-    _matching(_BLOBFUSE, "version of blobfuse2", "three numbers with dots, such as 2.5.4, or null for the nodes' own"),
+    form(
+        _BLOBFUSE,
+        "three numbers with dots, such as 2.5.4, or null for the nodes' own",
+        message="this is no version of blobfuse2",
+        hint="give the version of blobfuse2 as Azure shows it",
+    ),
 ]
 
 
@@ -71,9 +62,9 @@ class BlobDriverSettings(SettingsModel):
 class VolumeSettings(SettingsModel):
     """A container as a volume of a namespace."""
 
-    name: Annotated[str, matching(_name, _NAME.pattern, _NAMES)]
+    name: _VolumeName
     """Name of the claim."""
-    namespace: Annotated[str, matching(_name, _NAME.pattern, _NAMES)] | None = None
+    namespace: _VolumeName | None = None
     """Where the pods are that mount it: a team's name; default that of mlbatch:workloads."""
     account: AccountName | None = None
     """Storage account of the container; default the stack's own."""
