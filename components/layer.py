@@ -22,15 +22,18 @@ def needed(needs: Iterable[pulumi.Resource]) -> list[pulumi.Resource]:
     return found
 
 
-def standing_on(owner: pulumi.Resource, options: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+def standing_on(
+    owner: pulumi.Resource, options: pulumi.ResourceOptions, *, gone_with: pulumi.Resource | None = None
+) -> pulumi.ResourceOptions:
     """Return the options of what goes with another resource, and is created anew with it.
 
-    The engine hands `deleted_with` down to a component's children and `replace_with` not.
+    gone_with: without whose deletion each is deleted by itself; default the owner. The engine hands `deleted_with` down
+    to a component's children and `replace_with` not.
     """
 
     def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
         both = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(replace_with=[owner]))
         return pulumi.ResourceTransformationResult(props=args.props, opts=both)
 
-    with_owner = pulumi.ResourceOptions(deleted_with=owner, transformations=[transformation])
+    with_owner = pulumi.ResourceOptions(deleted_with=gone_with or owner, transformations=[transformation])
     return pulumi.ResourceOptions.merge(options, with_owner)

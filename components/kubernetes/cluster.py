@@ -43,7 +43,8 @@ class Cluster:
     default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.
     load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
         no such load balancer.
-    deleted_with: what all that is installed goes with, and is replaced with; None where the cluster outlives it.
+    made_by: the resource that is the cluster, with which all that is installed goes, and is replaced; its provider has
+        to be replaced with it. None where the cluster outlives the stack.
     ready: before anything is installed. gpus_ready: before a pod is to run on a GPU node.
     """
 
@@ -59,7 +60,7 @@ class Cluster:
     own_monitoring: Sequence[str] = ()
     default_priority: str | None = None
     load_balancer: Mapping[str, str] | None = None
-    deleted_with: pulumi.Resource | None = None
+    made_by: pulumi.Resource | None = None
     ready: Sequence[pulumi.Resource] = ()
     gpus_ready: Sequence[pulumi.Resource] = ()
 
@@ -70,4 +71,8 @@ class Cluster:
         """
         waited = [*self.ready, *(self.gpus_ready if gpus else ()), *needs]
         options = pulumi.ResourceOptions(providers=[self.provider], depends_on=needed(waited))
-        return options if self.deleted_with is None else standing_on(self.deleted_with, options)
+        if self.made_by is None:
+            return options
+        # Of what is replaced with a resource, the engine deletes each object first, in no order: a controller's rights
+        # before what it has to let go. It asks for no deletion of what is deleted with one of them, the provider.
+        return standing_on(self.made_by, options, gone_with=self.provider)

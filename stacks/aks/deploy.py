@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pulumi
+
 from components.azure import aks
 from components.azure.storage_classes import FILES, FILES_NFS
 from components.kubernetes.cluster import Cluster, StorageClasses
@@ -28,6 +30,7 @@ def deploy(inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str,
             kubeconfig=azure.kubeconfig,
             identifier=azure.identifier,
             limits=inputs.settings.kubernetes.client.limits,
+            opts=pulumi.ResourceOptions(replace_with=[azure.cluster], deleted_with=azure.cluster),
         ),
         pool=resolved.pool,
         placement=Placement(system=aks.SYSTEM_NODES, gpus=inputs.target.gpu_nodes(inputs.settings)),
@@ -36,7 +39,7 @@ def deploy(inputs: StackInputs[AksSettings], releases: Releases) -> Mapping[str,
         registry=azure.registry,
         has_admission_policies=resolved.has_admission_policies,
         load_balancer=aks.INTERNAL_LOAD_BALANCER,
-        deleted_with=azure.cluster,
+        made_by=azure.cluster,
         ready=azure.ready,
         gpus_ready=azure.pool,
     )

@@ -401,6 +401,21 @@ def test_the_token_is_where_the_driver_looks_and_nowhere_else(project: Project, 
         assert hidden not in state
 
 
+def test_what_stands_on_a_cluster_comes_anew_with_it(
+    project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
+) -> None:
+    """Queues hold a finalizer of Kueue's, whose rights go with the same cluster: nobody asks for their deletion."""
+    before = cluster.existing("v1", "Namespace", "blue")["metadata"]["uid"]
+    secret = project.secret("blobSasToken", SAS_TOKEN)
+    other = changed(settings, {**EVERYTHING, "azure.nodeResourceGroup": "other-nodes"})
+    project.configure({**other, "blobSasToken": secret})
+    project.up()
+    assert in_azure(paths, CLUSTER)["mlbatch"]["nodeResourceGroup"] == "other-nodes"
+    assert cluster.existing("v1", "Namespace", "blue")["metadata"]["uid"] != before
+    assert set(gpu_quotas(cluster)) == {"blue", "red", "slack"}
+    project.unchanged()
+
+
 def test_destroy_leaves_nothing_but_the_subscriptions_feature(project: Project, paths: Paths, cluster: Cluster) -> None:
     project.destroy()
     assert created(project) == []

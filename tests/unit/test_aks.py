@@ -137,8 +137,8 @@ def test_members_that_entra_presents_as_nobody_are_warned_of(
 
 def test_every_kubernetes_object_names_its_provider_and_goes_with_the_cluster(record: Record) -> None:
     cluster = only(record, CLUSTER)
-    providers = {r.urn for r in record.resources if r.type == "pulumi:providers:kubernetes"}
-    assert len(providers) == 1
+    (provider,) = [r for r in record.resources if r.type == "pulumi:providers:kubernetes"]
+    assert provider.replace_with == (cluster.urn,)
     by_urn = {resource.urn: resource for resource in record.resources}
 
     def goes_with(resource: Registered) -> str:
@@ -147,8 +147,9 @@ def test_every_kubernetes_object_names_its_provider_and_goes_with_the_cluster(re
         return resource.deleted_with or (goes_with(above) if above else "")
 
     for resource in record.objects():
-        assert resource.provider.rpartition("::")[0] in providers, resource.name
-        assert goes_with(resource) == cluster.urn, resource.name
+        assert resource.provider.rpartition("::")[0] == provider.urn, resource.name
+        assert resource.replace_with == (cluster.urn,), resource.name
+        assert goes_with(resource) == provider.urn, "of what is replaced, the engine deletes each object by itself"
 
 
 def everything(**changes: Any) -> dict[str, Any]:

@@ -69,12 +69,14 @@ def test_a_resource_stands_for_itself_and_a_layer_for_what_it_calls_ready() -> N
 def test_every_object_goes_with_what_the_cluster_goes_with_and_is_made_anew_with_it() -> None:
     def program(lab: Cluster) -> None:
         machine = Manifest("machine", body("machine"), lab.options())
-        Namespace("pods", NamespaceArgs(name="plain"), replace(lab, deleted_with=machine).options())
+        Namespace("pods", NamespaceArgs(name="plain"), replace(lab, made_by=machine).options())
 
     record, _ = installed(program)
     (machine,) = [item.urn for item in record.resources if item.name == "machine"]
     component, child = (next(item for item in record.resources if item.name == name) for name in ("pods", "plain"))
-    assert component.deleted_with == machine
+    assert component.deleted_with == next(
+        item.urn for item in record.resources if item.type == "pulumi:providers:kubernetes"
+    )
     assert component.replace_with == child.replace_with == (machine,)
 
 

@@ -137,7 +137,7 @@ class Lab:
             storage=StorageClasses(block="lab-block", files="lab-files", logs="lab-logs"),
             registry="registry.lab.example",
             load_balancer={"lab.example/internal": "yes"},
-            deleted_with=machines,
+            made_by=machines,
             ready=[machines],
         )
         self.on = self.cluster.options
@@ -476,6 +476,7 @@ def test_everything_goes_with_the_cluster_and_comes_anew_with_it(record: Record)
 
     objects = [item for item in record.resources if item.type.startswith("kubernetes:")]
     assert len(objects) > 150
-    assert {goes_with(item) for item in objects} == {machines}
+    (provider,) = [item.urn for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert {goes_with(item) for item in objects} == {provider}
     assert {item.replace_with for item in objects} == {(machines,)}
     assert all(machines in record.closure(item) for item in objects)
