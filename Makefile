@@ -8,6 +8,7 @@ JOBS ?= 100
 KILLS ?= 20
 COUNT ?= 100
 FILES ?=
+STACKS ?=
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
@@ -51,8 +52,8 @@ clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the l
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds
 	@$(EMULATOR) status $(OPTIONS)
 
-review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (default main), as Markdown
-	@$(VENV)/bin/python -m review --base $(BASE)
+review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
+	@$(VENV)/bin/python -m review --base $(BASE) $(addprefix --stack ,$(STACKS))
 
 azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
 	@$(VENV)/bin/python -m emulator.azure $(ARGS)
