@@ -611,6 +611,12 @@ DIRECT = {
         "gcsFaultToleranceOptions",
     ),
     "a Ray cluster that outlives its job": (ray_job(ttlSecondsAfterFinished=86400), "outlives its RayJob"),
+    "a Ray cluster that is left when its job has succeeded": (
+        ray_job(
+            deletionStrategy={"deletionRules": [{"policy": "DeleteNone", "condition": {"jobStatus": "SUCCEEDED"}}]}
+        ),
+        "outlives its RayJob",
+    ),
     "a Ray job that grows": (ray_job(rayClusterSpec={**ray(), "enableInTreeAutoscaling": True}), "autoscal"),
 }
 
