@@ -23,7 +23,7 @@ from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
 from components.layer import Layer
-from components.workloads.interface import USER, pod_security, volume_claim
+from components.workloads.interface import USER, one_replica, volume_claim
 
 LABEL: Final = "app.kubernetes.io/name"
 _DATA: Final = "/data"
@@ -144,31 +144,8 @@ def deployment(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
         **_program(args.kind),
     }
     config = [{"name": "config", "secret": {"secretName": name}}] if args.kind is StoreKind.SEAWEEDFS else []
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {LABEL: name},
-            "annotations": dict(SKIP_AWAIT),
-        },
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": {LABEL: name}},
-            "template": {
-                "metadata": {"labels": {LABEL: name}},
-                "spec": {
-                    **args.nodes.body(),
-                    "automountServiceAccountToken": False,
-                    "securityContext": pod_security(args.user),
-                    "containers": [container],
-                    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}, *config],
-                },
-            },
-        },
-    }
+    mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}, *config]
+    return one_replica(name, namespace, container, mounted, label=LABEL, nodes=args.nodes, user=args.user)
 
 
 def _program(kind: StoreKind) -> Document:

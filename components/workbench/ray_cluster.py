@@ -110,7 +110,6 @@ class RayClusterArgs:
     """
 
     demos: Sequence[Demo]
-
     image: str
     version: str
     gpu_resource: str = names.GPU

@@ -132,6 +132,42 @@ class ViewerArgs:
     user: int | None = USER
 
 
+def one_replica(
+    name: str,
+    namespace: pulumi.Input[str],
+    container: Document,
+    volumes: Sequence[Document],
+    *,
+    label: str,
+    nodes: NodeGroup,
+    user: int | None,
+) -> Document:
+    """Return the Deployment of one pod, which ends before the next one starts, as its volume is one node's at a time.
+
+    label: by which its pods are found, with the name as its value. user: see `pod_security`.
+    """
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace, "labels": {label: name}, "annotations": dict(SKIP_AWAIT)},
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": {label: name}},
+            "template": {
+                "metadata": {"labels": {label: name}},
+                "spec": {
+                    **nodes.body(),
+                    "automountServiceAccountToken": False,
+                    "securityContext": pod_security(user),
+                    "containers": [container],
+                    "volumes": list(volumes),
+                },
+            },
+        },
+    }
+
+
 def viewer(name: str, args: ViewerArgs) -> list[Document]:
     """Return an interface's Deployment and Service."""
     container: Document = {
@@ -146,31 +182,9 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
         "securityContext": dict(UNPRIVILEGED),
         "volumeMounts": [item.mount() for item in args.volumes],
     }
-    deployment: Document = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": name,
-            "namespace": args.namespace,
-            "labels": {WORKLOAD_LABEL: name},
-            "annotations": dict(SKIP_AWAIT),
-        },
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": {WORKLOAD_LABEL: name}},
-            "template": {
-                "metadata": {"labels": {WORKLOAD_LABEL: name}},
-                "spec": {
-                    **args.nodes.body(),
-                    "automountServiceAccountToken": False,
-                    "securityContext": pod_security(args.user),
-                    "containers": [container],
-                    "volumes": volumes(args.volumes),
-                },
-            },
-        },
-    }
+    deployment = one_replica(
+        name, args.namespace, container, volumes(args.volumes), label=WORKLOAD_LABEL, nodes=args.nodes, user=args.user
+    )
     return [deployment, service(name, args.namespace, port=args.port, target=args.port, reach=Reach())]
 
 

@@ -271,7 +271,13 @@ def test_a_flavor_that_there_is_is_used() -> None:
 
 
 def test_a_store_of_the_sites_own() -> None:
-    own = {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "AKIA", "region": "eu", "bucket": "b"}
+    own = {
+        "kind": "external",
+        "endpoint": "https://s3.example.org",
+        "accessKey": "AKIA",
+        "region": "eu",
+        "bucket": "models",
+    }
     record = made(secret_key="correct-horse", objectStore=own)
     assert [item.object_name for item in record.of("Namespace")] == ["sandbox"]
     assert decoded(record, "aws-connection-minio") == {
@@ -279,7 +285,7 @@ def test_a_store_of_the_sites_own() -> None:
         "AWS_SECRET_ACCESS_KEY": "correct-horse",
         "AWS_S3_ENDPOINT": "https://s3.example.org",
         "AWS_DEFAULT_REGION": "eu",
-        "AWS_S3_BUCKET": "b",
+        "AWS_S3_BUCKET": "models",
     }
     assert "data" in record.one("Secret", "aws-connection-minio").secrets
     with pytest.raises(Exception, match="needs its secret key"):
