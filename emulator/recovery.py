@@ -184,6 +184,8 @@ def imported(deployment: Mapping[str, Any], planned: Sequence[State], found: Seq
         urn = state["urn"]
         if urn in known or (state["custom"] and urn not in carried_out and urn not in used):
             continue
+        if state.get("deletedWith") and state["deletedWith"] not in known:
+            continue  # the engine reads no such state, and nothing in this component was created
         recorded = carried_out.get(urn, state)
         if urn in used:
             recorded = {**state, "id": str(uuid.uuid4()), "outputs": dict(state.get("inputs") or {})}

@@ -100,7 +100,8 @@ def test_what_azure_has_created_is_in_the_state_as_azure_has_it() -> None:
     stack = {"urn": STACK, "custom": False, "type": "pulumi:pulumi:Stack"}
     provider = {"urn": AZURE, "custom": True, "type": "pulumi:providers:azure-native", "parent": STACK, "inputs": {}}
     network, subnet = planned_in_azure(VNET, name=UNKNOWN), planned_in_azure(SUBNET)
-    planned = [stack, provider, component(NETWORK), network, subnet]
+    layer = {**component(TEAM), "deletedWith": "urn:pulumi:dev::mlbatch::pulumi:providers:kubernetes::cluster"}
+    planned = [stack, provider, component(NETWORK), network, subnet, layer]
     there = InAzure("/vnets/mlbatch", {"name": "mlbatch"}, {"name": "mlbatch", "provisioningState": "Succeeded"})
     found = recovery.handed_back(planned, {VNET: there, OTHER: InAzure("/others")})
     result = {
