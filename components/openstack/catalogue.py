@@ -1,0 +1,137 @@
+"""Every version that a VM on OpenStack installs at its first boot, pinned in one place (see `components.catalogue`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from components.catalogue import Artifact, Chart, Image
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigningKey:
+    """The key that an apt repository is signed with. fingerprint: the whole of it, hexadecimal."""
+
+    url: str
+    fingerprint: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindRelease:
+    """A release of kind, the kubectl that goes with its nodes, and the images of nodes that were built for it.
+
+    kind documents that an image works for sure with the release that it was published with alone.
+    """
+
+    kind: Artifact
+    kubectl: Artifact
+    node_images: tuple[str, ...]
+    source: str
+
+
+DOCKER: Final = "28.5.2"
+"""Docker Engine; the last of 28, for 29 keeps images outside its data root (docs.docker.com, storage/containerd)."""
+CONTAINERD: Final = "1.7.28"
+"""containerd.io of Docker's repository."""
+DOCKER_KEY: Final = SigningKey(
+    url="https://download.docker.com/linux/ubuntu/gpg",
+    fingerprint="9DC858229FC7DD38854AE2D88D81803C0EBFCD88",
+    source="https://docs.docker.com/engine/install/ubuntu/",
+)
+
+TOOLKIT: Final = "1.17.8-1"
+"""NVIDIA's container toolkit."""
+TOOLKIT_KEY: Final = SigningKey(
+    url="https://nvidia.github.io/libnvidia-container/gpgkey",
+    fingerprint="C95B321B61E88C1809C4F759DDCAE044F796ECB0",
+    source="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
+)
+
+DRIVER: Final = "535"
+"""Branch of NVIDIA's driver; Ubuntu's own archive has it as nvidia-driver-535-server, signed as the system is."""
+
+CUDA: Final = "12.2"
+CUDA_INSTALLER: Final = Artifact(
+    name="cuda-repo-ubuntu2204-12-2-local",
+    version="12.2.0-535.54.03-1",
+    url=(
+        "https://developer.download.nvidia.com/compute/cuda/12.2.0/local_installers/"
+        "cuda-repo-ubuntu2204-12-2-local_12.2.0-535.54.03-1_amd64.deb"
+    ),
+    source="https://developer.nvidia.com/cuda-12-2-0-download-archive",
+    suffix="deb",
+)
+"""The apt repository of CUDA 12.2.0 as a package, 3 GB: a digest is worth it, and nobody has verified one yet."""
+CUDA_PIN: Final = Artifact(
+    name="cuda-ubuntu2204",
+    version="12.2",
+    url="https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/cuda-ubuntu2204.pin",
+    source="https://developer.nvidia.com/cuda-12-2-0-download-archive",
+    suffix="pin",
+)
+
+KIND_RELEASES: Final = (
+    KindRelease(
+        kind=Artifact(
+            name="kind",
+            version="v0.30.0",
+            url="https://github.com/kubernetes-sigs/kind/releases/download/v0.30.0/kind-linux-amd64",
+            sha256="517ab7fc89ddeed5fa65abf71530d90648d9638ef0c4cde22c2c11f8097b8889",
+            source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.30.0",
+            suffix="bin",
+        ),
+        kubectl=Artifact(
+            name="kubectl",
+            version="v1.34.1",
+            url="https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kubectl",
+            sha256="7721f265e18709862655affba5343e85e1980639395d5754473dafaadcaa69e3",
+            source="https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kubectl.sha256",
+            suffix="bin",
+        ),
+        node_images=("kindest/node:v1.34.0@sha256:7416a61b42b1662ca6ca89f02028ac133a309a2a30ba309614e8ec94d976dc5a",),
+        source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.30.0",
+    ),
+    KindRelease(
+        kind=Artifact(
+            name="kind",
+            version="v0.14.0",
+            url="https://github.com/kubernetes-sigs/kind/releases/download/v0.14.0/kind-linux-amd64",
+            sha256="af5e8331f2165feab52ec2ae07c427c7b66f4ad044d09f253004a20252524c8b",
+            source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.14.0",
+            suffix="bin",
+        ),
+        kubectl=Artifact(
+            name="kubectl",
+            version="v1.28.2",
+            url="https://dl.k8s.io/release/v1.28.2/bin/linux/amd64/kubectl",
+            sha256="c922440b043e5de1afa3c1382f8c663a25f055978cbc6e8423493ec157579ec5",
+            source="https://dl.k8s.io/release/v1.28.2/bin/linux/amd64/kubectl.sha256",
+            suffix="bin",
+        ),
+        node_images=("kindest/node:v1.24.0@sha256:0866296e693efe1fed79d5e6c7af8df71fc73ae45e3679af05342239cdc5bc8e",),
+        source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.14.0",
+    ),
+)
+"""The newest first; the last is that of the OSS MLOps platform (scripts/install_tools.sh, create_cluster.sh)."""
+
+HELLO_WORLD: Final = Image(
+    reference="docker.io/library/hello-world:linux",
+    source="https://docs.docker.com/engine/install/ubuntu/",
+)
+NBODY: Final = Image(
+    reference="nvcr.io/nvidia/k8s/cuda-sample:nbody",
+    source="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/1.17.8/sample-workload.html",
+)
+REGISTRY: Final = Image(
+    reference="docker.io/library/registry:2",
+    source="https://kind.sigs.k8s.io/docs/user/local-registry/",
+)
+"""The registry beside the kind cluster, as in the platform's scripts/install_local_registry.sh."""
+
+ARTIFACTS: Final = (
+    CUDA_INSTALLER,
+    CUDA_PIN,
+    *(artifact for release in KIND_RELEASES for artifact in (release.kind, release.kubectl)),
+)
+CHARTS: Final[tuple[Chart, ...]] = ()

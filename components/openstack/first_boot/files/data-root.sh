@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Has Docker keep its data on the volume; what it kept elsewhere is copied there first.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+settings=/etc/docker/daemon.json
+root=$MOUNT/docker
+[[ -s $settings ]] || replace "$settings" <<<'{}'
+old=$(jq --raw-output '."data-root" // "/var/lib/docker"' "$settings")
+
+if [[ $old != "$root" && ! -e $root && -d $old && -n $(ls -A "$old") ]]; then
+  for unit in docker.service docker.socket containerd.service; do
+    if systemctl is-active --quiet "$unit"; then systemctl stop "$unit"; fi
+  done
+  # Attributes too: layers keep there what they hide of the ones below.
+  rsync --archive --hard-links --acls --xattrs --sparse --numeric-ids --one-file-system --delete "$old/" "$root.part/"
+  sync
+  mv "$root.part" "$root"
+fi
+mkdir -p "$root"
+
+# Images belong to the data root: with the other store containerd would have them on the system's disk.
+jq --arg root "$root" '. + {"data-root": $root} | .features["containerd-snapshotter"] = false' "$settings" |
+  replace "$settings"

@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# What the steps of the first boot share. The runner tells them their settings by environment variables.
+
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a
+
+# Ends a step that no other attempt would help.
+refuse() {
+  echo "$*" >&2
+  exit "$REFUSED"
+}
+
+# record versions|checks NAME TEXT: goes into the marker.
+record() {
+  mkdir -p "$RESULTS/$1"
+  printf '%s\n' "$3" >"$RESULTS/$1/$2"
+}
+
+# Replaces FILE by what comes in, whole or not at all.
+replace() {
+  mkdir -p "$(dirname "$1")"
+  cat >"$1.part"
+  sync "$1.part"
+  mv "$1.part" "$1"
+}
+
+# apt-get that asks nothing, keeps changed configuration, and first ends what a power cut interrupted.
+packages() {
+  dpkg --configure -a --force-confdef --force-confold
+  apt-get --yes --no-install-recommends -o DPkg::Lock::Timeout=600 \
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+}
+
+# fetch URL FILE SHA256; no SHA256 while nobody has verified one.
+fetch() {
+  mkdir -p "$(dirname "$2")"
+  curl --fail --silent --show-error --location --proto '=https' --connect-timeout 20 \
+    --retry 5 --retry-delay 5 --output "$2.part" "$1"
+  if [[ -n $3 ]] && ! sha256sum --check --status <<<"$3  $2.part"; then
+    rm "$2.part"
+    refuse "$1 has not the digest sha256:$3"
+  fi
+  mv "$2.part" "$2"
+}
+
+# repository NAME KEY-URL FINGERPRINT "ADDRESS...": a source of packages, signed by that key alone.
+repository() {
+  local key=/etc/apt/keyrings/$1.asc found
+  fetch "$2" "$key" ""
+  found=$(gpg --show-keys --with-colons "$key" | awk -F: '$1 == "fpr" { print $10; exit }')
+  if [[ $found != "$3" ]]; then
+    rm "$key"
+    refuse "the key at $2 has the fingerprint '$found', not $3"
+  fi
+  chmod 0644 "$key"
+  echo "deb [arch=amd64 signed-by=$key] $4" | replace "/etc/apt/sources.list.d/$1.list"
+  packages update
+}
+
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep "$PAUSE"
+  done
+}

@@ -1,0 +1,145 @@
+"""The steps of a first boot, in their order, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from components.openstack import catalogue
+from components.openstack.catalogue import KindRelease
+from components.openstack.first_boot.arguments import FirstBootArgs, KindArgs
+
+SERIAL_LENGTH: Final = 20
+"""Characters of a volume's id that its disk has as a serial: what virtio-blk has room for (VIRTIO_BLK_ID_BYTES)."""
+PAUSE: Final = 30
+"""Seconds between two attempts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A program of the first boot, `<name>.sh`. seconds: for one attempt."""
+
+    name: str
+    attempts: int = 3
+    seconds: int = 900
+
+
+SYSTEM: Final = (
+    Step(name="packages", attempts=5, seconds=3600),
+    Step(name="volume", attempts=2),
+    Step(name="data-root", seconds=7200),
+    Step(name="docker", attempts=5),
+)
+GPU: Final = (
+    Step(name="driver", attempts=5, seconds=3600),
+    Step(name="reboot"),
+    Step(name="cuda", seconds=7200),
+    Step(name="toolkit", attempts=5),
+)
+CHECKS: Final = (Step(name="checks", attempts=5),)
+CLUSTER: Final = (Step(name="cluster", seconds=1800),)
+REGISTRY: Final = (Step(name="registry"),)
+
+
+def steps(args: FirstBootArgs) -> tuple[Step, ...]:
+    """Return the steps that these arguments ask for."""
+    chosen = SYSTEM + (GPU if args.gpu else ()) + CHECKS
+    if args.kind is not None:
+        chosen += CLUSTER + (REGISTRY if args.kind.registry else ())
+    return chosen
+
+
+def plan(args: FirstBootArgs, volume_id: str) -> dict[str, object]:
+    """Return what the runner reads: the steps, and their environment."""
+    return {"steps": [asdict(step) for step in steps(args)], "environment": environment(args, volume_id)}
+
+
+def environment(args: FirstBootArgs, volume_id: str) -> dict[str, str]:
+    """Return the variables of the steps."""
+    variables = {
+        "USER_NAME": args.user,
+        "VOLUME_SERIAL": volume_id[:SERIAL_LENGTH],
+        "VOLUME_SECONDS": "600",
+        "MOUNT": args.mount,
+        "PAUSE": str(PAUSE),
+        "DOCKER_VERSION": args.docker.version,
+        "CONTAINERD_VERSION": args.docker.containerd,
+        "DOCKER_KEY": catalogue.DOCKER_KEY.fingerprint,
+        "DOCKER_KEY_URL": catalogue.DOCKER_KEY.url,
+        "HELLO_WORLD": catalogue.HELLO_WORLD.reference,
+    }
+    return {**variables, **_gpu(args), **(_kind(args.kind) if args.kind else {})}
+
+
+def _gpu(args: FirstBootArgs) -> Mapping[str, str]:
+    if args.gpu is None:
+        return {}
+    return {
+        "DRIVER_VERSION": args.gpu.driver,
+        "CUDA_VERSION": args.gpu.cuda,
+        "CUDA_URL": catalogue.CUDA_INSTALLER.url,
+        "CUDA_SHA256": catalogue.CUDA_INSTALLER.sha256 or "",
+        "CUDA_PIN_URL": catalogue.CUDA_PIN.url,
+        "CUDA_PIN_SHA256": catalogue.CUDA_PIN.sha256 or "",
+        "TOOLKIT_VERSION": args.gpu.toolkit,
+        "TOOLKIT_KEY": catalogue.TOOLKIT_KEY.fingerprint,
+        "TOOLKIT_KEY_URL": catalogue.TOOLKIT_KEY.url,
+        "NBODY": catalogue.NBODY.reference,
+    }
+
+
+def _kind(args: KindArgs) -> Mapping[str, str]:
+    release = kind_release(args.node_image)
+    return {
+        "KIND_NAME": args.name,
+        "KIND_URL": release.kind.url,
+        "KIND_SHA256": release.kind.sha256 or "",
+        "KUBECTL_URL": release.kubectl.url,
+        "KUBECTL_SHA256": release.kubectl.sha256 or "",
+        "API_SECONDS": "600",
+        **({"REGISTRY_IMAGE": catalogue.REGISTRY.reference} if args.registry else {}),
+    }
+
+
+def kind_release(node_image: str) -> KindRelease:
+    """Return the release of kind that an image of nodes was published with; raises ValueError when there is none."""
+    for release in catalogue.KIND_RELEASES:
+        if node_image in release.node_images:
+            return release
+    known = ", ".join(image for release in catalogue.KIND_RELEASES for image in release.node_images)
+    raise ValueError(f"no release of kind in the catalogue was published with the image {node_image}; it has {known}")
+
+
+def kind_config(args: KindArgs) -> dict[str, object]:
+    """Return kind's settings of the cluster (kind.sigs.k8s.io/docs/user/configuration).
+
+    As the OSS MLOps platform's scripts/create_gpu_cluster.sh has them, with a fixed port of the API server, and all
+    ports on loopback, for the user interfaces are reached by SSH.
+    """
+    node: dict[str, object] = {
+        "role": "control-plane",
+        "image": args.node_image,
+        "kubeadmConfigPatches": [
+            'kind: InitConfiguration\nnodeRegistration:\n  kubeletExtraArgs:\n    node-labels: "ingress-ready=true"\n'
+        ],
+        "extraPortMappings": [
+            {"containerPort": port, "hostPort": port, "listenAddress": "127.0.0.1", "protocol": "TCP"}
+            for port in (80, 443)
+        ],
+    }
+    if args.gpu:
+        # What NVIDIA's runtime takes for "all GPUs", where it accepts devices as volume mounts.
+        all_gpus = "/var/run/nvidia-container-devices/all"
+        node["extraMounts"] = [{"hostPath": "/dev/null", "containerPath": all_gpus}]
+    config: dict[str, object] = {
+        "kind": "Cluster",
+        "apiVersion": "kind.x-k8s.io/v1alpha4",
+        "networking": {"ipFamily": "dual", "apiServerAddress": "127.0.0.1", "apiServerPort": args.api_port},
+        "nodes": [node],
+    }
+    if args.registry:
+        # Nodes of kind 0.27 and later have it so by themselves.
+        registries = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
+        config["containerdConfigPatches"] = [registries]
+    return config
