@@ -1,8 +1,8 @@
 """Runs the steps of a VM's first boot in their order, each until it has succeeded once.
 
 systemd starts it at every boot. It runs in the VM, by the system's Python (3.10 on Ubuntu 22.04), and needs no package.
-What it knows comes from `/etc/mlbatch/first-boot.json`: the steps, each a program beside this one, and their environment.
-A step says by its exit code how it ended (DONE, REBOOT, REFUSED); one that failed is tried again, so that each has to
+What it knows comes from `/etc/mlbatch/first-boot.json`: the steps, each a program beside this one, and what they are
+told. A step says by its exit code how it ended (DONE, REBOOT, REFUSED); one that failed is tried again, so each has to
 bear being run again from anywhere. Its completion is on the disk before the next one starts: after a reboot or a power
 cut the rest is run.
 

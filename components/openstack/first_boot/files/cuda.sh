@@ -11,12 +11,12 @@ installer=/var/tmp/$repository.deb
 
 fetch "$CUDA_PIN_URL" /etc/apt/preferences.d/cuda-repository-pin-600 "$CUDA_PIN_SHA256"
 fetch "$CUDA_URL" "$installer" "$CUDA_SHA256"
-dpkg --install "$installer"
+packages install "$installer"
 cp "/var/$repository/"cuda-*-keyring.gpg /usr/share/keyrings/
 packages update
 packages install "cuda-toolkit-${CUDA_VERSION/./-}"
 # 6 GB of a system disk of 80.
-dpkg --purge "$repository"
+packages purge "$repository"
 rm -f "$installer"
 
 replace /etc/profile.d/cuda.sh <<PROFILE

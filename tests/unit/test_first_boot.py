@@ -1,0 +1,334 @@
+"""The first boot of a VM: what cloud-init is handed is valid, and the steps end alike wherever they are cut off."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pulumi
+import pytest
+import yaml
+
+from components.openstack import catalogue
+from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, user_data
+from tests.local.debian import unpacked
+from tests.unit.first_boot.machine import DISK, SERIAL, Machine, debian
+
+FILES = Path(__file__).parents[2] / "components" / "openstack" / "first_boot" / "files"
+NEWEST, SEED = (release.node_images[0] for release in catalogue.KIND_RELEASES)
+PLAIN = FirstBootArgs(
+    user="ubuntu",
+    authorized_key="ssh-ed25519 AAAA operator",
+    host_key=HostKey(private_openssh="-----BEGIN OPENSSH PRIVATE KEY-----\nkey\n", public="ssh-ed25519 AAAA host"),
+    volume_id=f"{SERIAL}b6c-0123456789ab",
+)
+GPU = replace(PLAIN, gpu=GpuStackArgs(), kind=KindArgs(node_image=NEWEST, gpu=True, registry=True))
+
+
+def text(args: FirstBootArgs) -> str:
+    """Return the user data as the engine would hand it to the provider."""
+    found: list[str] = []
+
+    @pulumi.runtime.test
+    def made() -> pulumi.Output[None]:
+        output = user_data(args)
+        return pulumi.Output.all(output, output.is_secret()).apply(lambda both: found.extend(map(str, both)))
+
+    pulumi.runtime.set_mocks(_NoResources())
+    made()
+    assert found[1] == "True", "it has the host's private key"
+    return found[0]
+
+
+class _NoResources(pulumi.runtime.Mocks):
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        raise AssertionError(args.name)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+        raise AssertionError(args.token)
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """A VM with GPU and cluster after a first boot that nothing interrupted."""
+    machine = Machine.make(tmp_path_factory.mktemp("ready"), text(GPU), gpu=True)
+    assert machine.up()["state"] == "ready", machine.log
+    return machine
+
+
+@pytest.mark.parametrize("args", [PLAIN, GPU, replace(PLAIN, kind=KindArgs(node_image=SEED))])
+def test_cloud_init_knows_all_of_the_user_data(args: FirstBootArgs) -> None:
+    folder = unpacked("cloud-init")
+    (schema,) = folder.rglob("schema-cloud-config-v1.json")
+    validator = jsonschema.Draft4Validator(json.loads(schema.read_text()))
+    given = text(args)
+    assert given.startswith("#cloud-config\n")
+    config = yaml.safe_load(given)
+    assert [error.message for error in validator.iter_errors(config)] == []
+    assert list(validator.iter_errors({**config, "write_files": [{"content": "no path"}]})), "the schema does judge"
+
+
+def test_the_host_has_the_key_that_it_is_given_and_no_other() -> None:
+    config = yaml.safe_load(text(PLAIN))
+    assert config["ssh_keys"] == {
+        "ed25519_private": PLAIN.host_key.private_openssh,
+        "ed25519_public": PLAIN.host_key.public,
+    }
+    assert config["ssh_deletekeys"] is True
+    assert config["ssh_pwauth"] is False
+    (user,) = config["users"]
+    assert (user["name"], user["ssh_authorized_keys"]) == ("ubuntu", ["ssh-ed25519 AAAA operator"])
+
+
+def test_more_than_nova_takes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the user data is \d+ bytes in base64, and Nova takes 65535"):
+        text(replace(PLAIN, authorized_key="x" * 65536))
+
+
+def test_an_image_of_nodes_that_no_kind_was_published_with_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"no release of kind in the catalogue .* kindest/node:v1\.30\.0; it has kindest"
+    ):
+        text(replace(PLAIN, kind=KindArgs(node_image="kindest/node:v1.30.0")))
+
+
+def test_the_cluster_is_reached_on_loopback_alone() -> None:
+    files = {file["path"]: file["content"] for file in yaml.safe_load(text(GPU))["write_files"]}
+    config = yaml.safe_load(files["/etc/mlbatch/kind.yaml"])
+    assert config["networking"] == {"ipFamily": "dual", "apiServerAddress": "127.0.0.1", "apiServerPort": 6443}
+    (node,) = config["nodes"]
+    assert {mapping["listenAddress"] for mapping in node["extraPortMappings"]} == {"127.0.0.1"}
+    assert node["image"] == NEWEST
+    assert node["extraMounts"] == [
+        {"hostPath": "/dev/null", "containerPath": "/var/run/nvidia-container-devices/all"},
+    ]
+
+
+def test_shellcheck_finds_nothing() -> None:
+    command = [debian() / "usr/bin/shellcheck", "--external-sources", *sorted(FILES.glob("*.sh"))]
+    done = subprocess.run(command, cwd=FILES, capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.returncode == 0
+
+
+def test_the_marker_has_versions_and_checks(ready: Machine) -> None:
+    marker = ready.marker
+    assert marker["state"] == "ready"
+    assert marker["versions"] == {
+        "cuda": "12.2.91",
+        "docker": "28.5.2",
+        "kind": "kind v0.30.0 go1.24.6 linux/amd64",
+        "kubernetes": "v1.34.0",
+        "nvidia-container-toolkit": "1.17.8-1",
+        "nvidia-driver": "535.247.01",
+        "ubuntu": "22.04",
+    }
+    assert set(marker["checks"]) == {"hello-world", "nbody", "nvcc", "nvidia-smi"}
+    assert marker["checks"]["hello-world"] == "Hello from Docker!"
+
+
+def test_docker_is_on_the_volume_with_nvidias_runtime(ready: Machine) -> None:
+    daemon = json.loads(ready.path("/etc/docker/daemon.json").read_text())
+    assert daemon["data-root"] == "/media/volume/docker"
+    assert daemon["features"] == {"containerd-snapshotter": False}
+    assert daemon["default-runtime"] == "nvidia"
+    assert ready.path("/etc/nvidia-container-runtime.toml").read_text() == (
+        "accept-nvidia-visible-devices-as-volume-mounts=true\n"
+    )
+    kept = ready.kept()
+    assert kept["etc/systemd/system/docker.service.d/10-volume.conf"] == "[Unit]\nRequiresMountsFor=/media/volume\n"
+    assert kept["etc/fstab"].splitlines()[1:] == [
+        "UUID=UUID /media/volume xfs defaults,nofail,x-systemd.device-timeout=60s 0 2"
+    ]
+    held = {name.removeprefix("var/lib/held.") for name in kept if name.startswith("var/lib/held.")}
+    assert held == {
+        "containerd.io",
+        "docker-ce",
+        "docker-ce-cli",
+        "libnvidia-container-tools",
+        "libnvidia-container1",
+        "nvidia-container-toolkit",
+        "nvidia-container-toolkit-base",
+        "nvidia-driver-535-server",
+    }
+    assert kept["var/lib/packages/docker-ce"] == "5:28.5.2-1~ubuntu.22.04~jammy\n"
+    assert kept["var/lib/packages/libnvidia-container1"] == "1.17.8-1\n"
+
+
+def test_the_kubeconfig_is_the_users_alone(ready: Machine) -> None:
+    kubeconfig = ready.path("/var/lib/mlbatch/kubeconfig")
+    assert kubeconfig.read_text() == "server: https://127.0.0.1:6443\n"
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_cluster_comes_up_again_after_a_boot(ready: Machine) -> None:
+    before = ready.kept()
+    ready.boot()
+    assert [name for name in before if name.endswith("control-plane/running")] != []
+    assert ready.kept() == before
+    assert [call for call in ready.calls if "create" in call or "install" in call] == []
+
+
+def test_a_power_cut_anywhere_ends_like_none(ready: Machine, tmp_path: Path) -> None:
+    """Each boot is cut some calls further than the last one, until there is nothing left to cut."""
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    cuts = 0
+    for boot in range(60):
+        cuts += machine.boot(cut=(2 + boot, ("before", "after")[boot % 2]))
+        if machine.path("/var/lib/mlbatch/first-boot.json").exists() and machine.marker["state"] == "ready":
+            break
+    assert cuts > 10
+    assert machine.kept() == ready.kept()
+
+
+@pytest.mark.parametrize("command", ["mkfs.xfs", "apt-get", "curl", "kind"])
+def test_a_power_cut_in_the_middle_of_a_command_ends_like_none(command: str, ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    assert machine.boot(cut=(command, "middle")) or machine.boot(cut=(command, "middle"))
+    assert machine.up(3)["state"] == "ready", machine.log
+    assert machine.kept() == ready.kept()
+
+
+def test_a_step_that_fails_is_tried_again_so_often_and_then_says_so(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    (machine.folder / "machine/offline").touch()
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "packages")
+    assert marker["message"] == "step 'packages' ended with 1"
+    assert "apt-get: Could not resolve" in marker["log"]
+    assert machine.log.count("packages: attempt") == 5
+    (machine.folder / "machine/offline").unlink()
+    assert machine.up()["state"] == "ready"
+
+
+def test_a_volume_that_comes_from_another_vm_keeps_its_data_and_its_cluster(ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    machine.take_volume(ready)
+    (data,) = (machine.folder / "volumes").iterdir()
+    (data / "docker" / "containers" / "mlops-platform-control-plane" / "data").write_text("a database")
+    before = digest(machine.disk)
+    assert machine.up()["state"] == "ready", machine.log
+    assert digest(machine.disk) == before
+    assert (data / "docker/containers/mlops-platform-control-plane/data").read_text() == "a database"
+    assert not any(" kind create" in call for call in machine.calls)
+
+
+def digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def written(disk: Path, content: bytes, *places: int) -> None:
+    with disk.open("r+b") as image:
+        for place in places:
+            image.seek(place)
+            image.write(content)
+
+
+def swap(disk: Path) -> None:
+    written(disk, b"SWAPSPACE2", 4086)
+
+
+def other_xfs(disk: Path) -> None:
+    libraries = {"LD_LIBRARY_PATH": f"{debian()}/usr/lib/x86_64-linux-gnu"}
+    subprocess.run([debian() / "sbin/mkfs.xfs", "-q", "-L", "mine", disk], check=True, env=libraries)
+
+
+def no_signature(disk: Path) -> None:
+    written(disk, b"an encrypted disk has no header that anybody knows", 8 * 1024 * 1024)
+
+
+def signature_at_the_end(disk: Path) -> None:
+    """Uberblocks of the third label of a pool of ZFS, half a MiB before the end (libblkid, superblocks/zfs.c)."""
+    uberblocks = DISK - 512 * 1024 + 128 * 1024
+    written(disk, bytes.fromhex("0cb1ba0000000000"), *(uberblocks + number * 1024 for number in range(128)))
+
+
+@pytest.mark.parametrize("content", [swap, other_xfs, no_signature, signature_at_the_end])
+def test_a_volume_with_anything_on_it_is_refused_and_not_written_to(content: Any, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    content(machine.disk)
+    before = digest(machine.disk)
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "volume")
+    assert marker["message"] == "step 'volume' ended with 11"
+    assert f"the volume {SERIAL} is not empty" in "\n".join(marker["log"])
+    assert "nothing was written to it" in "\n".join(marker["log"])
+    assert machine.log.count("volume: attempt") == 1
+    assert digest(machine.disk) == before
+
+
+def test_a_volume_that_is_not_attached_fails_by_its_serial(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False, disk=False)
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "volume")
+    assert f"no disk with the serial {SERIAL} within 0 s: is the volume attached?" in marker["log"]
+
+
+def test_docker_does_not_start_when_the_volume_is_gone(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    assert machine.up()["state"] == "ready", machine.log
+    (data,) = (machine.folder / "volumes").iterdir()
+    data.rename(machine.folder / "elsewhere")
+    machine.disk.rename(machine.folder / "gone.img")
+    machine.boot()
+    assert not machine.path("/media/volume/docker").exists()
+
+
+def test_what_docker_kept_before_is_copied_with_its_attributes(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    old = machine.path("/var/lib/docker/overlay2")
+    old.mkdir(parents=True)
+    (old / "layer").write_text("bytes")
+    (old / "layer").chmod(0o640)
+    machine.path("/etc/docker").mkdir()
+    machine.path("/etc/docker/daemon.json").write_text('{"log-driver": "local"}')
+    assert machine.boot(cut=("jq", "before")) is False
+    assert machine.marker["state"] == "ready", machine.log
+    (data,) = (machine.folder / "volumes").iterdir()
+    copied = data / "docker/overlay2/layer"
+    assert (copied.read_text(), copied.stat().st_mode & 0o777) == ("bytes", 0o640)
+    daemon = json.loads(machine.path("/etc/docker/daemon.json").read_text())
+    assert (daemon["log-driver"], daemon["data-root"]) == ("local", "/media/volume/docker")
+
+
+def test_a_gpu_stack_without_a_gpu_is_refused(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=False)
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "driver")
+    assert "this machine has no NVIDIA device: is its flavor one with a GPU?" in marker["log"]
+
+
+def test_another_key_of_a_repository_is_refused(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    (machine.folder / "machine/served").write_text(f"{catalogue.DOCKER_KEY.url} 0123\n")
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "docker")
+    expected = (
+        f"the key at {catalogue.DOCKER_KEY.url} has the fingerprint '0123', not {catalogue.DOCKER_KEY.fingerprint}"
+    )
+    assert expected in marker["log"]
+    assert not machine.path("/etc/apt/keyrings/docker.asc").exists()
+
+
+def test_a_download_with_another_digest_is_refused(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(replace(PLAIN, kind=KindArgs(node_image=SEED))), gpu=False)
+    machine.tell(KIND_SHA256="0" * 64)
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "cluster")
+    assert f"{catalogue.KIND_RELEASES[1].kind.url} has not the digest sha256:{'0' * 64}" in marker["log"]
+    assert not machine.path("/usr/local/bin/kind").exists()
+
+
+def test_a_cluster_of_other_settings_on_the_volume_is_refused_and_stays(ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(replace(GPU, kind=KindArgs(node_image=SEED, gpu=True))), gpu=True)
+    machine.take_volume(ready)
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "cluster")
+    assert "was made with other settings than /etc/mlbatch/kind.yaml has" in "\n".join(marker["log"])
+    assert any(name.endswith("control-plane/config") for name in machine.kept())
