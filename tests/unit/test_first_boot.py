@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from components.openstack import catalogue
-from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, user_data
+from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, conflicts, user_data
 from tests.local.debian import unpacked
 from tests.unit.first_boot.machine import DISK, SERIAL, Machine, debian
 
@@ -95,6 +95,28 @@ def test_an_image_of_nodes_that_no_kind_was_published_with_is_refused() -> None:
         ValueError, match=r"no release of kind in the catalogue .* kindest/node:v1\.30\.0; it has kindest"
     ):
         text(replace(PLAIN, kind=KindArgs(node_image="kindest/node:v1.30.0")))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "ubuntu", "expected"),
+    [
+        (GpuStackArgs(), "22.04", []),
+        (GpuStackArgs(), "24.04", ["CUDA 12.2 is packaged for Ubuntu 22.04, and the image has 24.04"]),
+        (GpuStackArgs(cuda="13.0"), "22.04", ["CUDA 13.0 has no installer in the catalogue: set 12.2"]),
+        (
+            GpuStackArgs(driver="470", toolkit="1.16.1-1"),
+            "22.04",
+            [
+                "container toolkit 1.16.1-1 is not one that is known to be safe: set 1.17.8-1",
+                "CUDA 12.2 needs driver 535 or later, and 470 is older "
+                "(https://docs.nvidia.com/cuda/archive/12.2.0/cuda-toolkit-release-notes/index.html)",
+            ],
+        ),
+        (GpuStackArgs(driver="latest"), "22.04", ["driver latest is not a branch that can be installed: set 535"]),
+    ],
+)
+def test_what_does_not_go_together_is_said(gpu: GpuStackArgs, ubuntu: str, expected: list[str]) -> None:
+    assert list(conflicts(gpu, ubuntu)) == expected
 
 
 def test_the_cluster_is_reached_on_loopback_alone() -> None:
