@@ -16,6 +16,7 @@ import yaml
 
 from components.openstack import catalogue
 from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, conflicts, user_data
+from components.openstack.first_boot.compatibility import CUDA
 from tests.local.debian import unpacked
 from tests.unit.first_boot.machine import DISK, SERIAL, Machine, debian
 
@@ -108,8 +109,7 @@ def test_an_image_of_nodes_that_no_kind_was_published_with_is_refused() -> None:
             "22.04",
             [
                 "container toolkit 1.16.1-1 is not one that is known to be safe: set 1.17.8-1",
-                "CUDA 12.2 needs driver 535 or later, and 470 is older "
-                "(https://docs.nvidia.com/cuda/archive/12.2.0/cuda-toolkit-release-notes/index.html)",
+                f"CUDA 12.2 needs driver 535 or later, and 470 is older ({CUDA['12.2'].source})",
             ],
         ),
         (GpuStackArgs(driver="latest"), "22.04", ["driver latest is not a branch that can be installed: set 535"]),
