@@ -1,0 +1,40 @@
+#!/bin/sh
+# Prints the credential of a cluster whose API server listens on a VM's loopback, and sees to the SSH tunnel to it.
+#
+# Clients of Kubernetes run it before their first request, and again once the credential has expired
+# (client.authentication.k8s.io/v1). An open tunnel is used again; it closes after ten minutes without a connection.
+set -eu
+umask 077
+
+key=${MLBATCH_SSH_KEY:-$KEY_FILE}
+# shellcheck disable=SC2088 # it is expanded here
+case $key in "~/"*) key=$HOME/${key#"~/"} ;; esac
+mkdir -p "$HOME/.ssh"
+socket=$HOME/.ssh/mlbatch-$LOCAL_PORT
+
+is_open() {
+  ssh -S "$socket" -O check "$USER_NAME@$ADDRESS" >/dev/null 2>&1
+}
+
+if ! is_open; then
+  known=$(mktemp)
+  errors=$(mktemp)
+  trap 'rm -f "$known" "$errors"' EXIT
+  echo "mlbatch-vm $HOST_KEY" >"$known"
+  # Nothing of ours stays open in the background, or clients would wait for the end of what is printed here.
+  # Another run of this may have been faster.
+  ssh -f -N -M -S "$socket" -i "$key" -p "$PORT" -L "127.0.0.1:$LOCAL_PORT:127.0.0.1:$API_PORT" \
+    -o BatchMode=yes -o ConnectTimeout=20 -o ControlPersist=600 -o ExitOnForwardFailure=yes \
+    -o GlobalKnownHostsFile=/dev/null -o HostKeyAlias=mlbatch-vm -o IdentitiesOnly=yes \
+    -o ServerAliveCountMax=3 -o ServerAliveInterval=15 -o StrictHostKeyChecking=yes -o UserKnownHostsFile="$known" \
+    "$USER_NAME@$ADDRESS" </dev/null >/dev/null 2>"$errors" || is_open || {
+    echo "no SSH tunnel to $USER_NAME@$ADDRESS with the key $key (another one: \$MLBATCH_SSH_KEY):" >&2
+    cat "$errors" >&2
+    exit 1
+  }
+fi
+
+# An early end has clients run this again, should the tunnel be gone by then.
+expiry=$(date -u -d '+60 seconds' '+%Y-%m-%dT%H:%M:%SZ' 2>/dev/null || date -u -v+60S '+%Y-%m-%dT%H:%M:%SZ')
+printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": %s}\n' \
+  "{\"expirationTimestamp\": \"$expiry\", $CREDENTIAL}"

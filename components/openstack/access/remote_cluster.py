@@ -1,0 +1,90 @@
+"""A kind cluster on a VM, as a resource: created when the VM's first boot is done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+from pulumi import dynamic
+
+from components.openstack.access.first_boot import wait
+from components.openstack.access.host import Host
+from components.openstack.access.kubeconfig import through_tunnel
+
+REPLACING: Final = ("address", "user", "host_key_public", "vm", "api_port", "port")
+"""Inputs that say which cluster it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteClusterArgs:
+    """How to reach the VM.
+
+    private_key_file: of whoever runs the update, may begin with `~`, so that it is the same text for a whole team.
+    host_key_public: the key by which the VM is known, `ssh-ed25519 AAAA...`. vm: its id, for another VM at the same
+    address has another cluster. timeout_seconds: for the first boot, from when this resource is created.
+    """
+
+    address: pulumi.Input[str]
+    user: str
+    private_key_file: str
+    host_key_public: pulumi.Input[str]
+    vm: pulumi.Input[str]
+    timeout_seconds: int = 3600
+    api_port: int = 6443
+    port: int = 22
+
+
+class _Waiting(dynamic.ResourceProvider):
+    """Waits in `create` alone: previews, refreshs and deletions connect to nothing."""
+
+    serialize_as_secret_always = False
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        found = wait(_host(props), float(props["timeout_seconds"]), _say)
+        if found.kubeconfig is None:
+            raise ValueError(f"{props['address']} has no kubeconfig: its first boot was told of no cluster")
+        kubeconfig = through_tunnel(found.kubeconfig, _host(props), int(props["api_port"]))
+        outs = {**props, "kubeconfig": kubeconfig, "versions": dict(found.versions), "checks": dict(found.checks)}
+        return dynamic.CreateResult(str(props["vm"]), outs)
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
+        replaces = [name for name in REPLACING if _olds.get(name) != _news.get(name)]
+        others = [name for name in ("private_key_file", "timeout_seconds") if _olds.get(name) != _news.get(name)]
+        return dynamic.DiffResult(changes=bool(replaces or others), replaces=replaces)
+
+    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
+        return dynamic.UpdateResult({**_olds, **_news})
+
+
+class RemoteCluster(dynamic.Resource, name="RemoteCluster", module="mlbatch"):
+    """The kind cluster of a VM.
+
+    kubeconfig: a secret; whoever uses it opens the SSH tunnel by it. versions, checks: what the first boot recorded.
+    """
+
+    kubeconfig: pulumi.Output[str]
+    versions: pulumi.Output[Mapping[str, str]]
+    checks: pulumi.Output[Mapping[str, str]]
+
+    def __init__(self, name: str, args: RemoteClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        inputs = {**vars(args), "kubeconfig": None, "versions": None, "checks": None}
+        secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
+        super().__init__(_Waiting(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
+
+
+def _host(props: Mapping[str, Any]) -> Host:
+    return Host(
+        address=props["address"],
+        user=props["user"],
+        private_key_file=props["private_key_file"],
+        public_key=props["host_key_public"],
+        port=int(props["port"]),
+    )
+
+
+def _say(text: str) -> None:
+    # What a plugin prints is shown by the engine, beside the resource.
+    print(f"first boot: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,84 @@
+"""The SSH server of a guest: one user, that user's key, files that can be read, one forwarded port."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncssh
+
+from emulator.openstack_guest.first_boot import FirstBoot
+
+Handler = Callable[[asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]], Awaitable[None]]
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_CHUNK = 65536
+
+
+async def serve(first_boot: FirstBoot, address: str, port: int) -> asyncssh.SSHAcceptor:
+    """Listen as the VM would."""
+    return await asyncssh.listen(
+        address,
+        port,
+        server_factory=lambda: _Server(first_boot),
+        server_host_keys=[asyncssh.import_private_key(first_boot.user_data.host_key)],
+        process_factory=lambda process: _run(first_boot, process),
+        reuse_address=True,
+    )
+
+
+class _Server(asyncssh.SSHServer):
+    def __init__(self, first_boot: FirstBoot) -> None:
+        self._first_boot = first_boot
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+
+    def begin_auth(self, username: str) -> bool:
+        """Know the one user by their keys, and nobody else at all."""
+        if username == self._first_boot.user_data.user:
+            keys = "\n".join(self._first_boot.user_data.authorized_keys)
+            self._connection.set_authorized_keys(asyncssh.import_authorized_keys(keys))
+        return True
+
+    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> Any:
+        """Connect to the API server alone: nothing else listens on this VM's loopback."""
+        if dest_host in _LOOPBACK and dest_port == self._first_boot.api_port:
+            return _forward(self._first_boot.api_server)
+        raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, "Connection refused")
+
+
+async def _run(first_boot: FirstBoot, process: asyncssh.SSHServerProcess[str]) -> None:
+    """Run `cat FILE`, the one program that there is."""
+    words = shlex.split(process.command or "")
+    if len(words) != 2 or words[0] != "cat":
+        process.stderr.write(f"{process.command}: command not found: no system runs behind this SSH server\n")
+        process.exit(127)
+        return
+    text = first_boot.read(words[1])
+    if text is None:
+        process.stderr.write(f"cat: {words[1]}: No such file or directory\n")
+        process.exit(1)
+        return
+    process.stdout.write(text)
+    process.exit(0)
+
+
+def _forward(target: tuple[str, int]) -> Handler:
+    async def connected(reader: asyncssh.SSHReader[bytes], writer: asyncssh.SSHWriter[bytes]) -> None:
+        near, far = await asyncio.open_connection(*target)
+        await asyncio.gather(_copy(reader, far), _copy(near, writer))
+
+    return connected
+
+
+async def _copy(source: Any, target: Any) -> None:
+    try:
+        while chunk := await source.read(_CHUNK):
+            target.write(chunk)
+            await target.drain()
+    except (OSError, asyncssh.Error):
+        pass
+    finally:
+        target.close()

@@ -1,0 +1,299 @@
+"""Access to a VM's cluster over a real SSH server: the VM is known by its key, and the tunnel opens by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+import kubernetes
+import pytest
+import urllib3
+import yaml
+
+from components.openstack import catalogue
+from components.openstack.access import remote_cluster
+from components.openstack.access.first_boot import FirstBootError, wait
+from components.openstack.access.host import Host
+from components.openstack.access.kubeconfig import local_port, through_tunnel
+from components.openstack.first_boot import FirstBootArgs, HostKey, KindArgs
+from components.openstack.first_boot.user_data import cloud_config
+from emulator.cluster import certificates
+from emulator.openstack_guest.first_boot import FirstBoot
+from emulator.openstack_guest.server import serve
+from emulator.openstack_guest.user_data import UserData, UserDataError
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on PATH")
+
+TOKEN = "correct-horse-battery"
+API_PORT = 6443
+VERSION = dict.fromkeys(
+    ("buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"), ""
+)
+VERSION |= {"gitVersion": "v1.34.0"}
+HOST_KEY, OTHER_HOST_KEY, KEY, OTHER_KEY = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(4))
+
+
+def public(key: asyncssh.SSHKey) -> str:
+    return key.export_public_key().decode().strip()
+
+
+def user_data(**changes: Any) -> str:
+    args = FirstBootArgs(
+        user="ubuntu",
+        authorized_key=public(KEY),
+        host_key=HostKey(private_openssh=HOST_KEY.export_private_key().decode(), public=public(HOST_KEY)),
+        volume_id="0123",
+        kind=KindArgs(node_image=catalogue.KIND_RELEASES[0].node_images[0]),
+    )
+    args = replace(args, **changes)
+    given = {"authorized_key": public(KEY), "private": args.host_key.private_openssh, "public": args.host_key.public}
+    return "#cloud-config\n" + yaml.safe_dump(cloud_config(args, **given, volume_id="0123"))
+
+
+class Guests:
+    """SSH servers in a loop of their own, and the API server that they forward to."""
+
+    def __init__(self, folder: Path, api: int) -> None:
+        self.folder, self.api = folder, api
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        self.served: list[asyncssh.SSHAcceptor] = []
+        (folder / "key").write_bytes(KEY.export_private_key())
+        (folder / "other-key").write_bytes(OTHER_KEY.export_private_key())
+        for name in ("key", "other-key"):
+            (folder / name).chmod(0o600)
+        certificates.ensure(folder)
+        cluster = {
+            "server": f"https://127.0.0.1:{api}",
+            "certificate-authority-data": base64.b64encode((folder / "ca.crt").read_bytes()).decode(),
+        }
+        self.kubeconfig = yaml.safe_dump(
+            {
+                "current-context": "kind",
+                "clusters": [{"name": "kind", "cluster": cluster}],
+                "users": [{"name": "kind", "user": {"token": TOKEN}}],
+                "contexts": [{"name": "kind", "context": {"cluster": "kind", "user": "kind"}}],
+            }
+        )
+
+    def start(self, port: int = 0, text: str | None = None, **options: Any) -> Host:
+        first_boot = FirstBoot(UserData.parse(text or user_data()), self.kubeconfig, **options)
+        server = asyncio.run_coroutine_threadsafe(serve(first_boot, "127.0.0.1", port), self.loop).result(10)
+        self.served.append(server)
+        return Host(
+            address="127.0.0.1",
+            user="ubuntu",
+            private_key_file=str(self.folder / "key"),
+            public_key=public(HOST_KEY),
+            port=server.get_port(),
+        )
+
+    def stop(self) -> None:
+        """Cut every connection and listen no more."""
+        for server in self.served:
+            self.loop.call_soon_threadsafe(server.close)
+            asyncio.run_coroutine_threadsafe(server.wait_closed(), self.loop).result(10)
+        self.served.clear()
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[int]:
+    """An API server as far as its version, for who has the token."""
+    certificates.ensure(tmp_path)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = self.headers.get("Authorization") == f"Bearer {TOKEN}"
+            body = json.dumps(VERSION if known else {"kind": "Status"}).encode()
+            self.send_response(200 if known else 401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
+            """Keep requests out of the tests' output."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "apiserver.crt", tmp_path / "apiserver.key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+
+
+@pytest.fixture
+def guests(tmp_path: Path, api: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MLBATCH_SSH_KEY", raising=False)
+    made = Guests(tmp_path, api)
+    yield made
+    made.stop()
+    for tunnel in (tmp_path / "home" / ".ssh").glob("mlbatch-*"):
+        subprocess.run(["ssh", "-S", tunnel, "-O", "exit", "vm"], capture_output=True)
+
+
+def version(kubeconfig: str) -> str:
+    """Ask the API server as a user of the kubeconfig does."""
+    client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig))
+    return str(kubernetes.client.VersionApi(client).get_code().git_version)
+
+
+def plugin(kubeconfig: str) -> subprocess.CompletedProcess[str]:
+    """Run the credential plugin as every client of Kubernetes does."""
+    told = yaml.safe_load(kubeconfig)["users"][0]["user"]["exec"]
+    variables = {entry["name"]: entry["value"] for entry in told["env"]}
+    command = [told["command"], *told["args"]]
+    return subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, timeout=60)
+
+
+def found(host: Host, seconds: float = 20.0) -> tuple[Any, list[str]]:
+    said: list[str] = []
+    return wait(host, seconds, said.append, pause=0.2), said
+
+
+def test_a_late_marker_is_waited_for_and_progress_is_told(guests: Guests) -> None:
+    first_boot, said = found(guests.start(seconds=3.0))
+    assert [text for text in said if "answer" not in text][-1] == "ready, step 'cluster'"
+    assert "running, step 'volume'" in said
+    assert first_boot.versions == {"docker": "28.5.2"}
+    assert first_boot.checks == {"hello-world": "not run: this VM has no guest system"}
+    assert yaml.safe_load(first_boot.kubeconfig)["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:6443"
+
+
+def test_a_vm_that_is_not_up_yet_is_waited_for(guests: Guests) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    host = Host(
+        address="127.0.0.1",
+        user="ubuntu",
+        private_key_file=str(guests.folder / "key"),
+        public_key=public(HOST_KEY),
+        port=port,
+    )
+    starter = threading.Timer(1.0, guests.start, kwargs={"port": port})
+    starter.start()
+    first_boot, said = found(host)
+    assert said[0].startswith("it does not answer (")
+    assert "Connection refused" in said[0]
+    assert first_boot.kubeconfig is not None
+
+
+def test_another_host_key_is_never_accepted(guests: Guests) -> None:
+    host = replace(guests.start(), public_key=public(OTHER_HOST_KEY))
+    with pytest.raises(FirstBootError, match="has not the VM's host key, so it is not the VM"):
+        found(host)
+    kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
+    refused = plugin(kubeconfig)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Host key verification failed." in refused.stderr
+
+
+def test_a_first_boot_that_failed_tells_step_and_log(guests: Guests) -> None:
+    with pytest.raises(FirstBootError) as error:
+        found(guests.start(fails="docker"))
+    assert "failed in step 'docker': step 'docker' ended with 1" in str(error.value)
+    assert "\n  docker: attempt 3 of 3\n  played failure\n" in str(error.value)
+
+
+def test_the_bound_is_kept_and_tells_where_it_was(guests: Guests) -> None:
+    with pytest.raises(FirstBootError, match="not done within 1 s; at the end: running, step 'packages'"):
+        found(guests.start(seconds=600.0), seconds=1.0)
+
+
+def test_only_the_stacks_key_signs_in(guests: Guests) -> None:
+    host = replace(guests.start(), private_key_file=str(guests.folder / "other-key"))
+    with pytest.raises(FirstBootError, match="Permission denied"):
+        found(host, seconds=1.0)
+
+
+def test_the_tunnel_opens_by_itself_and_again_when_it_was_dropped(guests: Guests) -> None:
+    host = guests.start()
+    first_boot, _ = found(host)
+    kubeconfig = through_tunnel(first_boot.kubeconfig, host, API_PORT)
+    assert version(kubeconfig) == "v1.34.0"
+    socket_of_tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
+    assert socket_of_tunnel.is_socket()
+    assert version(kubeconfig) == "v1.34.0"
+    guests.stop()
+    assert plugin(kubeconfig).returncode == 1
+    guests.start(port=host.port)
+    assert version(kubeconfig) == "v1.34.0"
+
+
+def test_another_engineer_has_a_key_elsewhere(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = replace(guests.start(), private_key_file="~/.ssh/not-here.pem")
+    kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
+    missing = guests.folder / "home" / ".ssh" / "not-here.pem"
+    refused = plugin(kubeconfig)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(
+        f"no SSH tunnel to ubuntu@127.0.0.1 with the key {missing} (another one: $MLBATCH_SSH_KEY):\n"
+    )
+    monkeypatch.setenv("MLBATCH_SSH_KEY", str(guests.folder / "key"))
+    assert version(kubeconfig) == "v1.34.0"
+
+
+def test_the_kubeconfig_has_no_path_of_this_machine(guests: Guests) -> None:
+    host = replace(guests.start(), private_key_file="~/.ssh/local-cpouta.pem")
+    kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
+    assert str(guests.folder) not in kubeconfig
+    assert str(Path.cwd()) not in kubeconfig
+    plugin = yaml.safe_load(kubeconfig)["users"][0]["user"]["exec"]
+    assert (plugin["command"], plugin["interactiveMode"]) == ("sh", "Never")
+
+
+def test_nothing_but_the_api_server_is_forwarded(guests: Guests) -> None:
+    kubeconfig = through_tunnel(guests.kubeconfig, guests.start(), 22)
+    assert plugin(kubeconfig).returncode == 0
+    with pytest.raises(urllib3.exceptions.MaxRetryError):
+        version(kubeconfig)
+
+
+def test_user_data_that_cloud_init_ignores_is_refused() -> None:
+    with pytest.raises(UserDataError, match="does not begin with the line #cloud-config"):
+        UserData.parse("users: []")
+    with pytest.raises(UserDataError, match="it lacks what the first boot needs: 'users'"):
+        UserData.parse("#cloud-config\nwrite_files: []")
+
+
+def test_the_resource_waits_in_create_alone_and_another_vm_replaces_it(guests: Guests) -> None:
+    host = guests.start()
+    props = {
+        "address": host.address,
+        "user": host.user,
+        "private_key_file": host.private_key_file,
+        "host_key_public": host.public_key,
+        "vm": "first",
+        "timeout_seconds": 20.0,
+        "api_port": 6443.0,
+        "port": float(host.port),
+    }
+    provider = remote_cluster._Waiting()
+    made = provider.create(props)
+    assert made.id == "first"
+    assert version(made.outs["kubeconfig"]) == "v1.34.0"
+    guests.stop()
+    assert provider.read("first", made.outs).outs == made.outs
+    provider.delete("first", made.outs)
+    assert provider.diff("first", made.outs, {**made.outs, **props}).changes is False
+    replaced = provider.diff("first", made.outs, {**props, "vm": "second"})
+    assert (replaced.changes, replaced.replaces) == (True, ["vm"])
+    moved = provider.diff("first", made.outs, {**props, "private_key_file": "~/.ssh/other"})
+    assert (moved.changes, moved.replaces) == (True, [])
