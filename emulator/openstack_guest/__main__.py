@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emulator.openstack_guest.first_boot import FirstBoot
-from emulator.openstack_guest.server import serve
+from emulator.openstack_guest.server import Guest
 from emulator.openstack_guest.user_data import UserData, UserDataError
 from runner.files import UMASK
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _forever(first_boot: FirstBoot, address: str, port: int) -> None:
-    async with await serve(first_boot, address, port) as server:
+    async with await Guest(first_boot).listen(address, port) as server:
         await server.wait_closed()
 
 

@@ -16,24 +16,41 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _CHUNK = 65536
 
 
-async def serve(first_boot: FirstBoot, address: str, port: int) -> asyncssh.SSHAcceptor:
-    """Listen as the VM would."""
-    return await asyncssh.listen(
-        address,
-        port,
-        server_factory=lambda: _Server(first_boot),
-        server_host_keys=[asyncssh.import_private_key(first_boot.user_data.host_key)],
-        process_factory=lambda process: _run(first_boot, process),
-        reuse_address=True,
-    )
+class Guest:
+    """A VM as others reach it. connections: those that are open."""
+
+    def __init__(self, first_boot: FirstBoot) -> None:
+        self.first_boot = first_boot
+        self.connections: set[asyncssh.SSHServerConnection] = set()
+
+    async def listen(self, address: str, port: int) -> asyncssh.SSHAcceptor:
+        """Listen as the VM would."""
+        return await asyncssh.listen(
+            address,
+            port,
+            server_factory=lambda: _Server(self),
+            server_host_keys=[asyncssh.import_private_key(self.first_boot.user_data.host_key)],
+            process_factory=lambda process: _run(self.first_boot, process),
+            reuse_address=True,
+        )
+
+    def drop(self) -> None:
+        """Cut all connections, as a VM does that boots."""
+        for connection in tuple(self.connections):
+            connection.abort()
 
 
 class _Server(asyncssh.SSHServer):
-    def __init__(self, first_boot: FirstBoot) -> None:
-        self._first_boot = first_boot
+    def __init__(self, guest: Guest) -> None:
+        self._guest = guest
+        self._first_boot = guest.first_boot
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
+        self._guest.connections.add(conn)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guest.connections.discard(self._connection)
 
     def begin_auth(self, username: str) -> bool:
         """Know the one user by their keys, and nobody else at all."""

@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,7 +33,7 @@ from components.openstack.first_boot import FirstBootArgs, HostKey, KindArgs
 from components.openstack.first_boot.user_data import cloud_config
 from emulator.cluster import certificates
 from emulator.openstack_guest.first_boot import FirstBoot
-from emulator.openstack_guest.server import serve
+from emulator.openstack_guest.server import Guest
 from emulator.openstack_guest.user_data import UserData, UserDataError
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on PATH")
@@ -70,7 +71,7 @@ class Guests:
         self.folder, self.api = folder, api
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
-        self.served: list[asyncssh.SSHAcceptor] = []
+        self.served: list[tuple[Guest, asyncssh.SSHAcceptor]] = []
         (folder / "key").write_bytes(KEY.export_private_key())
         (folder / "other-key").write_bytes(OTHER_KEY.export_private_key())
         for name in ("key", "other-key"):
@@ -89,10 +90,10 @@ class Guests:
             }
         )
 
-    def start(self, port: int = 0, text: str | None = None, **options: Any) -> Host:
-        first_boot = FirstBoot(UserData.parse(text or user_data()), self.kubeconfig, **options)
-        server = asyncio.run_coroutine_threadsafe(serve(first_boot, "127.0.0.1", port), self.loop).result(10)
-        self.served.append(server)
+    def start(self, port: int = 0, **options: Any) -> Host:
+        guest = Guest(FirstBoot(UserData.parse(user_data()), self.kubeconfig, **options))
+        server = asyncio.run_coroutine_threadsafe(guest.listen("127.0.0.1", port), self.loop).result(10)
+        self.served.append((guest, server))
         return Host(
             address="127.0.0.1",
             user="ubuntu",
@@ -103,8 +104,9 @@ class Guests:
 
     def stop(self) -> None:
         """Cut every connection and listen no more."""
-        for server in self.served:
+        for guest, server in self.served:
             self.loop.call_soon_threadsafe(server.close)
+            self.loop.call_soon_threadsafe(guest.drop)
             asyncio.run_coroutine_threadsafe(server.wait_closed(), self.loop).result(10)
         self.served.clear()
 
@@ -232,7 +234,9 @@ def test_the_tunnel_opens_by_itself_and_again_when_it_was_dropped(guests: Guests
     assert socket_of_tunnel.is_socket()
     assert version(kubeconfig) == "v1.34.0"
     guests.stop()
-    assert plugin(kubeconfig).returncode == 1
+    while socket_of_tunnel.exists():
+        time.sleep(0.05)
+    assert "Connection refused" in plugin(kubeconfig).stderr
     guests.start(port=host.port)
     assert version(kubeconfig) == "v1.34.0"
 
