@@ -121,6 +121,10 @@ DEFINITIONS = Module("definitions", ())
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
 """Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""
+DYNAMIC_SCRIPT = "pulumi-resource-pulumi-python"
+"""Script by which the command runs providers that a program brings itself; it too comes with that module."""
+_SCRIPTS = {EXEC_SCRIPT: "cmd", DYNAMIC_SCRIPT: "dist"}
+"""Where the module has them, under `python/`."""
 
 
 _MODULES = Path(__file__).resolve().parent / "tools"
@@ -218,24 +222,24 @@ class Toolchain:
             if not link.is_symlink() or Path(os.readlink(link)) != target:
                 link.unlink(missing_ok=True)
                 link.symlink_to(target)
-        for name in ("pulumi", "pulumi-language-python", EXEC_SCRIPT, "kubectl"):
+        for name in ("pulumi", "pulumi-language-python", *_SCRIPTS, "kubectl"):
             if name not in wanted:
                 (self._paths.bin / name).unlink(missing_ok=True)
 
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
-        """Put the Python language host and its script beside the command, where a release has them too."""
-        bundled = {name: folder / name for name in (language_host.name, EXEC_SCRIPT)}
+        """Put the Python language host and its scripts beside the command, where a release has them too."""
+        bundled = {name: folder / name for name in (language_host.name, *_SCRIPTS)}
         for name, target in bundled.items():
             if not target.exists():
-                source = language_host if name == language_host.name else self._exec_script()
+                source = language_host if name == language_host.name else self._script(name)
                 unfinished = target.with_suffix(".unfinished")
                 shutil.copyfile(source, unfinished)
                 unfinished.chmod(0o755)
                 os.replace(unfinished, target)
         return bundled
 
-    def _exec_script(self) -> Path:
-        return self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / "cmd" / EXEC_SCRIPT
+    def _script(self, name: str) -> Path:
+        return self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / _SCRIPTS[name] / name
 
     def _check_go(self, modules: Iterable[Module]) -> None:
         wanted = max(_go_directive(self._modules / module.folder / "go.mod") for module in modules)
