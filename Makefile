@@ -116,7 +116,7 @@ mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: what differs f
 	$(VENV)/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) --base $(BASE) $(if $(FILES),--files $(FILES))
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogue (needs upstream)
-	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue
+	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue components.openstack.catalogue
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	$(VENV)/bin/python -m reference

@@ -55,10 +55,7 @@ CUDA: Final = "12.2"
 CUDA_INSTALLER: Final = Artifact(
     name="cuda-repo-ubuntu2204-12-2-local",
     version="12.2.0-535.54.03-1",
-    url=(
-        "https://developer.download.nvidia.com/compute/cuda/12.2.0/local_installers/"
-        "cuda-repo-ubuntu2204-12-2-local_12.2.0-535.54.03-1_amd64.deb"
-    ),
+    url="https://developer.download.nvidia.com/compute/cuda/12.2.0/local_installers/cuda-repo-ubuntu2204-12-2-local_12.2.0-535.54.03-1_amd64.deb",
     source="https://developer.nvidia.com/cuda-12-2-0-download-archive",
     suffix="deb",
 )

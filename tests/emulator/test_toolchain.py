@@ -83,3 +83,16 @@ def test_a_changed_pin_builds_into_another_folder(tmp_path: Path) -> None:
     assert len(folders) == 4
     changed = toolchain.Module("kwok", (toolchain.Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok", ("a=b",)),))
     assert tools._folder(changed) not in folders
+
+
+def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts that a release has beside the command: the language host's, and that of dynamic providers."""
+    source = tmp_path / "sdk"
+    script(source / "python" / "cmd", "pulumi-language-python-exec", "host")
+    script(source / "python" / "dist", "pulumi-resource-pulumi-python", "provider")
+    script(tmp_path / "built", "pulumi-language-python", "")
+    monkeypatch.setattr(Toolchain, "module_folder", lambda *_: source)
+    script(tmp_path / "beside", "pulumi", "")
+    bundled = Toolchain(Paths.of())._bundled(tmp_path / "beside", tmp_path / "built" / "pulumi-language-python")
+    assert "provider" in bundled["pulumi-resource-pulumi-python"].read_text()
+    assert bundled["pulumi-resource-pulumi-python"].stat().st_mode & 0o777 == 0o755

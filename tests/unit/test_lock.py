@@ -19,6 +19,7 @@ from components import artifacts, catalogue, lock, registries
 from components.artifacts import Mirror
 from components.azure import catalogue as azure
 from components.catalogue import Chart
+from components.openstack import catalogue as openstack
 from tests.unit.test_artifacts import ENTRY
 
 SOURCE = """ARTIFACTS = (
@@ -53,7 +54,7 @@ def test_an_address_without_an_entry_is_an_error() -> None:
         lock.locked(SOURCE, "https://example.org/absent.yaml", "ff")
 
 
-@pytest.mark.parametrize("module", [catalogue, azure], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [catalogue, azure, openstack], ids=lambda module: module.__name__)
 def test_every_entry_of_a_catalogue_can_be_locked_and_reads_so_afterwards(module: ModuleType) -> None:
     source = before = Path(str(module.__file__)).read_text()
     for artifact in module.ARTIFACTS:
@@ -69,7 +70,7 @@ def test_every_entry_of_a_catalogue_can_be_locked_and_reads_so_afterwards(module
     again = ModuleType("again")
     vars(again).update(read)
     assert {artifact.sha256 for artifact in again.ARTIFACTS} <= {"ab" * 32}
-    assert {chart.sha256 for chart in again.CHARTS} == {"cd" * 32}
+    assert {chart.sha256 for chart in again.CHARTS} <= {"cd" * 32}
     assert all(image.endswith(f"@{DIGEST}") for image in lock.images(again))
     assert source.count(DIGEST) >= len(images) > 0
     for chart in again.CHARTS:

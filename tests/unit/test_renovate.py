@@ -11,6 +11,7 @@ from typing import Any
 from components import catalogue
 from components.azure import catalogue as azure
 from components.images import Reference
+from components.openstack import catalogue as openstack
 from emulator.toolchain import PULUMI_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,7 @@ def test_every_manifest_is_found_at_its_project() -> None:
 
 
 def test_every_image_is_found() -> None:
-    values = [*vars(catalogue).values(), *vars(azure).values()]
+    values = [value for module in (catalogue, azure, openstack) for value in vars(module).values()]
     images = {value.reference for value in values if isinstance(value, catalogue.Image)}
     found_too = {(hit["depName"], hit["currentValue"]) for hit in found("docker") if "repository" not in hit}
     assert {(Reference.parse(image).repository, Reference.parse(image).tag) for image in images} == found_too
