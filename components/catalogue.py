@@ -309,6 +309,13 @@ CHARTS: Final[tuple[Chart, ...]] = (
         source="https://github.com/NVIDIA/gpu-operator/tree/v26.3.2/deployments/gpu-operator",
     ),
     Chart(
+        name="gpu-operator",
+        version="v24.9.0",
+        repository="https://helm.ngc.nvidia.com/nvidia",
+        registries={**_GPU_OPERATOR, "validator.repository": "nvidia/cloud-native"},
+        source="https://github.com/NVIDIA/gpu-operator/tree/v24.9.0/deployments/gpu-operator",
+    ),
+    Chart(
         name="kube-prometheus-stack",
         version="88.6.1",
         repository="https://prometheus-community.github.io/helm-charts",
@@ -356,9 +363,35 @@ NIC_SOFTWARE: Final = (
     ),
 )
 
-GPU_DRIVERS: Final[Mapping[str, str]] = {"v26.3.3": "580.126.20", "v26.7.0": "595.91.07", "v26.3.2": "580.126.20"}
+GPU_DRIVERS: Final[Mapping[str, str]] = {
+    "v26.3.3": "580.126.20",
+    "v26.7.0": "595.91.07",
+    "v26.3.2": "580.126.20",
+    "v24.9.0": "550.127.05",
+}
 """The NVIDIA driver that each version of the GPU operator installs unless told otherwise (NVIDIA/gpu-operator,
 deployments/gpu-operator/values.yaml)."""
+
+NVSHARE_LIBRARY: Final = Image(
+    reference="docker.io/grgalex/nvshare:libnvshare-v0.1-8c2f5b90",
+    source="https://github.com/grgalex/nvshare/blob/1a8f211ae45a8aded4f54d0e1832c6073a4f19ef/kubernetes/manifests/"
+    "device-plugin.yaml",
+)
+NVSHARE_PLUGIN: Final = Image(
+    reference="docker.io/grgalex/nvshare:nvshare-device-plugin-v0.1-8c2f5b90",
+    source="https://github.com/grgalex/nvshare/blob/1a8f211ae45a8aded4f54d0e1832c6073a4f19ef/kubernetes/manifests/"
+    "device-plugin.yaml",
+)
+NVSHARE_SCHEDULER: Final = Image(
+    reference="docker.io/grgalex/nvshare:nvshare-scheduler-v0.1-8c2f5b90",
+    source="https://github.com/grgalex/nvshare/blob/1a8f211ae45a8aded4f54d0e1832c6073a4f19ef/kubernetes/manifests/"
+    "scheduler.yaml",
+)
+NVSHARE_MATMUL: Final = Image(
+    reference="docker.io/grgalex/nvshare:tf-matmul-v0.1-f654c296",
+    source="https://github.com/grgalex/nvshare/blob/1a8f211ae45a8aded4f54d0e1832c6073a4f19ef/tests/kubernetes/"
+    "manifests/nvshare-tf-pod-1.yaml",
+)
 
 PYTHON: Final = Image(
     reference="docker.io/library/python:3.12.13-slim-bookworm",

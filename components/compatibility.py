@@ -22,11 +22,15 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Combination:
-    """What a stack installs. network_operator: None without InfiniBand. kubernetes: `1.35` or `1.35.6`."""
+    """What a stack installs.
+
+    network_operator: None without InfiniBand. driver: None where the nodes come with one. kubernetes: `1.35` or
+    `1.35.6`.
+    """
 
     gpu_operator: str
     network_operator: str | None
-    driver: str
+    driver: str | None
     kubernetes: str
 
 
@@ -56,7 +60,7 @@ class Row:
             return False
         if self.gpu_operators and combination.gpu_operator not in self.gpu_operators:
             return False
-        if self.drivers and combination.driver not in self.drivers:
+        if self.drivers and combination.driver is not None and combination.driver not in self.drivers:
             return False
         if self.kubernetes is None:
             return True
@@ -77,6 +81,7 @@ class Assessment:
 _DOCS: Final = "https://github.com/NVIDIA/cloud-native-docs/blob"
 _MATRIX_26_3: Final = f"{_DOCS}/ee48878104ac0215d0d97b722636fdac4a6c2141/gpu-operator"
 _MATRIX_26_7: Final = f"{_DOCS}/52dcb7b8d956784344e241df476de17094a4574c/gpu-operator"
+_MATRIX_24_9: Final = f"{_DOCS}/f1ea3ff87eb29cfdce369f5399f517127d5da2e5/gpu-operator"
 _CNS: Final = "https://github.com/NVIDIA/cloud-native-stack/blob/v26.6.0/README.md"
 _NETWORK_DOCS: Final = "https://docs.nvidia.com/networking/display/kubernetes2612/platform-support.html"
 
@@ -98,6 +103,8 @@ DRIVERS_26_3: Final = (
 )
 """The drivers of GPU operator 26.3.3, its default first."""
 DRIVERS_26_7: Final = ("595.91.07", "535.309.01", "580.173.02", "610.57.04")
+DRIVERS_24_9: Final = ("550.127.05", "535.216.01", "560.35.03", "565.57.01")
+"""Those of GPU operator 24.9.0, which no longer gets fixes (its life cycle policy from 25.10 on)."""
 
 ROWS: Final = (
     Row(
@@ -115,6 +122,14 @@ ROWS: Final = (
         drivers=DRIVERS_26_7,
         kubernetes=("1.33", "1.35"),
         source=f"{_MATRIX_26_7}/life-cycle-policy.rst, {_MATRIX_26_7}/platform-support.rst, {_NETWORK_DOCS}",
+    ),
+    Row(
+        verdict=Verdict.WORKS,
+        gpu_operators=("v24.9.0",),
+        network_operators=("24.7.0",),
+        drivers=DRIVERS_24_9,
+        kubernetes=("1.24", "1.31"),
+        source=f"{_MATRIX_24_9}/life-cycle-policy.rst, {_MATRIX_24_9}/platform-support.rst",
     ),
     Row(
         verdict=Verdict.BROKEN,
@@ -175,6 +190,10 @@ def assess(
         source="",
     )
 
+
+WITHOUT_CDI: Final = frozenset({"v24.9.0"})
+"""The GPU operators that hand out GPUs by CDI only where a RuntimeClass is asked for, and leave NVIDIA's runtime the
+default one (NVIDIA/gpu-operator v24.9.0, deployments/gpu-operator/values.yaml, cdi)."""
 
 _RECLAIMS_WHILE_BORROWING: Final = (0, 15, 6)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 import pulumi
@@ -16,14 +17,26 @@ from components.observability.metrics import DCGM_FIELDS
 
 _METRICS: Final = "mlbatch-dcgm-metrics"
 
-_ONLY_GIVEN_GPUS: Final = (
-    {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"},
-    {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS", "value": "false"},
-)
-"""Environment of the toolkit's installer, which writes the configuration of NVIDIA's runtime by it: neither
-NVIDIA_VISIBLE_DEVICES nor a mount that is named after a GPU gives one to a container that is not privileged
-(NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go, in v1.19.1 and v1.20.0). What the
-operator itself runs on GPUs is privileged (NVIDIA/gpu-operator, assets)."""
+_BY_VARIABLE: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
+_BY_MOUNT: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
+"""Environment of the toolkit's installer, which writes the configuration of NVIDIA's runtime by it: whether
+NVIDIA_VISIBLE_DEVICES, or a mount that is named after a GPU, gives one to a container that is not privileged
+(NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go, in v1.19.1 and v1.20.0; tools/container/
+toolkit/toolkit.go in v1.17.0). What the operator itself runs on GPUs is privileged (NVIDIA/gpu-operator, assets)."""
+_MOUNTS: Final = {"name": "DEVICE_LIST_STRATEGY", "value": "volume-mounts"}
+"""Has the device plugin name a pod's GPUs by mounts (NVIDIA/k8s-device-plugin, README.md, DEVICE_LIST_STRATEGY)."""
+
+
+class HandOut(StrEnum):
+    """How the device plugin tells the node's runtime which GPUs a pod was given.
+
+    CDI: by the devices' names; NVIDIA's runtime is not the default one. MOUNTS: by mounts that are named after them,
+    which NVIDIA's runtime, then the default one, looks at. So does NVshare, whose plugin knows no CDI; a container that
+    mounts something under that name itself gets the GPU too, where nobody refuses such pods.
+    """
+
+    CDI = "cdi"
+    MOUNTS = "mounts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +44,10 @@ class GpuOperatorArgs:
     """What to install.
 
     chart: gpu-operator. namespace: must exist and allow privileged pods.
+    brings_driver, brings_toolkit: off on nodes that come with the driver, or with the container toolkit in the runtime
+        of Kubernetes' containers.
     driver_version: of the NVIDIA driver; None for the one that the chart's version comes with.
+    hand_out: how pods get their GPUs.
     rdma: build the driver for GPUDirect RDMA. Its pods then wait for the network operator's InfiniBand driver on nodes
         that have such ports.
     drain: let an upgrade of the driver delete the pods that use a node's GPUs. Off, a node keeps its driver until its
@@ -44,7 +60,10 @@ class GpuOperatorArgs:
     chart: LocatedChart
     namespace: pulumi.Input[str]
     placement: Placement
+    brings_driver: bool = True
+    brings_toolkit: bool = True
     driver_version: str | None = None
+    hand_out: HandOut = HandOut.CDI
     rdma: bool = True
     drain: bool = False
     monitor_labels: Mapping[str, str] | None = None
@@ -54,8 +73,8 @@ class GpuOperator(Layer):
     """Install the operator, which then prepares each GPU node by itself.
 
     Node Feature Discovery must run, and with RDMA the network operator's policy has to be ready: in the other order the
-    driver's pods wait for symbols that nobody provides. The nodes must come without a driver of their own. Ready means
-    that the operator runs; a node's GPUs can be asked for some minutes later.
+    driver's pods wait for symbols that nobody provides. The nodes must come without what the operator brings. Ready
+    means that the operator runs; a node's GPUs can be asked for some minutes later.
     """
 
     def __init__(self, name: str, args: GpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -76,14 +95,14 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
 
     A pod gets the GPUs that it asks for and no others: by CDI, with which the device plugin hands containerd or CRI-O
     the names of the devices, and NVIDIA's runtime is not the default one (controllers/object_controls.go,
-    transformToolkitCtrForCDI and transformDevicePluginCtrForCDI). Who names that runtime's class is held by the
-    toolkit's environment.
+    transformToolkitCtrForCDI and transformDevicePluginCtrForCDI); or by mounts. Who names that runtime's class is held
+    by the toolkit's environment, of a toolkit that the nodes come with by the nodes' own configuration.
 
     Off: partitioned GPUs and what belongs to virtual machines. The metrics are listed by ourselves, because the
     exporter's own list has no ECC errors.
     """
     driver: dict[str, Any] = {
-        "enabled": True,
+        "enabled": args.brings_driver,
         "rdma": {"enabled": args.rdma, "useHostMofed": False},
         "upgradePolicy": {"autoUpgrade": args.drain},
     }
@@ -97,8 +116,9 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         "operator": args.placement.system.body(),
         "daemonsets": {"tolerations": [dict(toleration) for toleration in args.placement.gpus.tolerations]},
         "driver": driver,
-        "cdi": {"enabled": True},
-        "toolkit": {"enabled": True, "env": [dict(variable) for variable in _ONLY_GIVEN_GPUS]},
+        "cdi": {"enabled": args.hand_out is HandOut.CDI},
+        "toolkit": {"enabled": args.brings_toolkit, "env": _toolkit(args.hand_out)},
+        **({"devicePlugin": {"env": [dict(_MOUNTS)]}} if args.hand_out is HandOut.MOUNTS else {}),
         "dcgmExporter": {
             "enabled": True,
             "config": {"name": _METRICS, "create": True, "data": dcgm_metrics()},
@@ -110,6 +130,12 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         "vfioManager": {"enabled": False},
         "sandboxDevicePlugin": {"enabled": False},
     }
+
+
+def _toolkit(hand_out: HandOut) -> list[dict[str, str]]:
+    """Return the environment with which nothing but what the device plugin says gives a container a GPU."""
+    mounts = "true" if hand_out is HandOut.MOUNTS else "false"
+    return [{"name": _BY_VARIABLE, "value": "false"}, {"name": _BY_MOUNT, "value": mounts}]
 
 
 def dcgm_metrics() -> str:

@@ -71,6 +71,15 @@ def _parts(partial: PartialSettings) -> Iterator[ConfigError]:
             expected="true on nodes that the stack makes",
             hint="remove the key",
         )
+    for name, brought in (("installDriver", gpu.install_driver), ("installToolkit", gpu.install_toolkit)):
+        if not brought:
+            yield ConfigError(
+                path=("gpu", name),
+                value=False,
+                message="the nodes come without it, and nobody else would bring it",
+                expected="true on nodes that the stack makes",
+                hint="remove the key",
+            )
     if not gpu.feature_discovery:
         yield ConfigError(
             path=("gpu", "featureDiscovery"),

@@ -14,7 +14,7 @@ from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.placement import Placement
 from components.nodes import node_agent
 from components.nodes.feature_discovery import OPERATOR_NAMESPACE, FeatureDiscovery, FeatureDiscoveryArgs
-from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
+from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, HandOut
 from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs, NicImages
 from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring
@@ -76,8 +76,11 @@ def _operators(
             chart=mirror.chart(catalogue.find_chart("gpu-operator", gpu.operator_version)),
             namespace=operators.name,
             placement=placed,
+            brings_driver=gpu.install_driver,
+            brings_toolkit=gpu.install_toolkit,
             driver_version=gpu.driver_version,
-            rdma=has_ports,
+            hand_out=HandOut.MOUNTS if gpu.by_mounts else HandOut.CDI,
+            rdma=has_ports and gpu.install_driver,
             drain=gpu.drain_for_drivers,
             monitor_labels=MONITOR_LABELS if metrics is not None else None,
         )

@@ -9,10 +9,11 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, Field
 
 from components import catalogue
+from components.compatibility import WITHOUT_CDI
 from components.nodes import nvme_scratch
 from components.nodes.network_operator import DevicePlugin
 from components.nodes.nvme_scratch import Filesystem
-from stacks.errors import ConfigError, Path
+from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import SettingsModel, choice, form, reject
 
 _GPU_OPERATOR: Final = catalogue.chart_versions("gpu-operator")
@@ -136,6 +137,12 @@ class GpuSettings(SettingsModel):
     """
     operator_version: Annotated[str, choice("GPU operator version", _GPU_OPERATOR)] = _GPU_OPERATOR[0]
     """Version of NVIDIA's GPU operator."""
+    install_driver: bool = True
+    """Have the operator bring NVIDIA's driver; off on nodes that come with it, such as a virtual machine with its own.
+    """
+    install_toolkit: bool = True
+    """Have the operator set up NVIDIA's runtime for Kubernetes' containers; off on nodes where it is their default one.
+    """
     driver_version: DriverVersion | None = None
     """Version of NVIDIA's data center driver; default the operator's own."""
     drain_for_drivers: bool = False
@@ -150,9 +157,27 @@ class GpuSettings(SettingsModel):
     nvme_scratch: ScratchSettings = ScratchSettings()
 
     @property
-    def driver(self) -> str:
-        """The driver that the nodes get."""
+    def by_mounts(self) -> bool:
+        """Whether the operator's device plugin names a pod's GPUs by mounts, as this version has no better way."""
+        return self.operator and self.operator_version in WITHOUT_CDI
+
+    @property
+    def driver(self) -> str | None:
+        """The driver that the nodes get, None where they come with one."""
+        if not self.install_driver:
+            return None
         return self.driver_version or catalogue.GPU_DRIVERS[self.operator_version]
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Refuse the version of a driver that nobody installs."""
+        if not self.install_driver and self.driver_version is not None:
+            yield ConfigError(
+                path=(*path, "driverVersion"),
+                value=self.driver_version,
+                message="the nodes come with their driver, and nobody would install this one",
+                expected=f"no version while {key((*path, 'installDriver'))} is false",
+                hint=f"remove the key, or set {key((*path, 'installDriver'))} to true on nodes without a driver",
+            )
 
 
 class ProvidedFabricSettings(FabricSettings):

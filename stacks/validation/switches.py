@@ -18,7 +18,7 @@ from stacks.validation.walk import sections
 _KEPT: Final = (WorkloadSettings, ViewerSettings, CheckSettings, GangSettings)
 """What is switched on and off time and again, and keeps its options meanwhile."""
 _SWITCHES: Final = {
-    "operator": ("operator_version", "driver_version", "drain_for_drivers"),
+    "operator": ("operator_version", "install_driver", "install_toolkit", "driver_version", "drain_for_drivers"),
     "feature_discovery": ("feature_discovery_version",),
 }
 """Of section gpu, the options by their switch."""

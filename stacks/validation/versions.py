@@ -120,10 +120,8 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None
 
 def _format(combination: Combination) -> str:
     network = f", network operator {combination.network_operator}" if combination.network_operator else ""
-    return (
-        f"GPU operator {combination.gpu_operator}{network}, driver {combination.driver} "
-        f"and Kubernetes {combination.kubernetes}"
-    )
+    driver = f"driver {combination.driver}" if combination.driver is not None else "the nodes' own driver"
+    return f"GPU operator {combination.gpu_operator}{network}, {driver} and Kubernetes {combination.kubernetes}"
 
 
 def offers_ports(partial: PartialSettings) -> bool:

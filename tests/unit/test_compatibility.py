@@ -33,8 +33,9 @@ def combination(**changes: Any) -> Combination:
 def example(row: Row) -> Combination:
     """Return a combination that a row is about."""
     kubernetes = "1.34"
-    if row.kubernetes is not None and row.outside:
-        kubernetes = f"1.{int(row.kubernetes[1].partition('.')[2]) + 1}"
+    if row.kubernetes is not None:
+        last = int(row.kubernetes[1].partition(".")[2])
+        kubernetes = f"1.{last + 1 if row.outside else last}"
     return Combination(
         gpu_operator=row.gpu_operators[0] if row.gpu_operators else "v26.3.3",
         network_operator=row.network_operators[0] if row.network_operators else None,
@@ -73,6 +74,15 @@ class TestRows:
         assert assess(combination(network_operator=None)).verdict is Verdict.WORKS
         assert assess(combination(network_operator=None, kubernetes="1.36")).verdict is Verdict.UNKNOWN
 
+    @pytest.mark.parametrize(("version", "verdict"), [("1.24.0", "works"), ("1.31.4", "works"), ("1.34", "unknown")])
+    def test_the_older_operator_is_known_on_the_kubernetes_of_its_time_and_with_the_nodes_own_driver(
+        self, version: str, verdict: str
+    ) -> None:
+        older = {"gpu_operator": "v24.9.0", "network_operator": None, "kubernetes": version}
+        assert assess(combination(**older, driver="550.127.05")).verdict == verdict
+        assert assess(combination(**older, driver=None)).verdict == verdict
+        assert assess(combination(**older, driver="580.126.20")).verdict is Verdict.UNKNOWN
+
     def test_a_driver_that_no_source_names_is_unknown(self) -> None:
         found = assess(combination(driver="535.86.10"))
         assert found.verdict is Verdict.UNKNOWN
@@ -102,6 +112,17 @@ class TestGpuRules:
         assert "does not support RDMA" in problem.message
         assert "cloud-native-stack" in problem.expected
         assert problem.hint == "set gpu.fabric.operatorVersion to 26.1.0, and gpu.operatorVersion to v26.3.3"
+
+    def test_the_version_of_a_driver_that_nobody_installs_is_an_error(self) -> None:
+        (problem,) = gpu({"installDriver": False, "driverVersion": "535.247.01"}).check(("gpu",))
+        assert problem.path == ("gpu", "driverVersion")
+        assert problem.message == "the nodes come with their driver, and nobody would install this one"
+
+    @pytest.mark.parametrize("key", ["installDriver", "installToolkit"])
+    def test_nodes_that_the_stack_makes_on_azure_come_with_nothing(self, key: str) -> None:
+        (problem,) = self.problems({key: False})
+        assert problem.path == ("gpu", key)
+        assert problem.expected == "true on nodes that the stack makes"
 
     def test_a_kubernetes_that_the_network_operator_does_not_know_is_an_error(self) -> None:
         (problem,) = self.problems({}, "1.36")
@@ -278,7 +299,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("section", "value", "path", "allowed"),
         [
-            ("gpu", {"operatorVersion": "v23.9.1"}, ("operatorVersion",), "v26.3.3, v26.7.0, v26.3.2"),
+            ("gpu", {"operatorVersion": "v23.9.1"}, ("operatorVersion",), "v26.3.3, v26.7.0, v26.3.2, v24.9.0"),
             ("gpu", {"fabric": {"operatorVersion": "24.7.0"}}, ("fabric", "operatorVersion"), "26.1.0, 26.1.2, 26.4.0"),
             ("gpu", {"fabric": {"devicePlugin": "hostdev"}}, ("fabric", "devicePlugin"), "sriov, shared"),
             ("gpu", {"featureDiscoveryVersion": "0.16.0"}, ("featureDiscoveryVersion",), "0.18.3"),

@@ -30,7 +30,7 @@ from components.nodes.feature_discovery import (
     FeatureDiscoveryArgs,
     feature_discovery_values,
 )
-from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, dcgm_metrics, gpu_operator_values
+from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, HandOut, dcgm_metrics, gpu_operator_values
 from components.nodes.network_operator import (
     DevicePlugin,
     NetworkOperator,
@@ -249,6 +249,25 @@ class TestGpuOperator:
     @pytest.mark.parametrize("version", [version for name, version in stubs() if name == "gpu-operator"])
     def test_upstreams_chart_knows_every_value(self, version: str) -> None:
         values = gpu_operator_values(gpu_args(driver_version="580.126.20", monitor_labels={"release": "monitoring"}))
+        assert list(problems(values, of_chart(stub("gpu-operator", version)))) == []
+
+    def test_nodes_that_come_with_driver_and_toolkit_keep_theirs(self) -> None:
+        values = gpu_operator_values(gpu_args(brings_driver=False, brings_toolkit=False))
+        assert values["driver"]["enabled"] is False
+        assert values["toolkit"]["enabled"] is False
+        assert values["cdi"] == {"enabled": True}
+
+    @pytest.mark.parametrize("version", [version for name, version in stubs() if name == "gpu-operator"])
+    def test_by_mounts_a_pod_gets_what_the_device_plugin_mounts_and_names_none_by_its_environment(
+        self, version: str
+    ) -> None:
+        values = gpu_operator_values(gpu_args(hand_out=HandOut.MOUNTS))
+        assert values["cdi"] == {"enabled": False}
+        assert values["devicePlugin"] == {"env": [{"name": "DEVICE_LIST_STRATEGY", "value": "volume-mounts"}]}
+        assert values["toolkit"]["env"] == [
+            {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"},
+            {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS", "value": "true"},
+        ]
         assert list(problems(values, of_chart(stub("gpu-operator", version)))) == []
 
     def test_a_driver_can_be_chosen(self) -> None:
