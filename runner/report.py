@@ -11,7 +11,11 @@ from typing import Any, Final
 import kubernetes
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
+from runner import nvshare
+
 GPU: Final = "nvidia.com/gpu"
+SHARED_GPU: Final = "nvshare.com/gpu"
+"""What nodes with NVshare offer in place of GPUs."""
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
 UNENFORCED: Final = "mlbatch/unenforced"
 KUEUE: Final = "kueue.x-k8s.io/v1beta1"
@@ -47,6 +51,7 @@ def platform_report(client: Client) -> str:
             table("Teams", ["NAMESPACE", "QUEUE", "MEMBERS"], _teams(client)),
             *_unenforced(client),
             table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
+            *_nvshare(client),
         ]
     )
 
@@ -88,7 +93,8 @@ def _running_gpus(client: Client) -> int:
     pods = objects(client, "v1", "Pod", label_selector=_OF_APPWRAPPER)
     running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
     containers = [container for pod in running for container in pod["spec"]["containers"]]
-    return sum(int(((item.get("resources") or {}).get("limits") or {}).get(GPU, 0)) for item in containers)
+    limits = [(item.get("resources") or {}).get("limits") or {} for item in containers]
+    return sum(int(each.get(GPU) or each.get(SHARED_GPU) or 0) for each in limits)
 
 
 def _nodes(client: Client) -> Iterable[Sequence[Any]]:
@@ -154,5 +160,14 @@ def _workloads(client: Client) -> Iterable[Sequence[Any]]:
         yield metadata["namespace"], metadata["name"], (wrapper.get("status") or {}).get("phase", "new"), shown
 
 
+def _nvshare(client: Client) -> Iterable[str]:
+    """Yield how the test of shared GPUs ended, where there is one."""
+    jobs = objects(client, "batch/v1", "Job", namespace=nvshare.NAMESPACE)
+    if any(job["metadata"]["name"] == nvshare.JOB for job in jobs):
+        pods = objects(client, "v1", "Pod", namespace=nvshare.NAMESPACE, label_selector=nvshare.SELECTOR)
+        row = (nvshare.JOB, nvshare.verdict(pods), nvshare.seconds(pods))
+        yield table("Test of shared GPUs", ["JOB", "VERDICT", "TOOK"], [row])
+
+
 def _gpu(resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return next((resource for resource in resources if resource["name"] == GPU), {})
+    return next((resource for resource in resources if resource["name"] in (GPU, SHARED_GPU)), {})

@@ -7,6 +7,7 @@ from typing import Any
 
 from components import names
 from components.kubernetes.quantity import Quantity
+from components.tenancy.quota import offered
 from stacks.resolution import Resolved
 from stacks.settings import PlatformSettings
 
@@ -14,7 +15,8 @@ from stacks.settings import PlatformSettings
 def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the outputs, all of them known before the update but for a password that is made.
 
-    nodes: count, instance type and GPUs in all. queues: nominal quota by queue and resource, canonical.
+    nodes: count, instance type and GPUs, or shares of them, in all. queues: nominal quota by queue and resource,
+    canonical.
     teams: namespace, queues, users and groups by team. unenforced: promises to them that nothing holds.
     sample: namespace and name of the sample job, or None. grafana: how it is reached, or None.
     """
@@ -28,7 +30,9 @@ def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str
             "instanceType": pool.shape.instance_type,
             "gpus": str(pool.resources[names.GPU]),
         },
-        "queues": {queue: _text(quota, settings.queueing.covered) for queue, quota in quotas.items()},
+        "queues": {
+            queue: _text(quota, settings.queueing.covered, resolved.gpu_resource) for queue, quota in quotas.items()
+        },
         "teams": {
             team.name: {
                 "namespace": team.name,
@@ -45,5 +49,5 @@ def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str
     }
 
 
-def _text(quota: Mapping[str, Quantity], covered: Sequence[str]) -> Mapping[str, str]:
-    return {resource: str(quota[resource]) for resource in covered}
+def _text(quota: Mapping[str, Quantity], covered: Sequence[str], gpu_resource: str) -> Mapping[str, str]:
+    return {offered(resource, gpu_resource): str(quota[resource]) for resource in covered}

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
-from components.kubernetes.quantity import ZERO
+from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
 from stacks.borrowing import borrowing_limits
 from stacks.cluster_facts import ClusterFacts, comes_with_admission_policies
 from stacks.errors import MISSING, Path
 from stacks.quotas import slack_quota, team_quotas
 from stacks.settings.model import SettingsModel
+from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
 from stacks.target import TargetSpec
 
@@ -56,13 +58,26 @@ class PartialSettings:
 
     @cached_property
     def pool(self) -> NodePool | None:
-        """The GPU nodes, and what they keep of what they have."""
+        """The GPU nodes, what they offer, and what they keep of it."""
         pool = self.target.pool(self) if self.target is not None else None
         if pool is None:
             return None
-        has = pool.shape.resources
+        has = self._shared(pool.shape.resources)
         kept = {resource: amount for resource, amount in self.reserved.items() if amount < has[resource]}
-        return replace(pool, reserved=kept)
+        return replace(pool, shape=replace(pool.shape, resources=has), reserved=kept)
+
+    @cached_property
+    def gpu_resource(self) -> str:
+        """As which nodes offer GPUs to the platform's pods."""
+        nvshare = self.section(NvshareSettings)
+        return names.SHARED_GPU if nvshare is not None and nvshare.enabled else names.GPU
+
+    def _shared(self, has: Mapping[str, Quantity]) -> Mapping[str, Quantity]:
+        """Return what a node has as pods may ask for it: several shares of each GPU, where it is shared."""
+        nvshare = self.section(NvshareSettings)
+        if nvshare is None or not nvshare.enabled:
+            return has
+        return {**has, names.GPU: has[names.GPU] * nvshare.virtual_gpus}
 
     @cached_property
     def fabric(self) -> Fabric | None:

@@ -19,7 +19,8 @@ from stacks.validation import isolation
 class Resolved:
     """What follows from the settings.
 
-    pool: the GPU nodes. fabric: what a pod that takes a whole one asks of the network.
+    pool: the GPU nodes, with the GPUs that pods may ask for. gpu_resource: as which they ask.
+    fabric: what a pod that takes a whole one asks of the network.
     has_admission_policies: the cluster judges requests by them. unenforced: promises to teams that nothing holds,
     because it does not.
     slack: the slack queue's quota; quotas: the teams', by name. borrowing_limits: what each team may borrow at most.
@@ -30,6 +31,7 @@ class Resolved:
     """
 
     pool: NodePool
+    gpu_resource: str
     fabric: Fabric
     has_admission_policies: bool
     unenforced: Sequence[str]
@@ -50,6 +52,7 @@ def resolve(partial: PartialSettings) -> Resolved | None:
     health = partial.section(HealthSettings)
     return Resolved(
         pool=partial.pool,
+        gpu_resource=partial.gpu_resource,
         fabric=partial.fabric,
         has_admission_policies=partial.has_admission_policies is not False,
         unenforced=isolation.unenforced(partial),

@@ -180,11 +180,15 @@ ALERTS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsArgs:
-    """namespace: must exist. labels: those by which Prometheus finds its rules. alerts: which ones."""
+    """namespace: must exist. labels: those by which Prometheus finds its rules. alerts: which ones.
+
+    gpu_resource: as which nodes offer GPUs.
+    """
 
     namespace: pulumi.Input[str]
     labels: Mapping[str, str]
     alerts: Sequence[Alert] = ALERTS
+    gpu_resource: str = names.GPU
 
 
 class Alerts(pulumi.ComponentResource):
@@ -201,7 +205,7 @@ def prometheus_rule(args: AlertsArgs) -> Document:
     rules = [
         {
             "alert": alert.name,
-            "expr": alert.expression,
+            "expr": alert.expression.replace(f'resource="{names.GPU}"', f'resource="{args.gpu_resource}"'),
             **({"for": alert.lasting} if alert.lasting else {}),
             "labels": {"severity": alert.severity},
             "annotations": {"summary": alert.summary, "description": alert.action},

@@ -48,7 +48,7 @@ class AppWrappersArgs:
 
     release: upstream's manifest file and images.
     scheduler_name: the scheduler that pods of wrapped jobs get which name none; empty for the cluster's own.
-    fault_tolerance: of jobs that ask for nothing. replicas: of the controller.
+    fault_tolerance: of jobs that ask for nothing. replicas: of the controller. gpu_resource: as which nodes offer GPUs.
     resources: MLBatch's numbers. nodes: for services.
     """
 
@@ -56,6 +56,7 @@ class AppWrappersArgs:
     scheduler_name: str = ""
     fault_tolerance: FaultTolerance = DEFAULTS
     replicas: int = 1
+    gpu_resource: str = names.GPU
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
@@ -105,11 +106,15 @@ def _operator(args: AppWrappersArgs) -> Operator:
         nodes=args.nodes,
         config_map="appwrapper-operator-config",
         config_key="config.yaml",
-        config=yaml.safe_dump(configuration(args.scheduler_name, args.fault_tolerance), sort_keys=False),
+        config=yaml.safe_dump(
+            configuration(args.scheduler_name, args.fault_tolerance, args.gpu_resource), sort_keys=False
+        ),
     )
 
 
-def configuration(scheduler_name: str = "", fault_tolerance: FaultTolerance = DEFAULTS) -> Mapping[str, Any]:
+def configuration(
+    scheduler_name: str = "", fault_tolerance: FaultTolerance = DEFAULTS, gpu_resource: str = names.GPU
+) -> Mapping[str, Any]:
     """Return the operator's configuration; what is not in it keeps upstream's default.
 
     Users may wrap what they may not create themselves: their role lets them submit AppWrappers only, so the check of
@@ -120,7 +125,7 @@ def configuration(scheduler_name: str = "", fault_tolerance: FaultTolerance = DE
             "autopilot": {
                 "injectAntiAffinities": True,
                 "monitorNodes": True,
-                "resourceTaints": {resource: list(taints) for resource, taints in AUTOPILOT_TAINTS.items()},
+                "resourceTaints": {gpu_resource: list(AUTOPILOT_TAINTS[names.GPU])},
             },
             "userRBACAdmissionCheck": False,
             "defaultQueueName": names.LOCAL_QUEUE,

@@ -39,6 +39,9 @@ VOLUMES: Final = (
 _JOB_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 """Kubernetes' Job controller takes it away by itself, also from pods without a Job (pkg/controller/job)."""
 
+_GPU_MOUNTS: Final = "/var/run/nvidia-container-devices"
+"""Where a mount stands for a GPU (NVIDIA/nvidia-container-toolkit, internal/config/image)."""
+
 _UNHEALTHY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _UNHEALTHY_SECONDS: Final = 300
 """What DefaultTolerationSeconds gives every pod; a longer one would keep a job on a dead node."""
@@ -55,14 +58,17 @@ class PodRules:
     """What depends on the cluster.
 
     tolerations: of the GPU nodes' taints. devices: extended resources whose taints a pod gets a toleration of when it
-    asks for them (Kubernetes' ExtendedResourceToleration). priority_classes, schedulers: by name. pinned_memory: pods
-    may add IPC_LOCK, as RDMA needs it. scratch_folder: of the nodes, in which each pod may mount its own; None
-    for none.
+    asks for them (Kubernetes' ExtendedResourceToleration). withheld: those that no pod asks for. mounts_give_gpus:
+    NVIDIA's runtime gives a container each GPU that a mount of it is named after. priority_classes, schedulers: by
+    name. pinned_memory: pods may add IPC_LOCK, as RDMA needs it. scratch_folder: of the nodes, in which each pod may
+    mount its own; None for none.
     grace_seconds: the most that a pod may take to end.
     """
 
     tolerations: Sequence[Mapping[str, str]] = ()
     devices: Sequence[str] = ()
+    withheld: Sequence[str] = ()
+    mounts_give_gpus: bool = False
     priority_classes: Sequence[str] = tuple(PRIORITIES)
     schedulers: Sequence[str] = (DEFAULT_SCHEDULER,)
     pinned_memory: bool = False
@@ -96,6 +102,7 @@ def policy(rules: PodRules) -> AdmissionPolicy:
             *_of_volumes(rules),
             *_of_scheduling(rules),
             *_of_quota(),
+            *_of_gpus(rules),
             *_of_end(rules),
         ],
     )
@@ -196,6 +203,24 @@ def _of_quota() -> Iterator[Validation]:
         "!request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')",
         message="a team's own service account creates no pod, which no queue would count; submit an AppWrapper",
     )
+
+
+def _of_gpus(rules: PodRules) -> Iterator[Validation]:
+    """Yield what keeps pods to the GPUs that they were given."""
+    for resource in rules.withheld:
+        asked = " && ".join(f"!('{resource}' in c.?resources.?{part}.orValue({{}}))" for part in ("requests", "limits"))
+        yield Validation(
+            expression=f"variables.run.all(c, {asked})",
+            message=f"resources: {resource} is not for pods of a team; ask for one of {', '.join(rules.devices)}",
+        )
+    if rules.mounts_give_gpus:
+        yield Validation(
+            expression="variables.containers.all(c, c.?volumeMounts.orValue([]).all(m, "
+            f"!m.mountPath.startsWith('{_GPU_MOUNTS}') && !m.mountPath.contains('//') && "
+            "!m.mountPath.contains('/./') && !m.mountPath.contains('/..')))",
+            message=f"volumeMounts: a mount below {_GPU_MOUNTS} would be taken for a GPU; mount it elsewhere, under a "
+            "path without .. and doubled /",
+        )
 
 
 def _of_end(rules: PodRules) -> Iterator[Validation]:

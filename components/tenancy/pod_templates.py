@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from components import names
 from components.kubernetes.admission import Validation, words
 from components.scheduling.priorities import PRIORITIES
 
@@ -87,11 +88,18 @@ def rules(gpu_resource: str) -> list[Rule]:
     containers = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"
     asked = "container.?resources.?{part}.orValue({{}}).all(key, key == '{gpu}' || key.lowerAscii() != '{lower}')"
     parts = [asked.format(part=part, gpu=gpu_resource, lower=gpu_resource.lower()) for part in ("requests", "limits")]
+    none = "container.?resources.?{part}.orValue({{}}).all(key, key.lowerAscii() != '{gpu}')"
+    cards = " && ".join(none.format(part=part, gpu=names.GPU) for part in ("requests", "limits"))
+    shared = Rule(
+        condition=f"{containers}.all(container, {cards})",
+        message=f"several pods share a GPU here, and nobody gets one whole: ask for {gpu_resource} and not {names.GPU}",
+    )
     return [
         Rule(
             condition=f"{containers}.all(container, {' && '.join(parts)})",
             message=f"the resource's name is {gpu_resource}: a job that asks for another spelling would wait for ever",
         ),
+        *([shared] if gpu_resource != names.GPU else []),
         Rule(
             condition=f"{{0}}.spec.?priorityClassName.orValue('') in {words(['', *PRIORITIES])}",
             message=f"a pod's priorityClassName is one of {', '.join(PRIORITIES)}",

@@ -27,6 +27,7 @@ def cluster_queue(
     borrowing_limit: Quota = MappingProxyType({}),
     lending_limit: Quota = MappingProxyType({}),
     covered: Sequence[str] = names.RESOURCES,
+    gpu_resource: str = names.GPU,
 ) -> Document:
     """Return a ClusterQueue with MLBatch's policies.
 
@@ -36,20 +37,24 @@ def cluster_queue(
     `apis/kueue/v1beta1/clusterqueue_types.go`.
 
     covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
-    counted.
+    counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue.
 
     A lending limit stands in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
     resources = [
         {
-            "name": resource,
+            "name": offered(resource, gpu_resource),
             "nominalQuota": str(quota[resource]),
             **_limit("borrowingLimit", borrowing_limit, resource),
             **_limit("lendingLimit", lending_limit, resource),
         }
         for resource in covered
     ]
-    declared = {resource: str(lending_limit[resource]) for resource in covered if resource in lending_limit}
+    declared = {
+        offered(resource, gpu_resource): str(lending_limit[resource])
+        for resource in covered
+        if resource in lending_limit
+    }
     annotations = {"annotations": {DECLARED: json.dumps(declared)}} if declared else {}
     return {
         "apiVersion": names.KUEUE_API,
@@ -65,12 +70,17 @@ def cluster_queue(
             },
             "resourceGroups": [
                 {
-                    "coveredResources": list(covered),
+                    "coveredResources": [offered(resource, gpu_resource) for resource in covered],
                     "flavors": [{"name": flavor, "resources": resources}],
                 }
             ],
         },
     }
+
+
+def offered(resource: str, gpu_resource: str) -> str:
+    """Return the name under which nodes offer a resource. gpu_resource: that of GPUs."""
+    return gpu_resource if resource == names.GPU else resource
 
 
 def _limit(key: str, limits: Quota, resource: str) -> Mapping[str, Any]:

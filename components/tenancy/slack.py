@@ -25,7 +25,7 @@ from components.kubernetes.resources import Resources
 from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 from components.kubernetes.volumes import volumes
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
-from components.tenancy.quota import Quota, cluster_queue
+from components.tenancy.quota import Quota, cluster_queue, offered
 
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 CONTROLLER: Final = "slack-controller"
@@ -40,12 +40,13 @@ _PORT: Final = 8080
 
 @dataclass(frozen=True, kw_only=True)
 class SlackQueueArgs:
-    """quota: the slack capacity, by resource. cohort, flavor, covered: as the teams'."""
+    """quota: the slack capacity, by resource. cohort, flavor, covered, gpu_resource: as the teams'."""
 
     quota: Quota
     cohort: str
     flavor: pulumi.Input[str]
     covered: Sequence[str] = names.RESOURCES
+    gpu_resource: str = names.GPU
 
 
 class SlackQueue(pulumi.ComponentResource):
@@ -63,7 +64,12 @@ class SlackQueue(pulumi.ComponentResource):
         queue = Manifest(
             names.SLACK_QUEUE,
             cluster_queue(
-                names.SLACK_QUEUE, quota=args.quota, cohort=args.cohort, flavor=args.flavor, covered=args.covered
+                names.SLACK_QUEUE,
+                quota=args.quota,
+                cohort=args.cohort,
+                flavor=args.flavor,
+                covered=args.covered,
+                gpu_resource=args.gpu_resource,
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -123,12 +129,15 @@ def program(args: SlackControllerArgs) -> Program:
         "labels": dict(args.gpus.node_selector),
         "tolerations": [dict(toleration) for toleration in args.gpus.tolerations],
         "taints": {
-            resource: [taint for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute")]
-            for resource, taints in AUTOPILOT_TAINTS.items()
+            args.gpu_resource: [
+                taint for taint in AUTOPILOT_TAINTS[names.GPU] if taint["effect"] in ("NoSchedule", "NoExecute")
+            ]
         },
         "most": pool.count if pool else 0,
         "least": pool.least if pool else 0,
-        "shape": {name: str(amount) for name, amount in pool.shape.resources.items()} if pool else {},
+        "shape": {offered(name, args.gpu_resource): str(amount) for name, amount in pool.shape.resources.items()}
+        if pool
+        else {},
     }
     settings = {
         "queue": args.queue,

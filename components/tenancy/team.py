@@ -43,6 +43,7 @@ class TeamArgs:
     borrowing_limit, lending_limit: most of a resource that the team may borrow, and that others may borrow from it;
         a resource left out has no limit.
     cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
+    gpu_resource: as which nodes offer GPUs.
     flavor, role: names of the ResourceFlavor and of the ClusterRole for members.
     labels: of the namespace, beside that which makes it a team's.
     bounds: of what no queue counts.
@@ -60,6 +61,7 @@ class TeamArgs:
     lending_limit: Quota = field(default_factory=dict)
     cohort: str
     covered: Sequence[str] = names.RESOURCES
+    gpu_resource: str = names.GPU
     flavor: pulumi.Input[str]
     role: pulumi.Input[str]
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class Team(Layer):
                 borrowing_limit=args.borrowing_limit,
                 lending_limit=args.lending_limit,
                 covered=args.covered,
+                gpu_resource=args.gpu_resource,
             ),
             pulumi.ResourceOptions(parent=self),
         )

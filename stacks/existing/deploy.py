@@ -49,6 +49,7 @@ def cluster_of(inputs: StackInputs[E]) -> Cluster:
         pool=resolved.pool,
         placement=Placement(system=settings.system.nodes, gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=resolved.fabric,
+        gpu_resource=resolved.gpu_resource,
         storage=StorageClasses(block=classes.block, files=classes.files, logs=classes.logs),
         registry=settings.registry,
         has_admission_policies=resolved.has_admission_policies,

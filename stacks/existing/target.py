@@ -183,6 +183,11 @@ class Existing(ClusterTarget[ExistingSettings]):
     name = "existing"
     summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
     settings = ExistingSettings
+    sections = tuple(
+        name
+        for section in ClusterTarget.sections
+        for name in ((section, "nvshare") if section == "gpu" else (section,))
+    )
 
     def deploy(self, inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
         """Register the platform on the cluster."""

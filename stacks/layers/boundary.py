@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components import names
 from components.kubernetes.admission import AdmissionPolicy
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import pod_security
@@ -25,6 +26,7 @@ from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.service_policy import ServiceRules
 from stacks.inputs import StackInputs
+from stacks.layers import gpu_nodes
 from stacks.layers.scheduling import schedulers
 
 
@@ -59,6 +61,8 @@ def pod_rules(inputs: StackInputs[Any], cluster: Cluster) -> PodRules:
     return PodRules(
         tolerations=cluster.placement.gpus.tolerations,
         devices=(cluster.gpu_resource, *([fabric] if fabric is not None else [])),
+        withheld=[names.GPU] if cluster.gpu_resource != names.GPU else [],
+        mounts_give_gpus=gpu_nodes.gives_by_mounts(settings),
         priority_classes=(*PRIORITIES, *([own] if own is not None else [])),
         schedulers=schedulers(inputs),
         pinned_memory=fabric is not None,

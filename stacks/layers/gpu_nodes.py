@@ -12,14 +12,17 @@ from components import catalogue
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.placement import Placement
-from components.nodes import node_agent
+from components.nodes import node_agent, nvshare
 from components.nodes.feature_discovery import OPERATOR_NAMESPACE, FeatureDiscovery, FeatureDiscoveryArgs
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs, HandOut
 from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs, NicImages
 from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
+from components.nodes.nvshare import Nvshare, NvshareArgs, NvshareImages
+from components.nodes.nvshare_verification import NvshareVerification, NvshareVerificationArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring
 from stacks.inputs import StackInputs
 from stacks.layers.site import SiteLayers
+from stacks.settings import PlatformSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,14 @@ def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metric
     """Register what prepares the GPU nodes, as far as the settings want it."""
     ready = _operators(inputs, cluster, site, metrics)
     _agents(inputs, cluster, site)
+    if inputs.settings.nvshare.enabled:
+        ready = [_nvshare(inputs, cluster, site, ready)]
     return GpuNodes(ready=[*cluster.gpus_ready, *ready])
+
+
+def gives_by_mounts(settings: PlatformSettings) -> bool:
+    """Return whether a mount of a container may stand for a GPU: by such a one NVshare's plugin hands it on."""
+    return settings.gpu.by_mounts or settings.nvshare.enabled
 
 
 def _operators(
@@ -79,7 +89,7 @@ def _operators(
             brings_driver=gpu.install_driver,
             brings_toolkit=gpu.install_toolkit,
             driver_version=gpu.driver_version,
-            hand_out=HandOut.MOUNTS if gpu.by_mounts else HandOut.CDI,
+            hand_out=HandOut.MOUNTS if gives_by_mounts(inputs.settings) else HandOut.CDI,
             rdma=has_ports and gpu.install_driver,
             drain=gpu.drain_for_drivers,
             monitor_labels=MONITOR_LABELS if metrics is not None else None,
@@ -87,6 +97,35 @@ def _operators(
         monitored = [metrics] if metrics is not None else []
         stands = [GpuOperator("gpu-operator", operator, cluster.options(*stands, *monitored))]
     return stands
+
+
+def _nvshare(
+    inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, operators: Sequence[pulumi.Resource]
+) -> Nvshare:
+    """Register NVshare, and the pods that try it out; return it."""
+    settings, image = inputs.settings.nvshare, inputs.mirror.image
+    namespace = NamespaceArgs(name=nvshare.NAMESPACE, privileged=True, critical=True)
+    home = Namespace("nvshare-system", namespace, cluster.options(gpus=True))
+    args = NvshareArgs(
+        namespace=home.name,
+        images=NvshareImages(
+            library=image(catalogue.NVSHARE_LIBRARY.reference),
+            plugin=image(catalogue.NVSHARE_PLUGIN.reference),
+            scheduler=image(catalogue.NVSHARE_SCHEDULER.reference),
+        ),
+        nodes=site.kept_usable(cluster.placement.gpus),
+        virtual_gpus=settings.virtual_gpus,
+    )
+    shared = Nvshare("nvshare", args, cluster.options(*operators))
+    if settings.verification.enabled:
+        test = NvshareVerificationArgs(
+            namespace=home.name,
+            image=image(catalogue.NVSHARE_MATMUL.reference),
+            nodes=cluster.placement.gpus,
+            timeout_seconds=settings.verification.timeout_seconds,
+        )
+        NvshareVerification("nvshare-verification", test, cluster.options(shared))
+    return shared
 
 
 def _agents(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers) -> None:

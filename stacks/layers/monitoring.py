@@ -48,6 +48,6 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator=settings.gpu_operator_namespace)
         GpuOperatorMonitors("gpu-operator-monitors", gpus, cluster.options(monitoring))
     if settings.alerts:
-        alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS)
+        alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, gpu_resource=cluster.gpu_resource)
         Alerts("alerts", alerts, cluster.options(monitoring))
     return monitoring

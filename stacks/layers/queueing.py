@@ -53,6 +53,7 @@ def install(
         scheduler_name=scheduling.scheduler,
         fault_tolerance=_fault_tolerance(inputs),
         replicas=replicas,
+        gpu_resource=cluster.gpu_resource,
         nodes=nodes,
     )
     wrappers = AppWrappers("appwrapper", wrapper_args, cluster.options(system))

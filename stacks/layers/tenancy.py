@@ -48,7 +48,9 @@ def install(
     flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology)
     flavor = DefaultFlavor("flavor", flavor_args, options)
     covered = settings.queueing.covered
-    slack = SlackQueueArgs(quota=resolved.slack, cohort=cohort, flavor=flavor.name, covered=covered)
+    slack = SlackQueueArgs(
+        quota=resolved.slack, cohort=cohort, flavor=flavor.name, covered=covered, gpu_resource=cluster.gpu_resource
+    )
     SlackQueue("slack", slack, options)
     watched = cluster.options(queueing.namespace, queueing.kueue)
     SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
@@ -92,6 +94,7 @@ def _team(
         cohort=settings.queueing.cohort,
         flavor=flavor.name,
         covered=settings.queueing.covered,
+        gpu_resource=cluster.gpu_resource,
         role=editor.name,
         labels=boundary.namespace_labels(inputs, cluster),
         bounds=team.bounds(),

@@ -15,6 +15,7 @@ from components.kubernetes.network import NetworkBoundary, NetworkBoundaryArgs
 from components.layer import Layer
 from components.passwords import password
 from components.scheduling.volcano import Volcano, VolcanoArgs
+from components.tenancy.quota import offered
 from components.tenancy.team import Team
 from components.workloads import gang as sample
 from components.workloads import jupyterlab
@@ -195,7 +196,9 @@ class _Workloads:
             namespace=team.namespace,
             user=gang.user,
             pods=gang.pods,
-            requests=gang.requests(),
+            requests={
+                offered(resource, self.cluster.gpu_resource): amount for resource, amount in gang.requests().items()
+            },
             seconds=gang.seconds,
             priority_class=gang.priority_class,
             image=self.inputs.mirror.image(catalogue.BUSYBOX.reference),

@@ -13,6 +13,7 @@ from stacks.settings.kubernetes import ApiSettings
 from stacks.settings.mirror import MirrorSettings
 from stacks.settings.model import SettingsModel
 from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.recovery import RecoverySettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.scheduling import SchedulingSettings
@@ -28,6 +29,7 @@ class PlatformSettings(SettingsModel):
     """Where the platform lands."""
     kubernetes: ApiSettings = ApiSettings()
     gpu: GpuSettings = GpuSettings()
+    nvshare: NvshareSettings = NvshareSettings()
     scheduling: SchedulingSettings = SchedulingSettings()
     queueing: QueueingSettings = QueueingSettings()
     tenancy: TenancySettings = TenancySettings()

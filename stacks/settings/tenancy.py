@@ -37,6 +37,8 @@ class QuotaSettings(SettingsModel):
     """Bytes of memory."""
     gpu: WholeQuantity = Field(alias=names.GPU)
     """GPUs."""
+    shared_gpu: WholeQuantity = Field(alias=names.SHARED_GPU, default=ZERO)
+    """Shares of GPUs, in place of whole ones where NVshare is on."""
     rdma: WholeQuantity = Field(alias=names.RDMA, default=ZERO)
     """RoCE devices."""
     infiniband: WholeQuantity = Field(alias=names.INFINIBAND, default=ZERO)
@@ -49,7 +51,7 @@ class QuotaSettings(SettingsModel):
         return {
             names.CPU: self.cpu,
             names.MEMORY: self.memory,
-            names.GPU: self.gpu,
+            names.GPU: self.gpu + self.shared_gpu,
             names.RDMA: self.rdma,
             names.INFINIBAND: self.infiniband,
             names.PODS: self.pods,
@@ -65,6 +67,8 @@ class LimitSettings(SettingsModel):
     """Most bytes of memory."""
     gpu: WholeQuantity | None = Field(alias=names.GPU, default=None)
     """Most GPUs."""
+    shared_gpu: WholeQuantity | None = Field(alias=names.SHARED_GPU, default=None)
+    """Most shares of GPUs, where NVshare is on."""
     rdma: WholeQuantity | None = Field(alias=names.RDMA, default=None)
     """Most RoCE devices."""
     infiniband: WholeQuantity | None = Field(alias=names.INFINIBAND, default=None)
@@ -77,7 +81,7 @@ class LimitSettings(SettingsModel):
         limits = {
             names.CPU: self.cpu,
             names.MEMORY: self.memory,
-            names.GPU: self.gpu,
+            names.GPU: self.gpu if self.shared_gpu is None else self.shared_gpu,
             names.RDMA: self.rdma,
             names.INFINIBAND: self.infiniband,
             names.PODS: self.pods,

@@ -23,6 +23,7 @@ from stacks.validation import (
     monitoring,
     names,
     network,
+    nvshare,
     objects,
     scheduling,
     switches,
@@ -43,6 +44,7 @@ _MODULES: Final = (
     network,
     health,
     monitoring,
+    nvshare,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from components import names
 from components.health import autopilot, reporter
-from components.nodes import feature_discovery, node_agent
+from components.nodes import feature_discovery, node_agent, nvshare
 from components.observability import prometheus
 from components.scheduling import coscheduling, sakkara, volcano
 from stacks.errors import MISSING, ConfigError, Path, key, listed
@@ -25,6 +25,7 @@ _OWN: Final = frozenset(
         autopilot.NAMESPACE,
         coscheduling.NAMESPACE,
         sakkara.NAMESPACE,
+        nvshare.NAMESPACE,
         volcano.NAMESPACE,
     }
 )

@@ -36,6 +36,8 @@ from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
 from components.nodes.machines import H100_SXM5
 from components.nodes.network_operator import NetworkOperator, NetworkOperatorArgs, NicImages
 from components.nodes.nvme_scratch import NvmeScratch, NvmeScratchArgs
+from components.nodes.nvshare import Nvshare, NvshareArgs, NvshareImages
+from components.nodes.nvshare_verification import NvshareVerification, NvshareVerificationArgs
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.observability.alerts import Alerts, AlertsArgs
 from components.observability.dashboards import Dashboards, DashboardsArgs
@@ -95,7 +97,8 @@ GPUS = NodeGroup(
 )
 ROCE = Fabric(resource=names.RDMA, devices=4, variables={"NCCL_SOCKET_IFNAME": "lab0"}, topology="lab.xml")
 PYTHON = "registry.lab.example/python:3"
-AGENTS = frozenset({"autopilot", "local-nvme-scratch", "nccl-gate"})
+NVSHARE = frozenset({"nvshare-scheduler", "nvshare-device-plugin", "nvshare-tf-matmul"})
+AGENTS = frozenset({"autopilot", "local-nvme-scratch", "nccl-gate"}) | NVSHARE
 """What runs on GPU nodes and asks for no GPU in each container."""
 
 
@@ -163,6 +166,10 @@ class Lab:
         self.cluster = replace(self.cluster, gpus_ready=[gpu])
         scratch = NvmeScratchArgs(namespace=operators.name, image=PYTHON, nodes=placement.gpus, disk_model="Lab disk")
         NvmeScratch("nvme-scratch", scratch, self.on())
+        software = NvshareImages(library=PYTHON, plugin=PYTHON, scheduler=PYTHON)
+        shared = NvshareArgs(namespace=operators.name, images=software, nodes=placement.gpus)
+        trial = NvshareVerificationArgs(namespace=operators.name, image=PYTHON, nodes=placement.gpus)
+        NvshareVerification("nvshare-verification", trial, self.on(Nvshare("nvshare", shared, self.on(gpu))))
 
     def storage(self) -> None:
         """Install what makes volumes."""

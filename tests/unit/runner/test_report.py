@@ -16,6 +16,7 @@ CORE: dict[str, list[dict[str, Any]]] = {
     "Namespace": [{"metadata": {"name": "blue"}}],
     "RoleBinding": [],
     "Pod": [],
+    "Job": [],
 }
 
 
@@ -47,6 +48,14 @@ def test_promises_that_nothing_holds_are_named_with_the_team() -> None:
     finally:
         CORE["Namespace"] = before
     assert "Promises that nothing holds\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
+
+
+def test_the_trial_of_shared_gpus_says_nothing_of_pods_that_showed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    client: Any = Emptied(set())
+    assert "shared GPUs" not in platform_report(client)
+    monkeypatch.setitem(CORE, "Job", [{"metadata": {"name": "nvshare-tf-matmul"}}])
+    text = platform_report(client)
+    assert "Test of shared GPUs\n  JOB                VERDICT  TOOK\n  nvshare-tf-matmul  unknown  -" in text
 
 
 @pytest.mark.parametrize("remembered", [set(), {KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])

@@ -1,0 +1,152 @@
+"""NVshare: one GPU of a node for several pods at a time, each of which may use all of its memory.
+
+Objects are those of grgalex/nvshare, kubernetes/manifests, at commit 1a8f211ae45a8aded4f54d0e1832c6073a4f19ef; names,
+commands, paths and rights are upstream's, placement and bounds are the platform's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.placement import NodeGroup
+from components.kubernetes.resources import Resources
+from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.volumes import Volume, volumes
+from components.layer import Layer
+
+NAMESPACE: Final = "nvshare-system"
+VIRTUAL_GPUS: Final = 10
+"""How many pods share a GPU, as upstream's manifest has it."""
+SCHEDULER: Final = "nvshare-scheduler"
+PLUGIN: Final = "nvshare-device-plugin"
+
+RESOURCES: Final = Resources(cpu_request="10m", memory_request="32Mi", cpu_limit="500m", memory_limit="128Mi")
+_FOLDER: Final = "/var/run/nvshare"
+_LIBRARY: Final = "/host-var-run-nvshare"
+_SHARED: Final = f"{_LIBRARY}/libnvshare.so"
+_KUBELET: Final = "/var/lib/kubelet/device-plugins"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvshareImages:
+    """Images of upstream's library, device plugin and scheduler."""
+
+    library: str
+    plugin: str
+    scheduler: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvshareArgs:
+    """What to install.
+
+    namespace: must exist, and allow privileged pods and critical ones. nodes: with one GPU each.
+    virtual_gpus: how many pods share a GPU.
+    """
+
+    namespace: pulumi.Input[str]
+    images: NvshareImages
+    nodes: NodeGroup
+    virtual_gpus: int = VIRTUAL_GPUS
+
+
+class Nvshare(Layer):
+    """Run NVshare on GPU nodes, whose device plugin offers `nvidia.com/gpu` already.
+
+    Its plugin takes a node's GPU as a pod does, so that nobody else gets it whole, and offers it as `nvshare.com/gpu`.
+    The scheduler lets one pod compute at a time and is no scheduler of Kubernetes; it stands first, so that no pod is
+    given a GPU that nobody keeps turns on.
+    """
+
+    def __init__(self, name: str, args: NvshareArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:Nvshare", name, None, opts)
+        scheduler = Manifest(f"{name}/{SCHEDULER}", scheduler_body(args), pulumi.ResourceOptions(parent=self))
+        after = pulumi.ResourceOptions(parent=self, depends_on=[scheduler])
+        self.ready = [Manifest(f"{name}/{PLUGIN}", plugin_body(args), after)]
+        self.register_outputs({})
+
+
+def scheduler_body(args: NvshareArgs) -> Document:
+    """Return the scheduler's DaemonSet: an unprivileged process that listens on a socket in a folder of the node."""
+    socket = Volume(name="nvshare-socket-directory", path=_FOLDER, source=_folder(_FOLDER, create=True))
+    return _daemon_set(args, SCHEDULER, [_container(SCHEDULER, args.images.scheduler, [socket])], [socket])
+
+
+def plugin_body(args: NvshareArgs) -> Document:
+    """Return the device plugin's DaemonSet.
+
+    Privileged is the container that mounts the library, alone: only so does its mount show on the node (kubernetes.io,
+    concepts/storage/volumes, Mount propagation), from where it is mounted into each pod that shares the GPU.
+    """
+    library = Volume(name="host-var-run-nvshare", path=_LIBRARY, source=_folder(_FOLDER, create=True))
+    kubelet = Volume(name="device-plugin-socket", path=_KUBELET, source=_folder(_KUBELET, create=False))
+    plugin = _container(PLUGIN, args.images.plugin, [kubelet])
+    plugin["env"] = [{"name": "NVSHARE_VIRTUAL_DEVICES", "value": str(args.virtual_gpus)}]
+    plugin["resources"]["limits"][names.GPU] = "1"
+    return _daemon_set(args, PLUGIN, [_library(args.images.library, library), plugin], [library, kubelet])
+
+
+def _library(image: str, volume: Volume) -> Document:
+    mount = f"test -f {_SHARED} || touch {_SHARED} && mount -v --bind /libnvshare.so {_SHARED}"
+    unmount = f"umount -v {_SHARED} && rm {_SHARED}"
+    return {
+        "name": "nvshare-lib",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sleep", "infinity"],
+        "lifecycle": {
+            "postStart": {"exec": {"command": ["/bin/sh", "-c", mount]}},
+            "preStop": {"exec": {"command": ["/bin/sh", "-c", unmount]}},
+        },
+        "resources": _bounds(),
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{**volume.mount(), "mountPropagation": "Bidirectional"}],
+    }
+
+
+def _container(name: str, image: str, mounted: list[Volume]) -> Document:
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": _bounds(),
+        "securityContext": dict(UNPRIVILEGED),
+        "volumeMounts": [volume.mount() for volume in mounted],
+    }
+
+
+def _bounds() -> dict[str, dict[str, str]]:
+    return {which: dict(amounts) for which, amounts in RESOURCES.body().items()}
+
+
+def _folder(path: str, *, create: bool) -> Mapping[str, Any]:
+    return {"hostPath": {"path": path, "type": "DirectoryOrCreate" if create else "Directory"}}
+
+
+def _daemon_set(args: NvshareArgs, name: str, containers: list[Document], mounted: list[Volume]) -> Document:
+    labels = {"name": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        # A node that it cannot serve shows in its pod, and must not hold up everything else.
+        "metadata": {"name": name, "namespace": args.namespace, "labels": labels, "annotations": dict(SKIP_AWAIT)},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "automountServiceAccountToken": False,
+                    "priorityClassName": names.SYSTEM_PRIORITY,
+                    **args.nodes.body(),
+                    "containers": containers,
+                    "volumes": volumes(mounted),
+                },
+            },
+        },
+    }

@@ -1,0 +1,95 @@
+"""Two matrix multiplications that share one GPU: upstream's test of NVshare, bounded in time, with an end to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
+from components.kubernetes.placement import NodeGroup
+from components.kubernetes.security import UNPRIVILEGED
+from components.layer import Layer
+
+NAME: Final = "nvshare-tf-matmul"
+PODS: Final = 2
+_SLACK_SECONDS: Final = 900
+"""For pulling the image, and until a GPU is offered."""
+
+_RUN: Final = (
+    "{ timeout $SECONDS_AT_MOST python -u /tf-matmul.py 2>&1; echo $? > /tmp/code; } | tee /tmp/output; "
+    "tail -n 2 /tmp/output > /dev/termination-log; exit $(cat /tmp/code)"
+)
+"""Leaves the last two lines behind as the container's termination message: PASS and the seconds that it took. Exit code
+124 is that of `timeout`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NvshareVerificationArgs:
+    """namespace: where to run it. image: upstream's, with TensorFlow; installs one package from PyPI as it starts.
+
+    nodes: with a GPU that NVshare offers, of 10 GB of memory or more. timeout_seconds: of each multiplication.
+    """
+
+    namespace: pulumi.Input[str]
+    image: str
+    nodes: NodeGroup
+    timeout_seconds: int = 1200
+
+
+class NvshareVerification(Layer):
+    """Run both at once. The update does not wait for them: `python -m runner status` says how they ended."""
+
+    def __init__(self, name: str, args: NvshareVerificationArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:NvshareVerification", name, None, opts)
+        options = pulumi.ResourceOptions(parent=self, replace_on_changes=["spec"], delete_before_replace=True)
+        self.ready = [Manifest(f"{name}/Job", job_body(args), options)]
+        self.register_outputs({})
+
+
+def job_body(args: NvshareVerificationArgs) -> Document:
+    """Return the Job (grgalex/nvshare, tests/kubernetes/manifests/nvshare-tf-pod-1.yaml and -2.yaml, at 1a8f211).
+
+    Its own deadline is later than that of the multiplications, and ends pods that never start.
+    """
+    container = {
+        "name": NAME,
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/bin/sh", "-c", _RUN],
+        "env": [
+            {"name": "NVSHARE_DEBUG", "value": "1"},
+            {"name": "SECONDS_AT_MOST", "value": str(args.timeout_seconds)},
+        ],
+        "resources": {"limits": {names.SHARED_GPU: "1"}},
+        "securityContext": dict(UNPRIVILEGED),
+    }
+    labels = {"app.kubernetes.io/name": NAME}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": NAME,
+            "namespace": args.namespace,
+            "labels": labels,
+            "annotations": dict(SKIP_AWAIT),
+        },
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": PODS,
+            "parallelism": PODS,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": args.timeout_seconds + _SLACK_SECONDS,
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "automountServiceAccountToken": False,
+                    **args.nodes.body(),
+                    "containers": [container],
+                },
+            },
+        },
+    }

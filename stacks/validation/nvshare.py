@@ -1,0 +1,130 @@
+"""Whether GPUs can be shared by NVshare, and whether all that asks for GPUs asks for what is then offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from components import names
+from components.kubernetes.quantity import Quantity
+from stacks.errors import ConfigError, Path, key
+from stacks.partial import PartialSettings
+from stacks.settings.health import HealthSettings
+from stacks.settings.nvshare import NvshareSettings
+from stacks.settings.samples import SamplesSettings
+from stacks.settings.tenancy import LimitSettings, QueueingSettings, QuotaSettings
+from stacks.settings.workloads import WorkloadsSettings
+
+_SWITCH: Path = ("nvshare", "enabled")
+_STRATEGY = "nvidia.com/gpu.sharing-strategy"
+_MIG = "nvidia.com/mig-"
+"""What nodes show of GPUs that are divided or shared otherwise (NVIDIA/k8s-device-plugin,
+docs/gpu-feature-discovery)."""
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield amounts of what no node will offer; and where GPUs are to be shared, what stands in the way."""
+    settings = partial.section(NvshareSettings)
+    is_on = settings is not None and settings.enabled
+    for path, amounts in _amounts(partial):
+        yield from _offered(path, amounts, is_on)
+    if is_on:
+        yield from _nodes(partial)
+        yield from _whole_nodes(partial)
+        yield from _several(partial)
+
+
+def _amounts(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings | LimitSettings]]:
+    queueing = partial.section(QueueingSettings)
+    if queueing is not None and queueing.slack is not None:
+        yield ("queueing", "slack"), queueing.slack
+    for index, team in enumerate(partial.teams):
+        if team is not None:
+            if team.quota is not None:
+                yield ("teams", index, "quota"), team.quota
+            yield ("teams", index, "borrowingLimit"), team.borrowing_limit
+            yield ("teams", index, "lendingLimit"), team.lending_limit
+
+
+def _offered(path: Path, amounts: QuotaSettings | LimitSettings, is_on: bool) -> Iterator[ConfigError]:
+    given: Mapping[str, Quantity | None] = {names.GPU: amounts.gpu, names.SHARED_GPU: amounts.shared_gpu}
+    wrong, right = (names.GPU, names.SHARED_GPU) if is_on else (names.SHARED_GPU, names.GPU)
+    amount = given[wrong]
+    if amount is not None and amount.nano:
+        yield ConfigError(
+            path=(*path, wrong),
+            value=str(amount),
+            message=f"pods ask for {right} on these nodes: {key(_SWITCH)} is {str(is_on).lower()}",
+            expected=f"0 of it, and an amount of {right}",
+            hint=f"write the amount behind {right}, or set {key(_SWITCH)} to {str(not is_on).lower()}",
+        )
+
+
+def _nodes(partial: PartialSettings) -> Iterator[ConfigError]:
+    pool = partial.target.pool(partial) if partial.target is not None else None
+    if pool is not None and pool.count and pool.shape.resources[names.GPU] != Quantity.parse(1):
+        yield ConfigError(
+            path=_SWITCH,
+            value=True,
+            message=f"NVshare shares the first GPU of a node and knows no other one, and these nodes have "
+            f"{pool.shape.resources[names.GPU]} each",
+            expected="nodes with one GPU each",
+            hint="remove the key; with several GPUs of a node jobs take them one by one",
+        )
+    for node in partial.facts.nodes if partial.facts is not None else ():
+        parts = [resource for resource in node.allocatable if resource.startswith(_MIG)]
+        strategy = node.labels.get(_STRATEGY, "none")
+        if parts or strategy != "none":
+            how = f"divided by MIG ({parts[0]})" if parts else f"shared by {strategy} ({_STRATEGY})"
+            yield ConfigError(
+                path=_SWITCH,
+                value=True,
+                message=f"the GPUs of node {node.name} are {how} already, and NVshare takes whole ones",
+                expected="nodes whose GPUs are neither divided nor shared",
+                hint="remove the key, or switch time slicing, MPS and MIG off in the GPU operator's ClusterPolicy",
+            )
+            return
+
+
+def _whole_nodes(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse what takes all GPUs of a node and measures, or trains on, what it believes to be its own."""
+    workloads, health = partial.section(WorkloadsSettings), partial.section(HealthSettings)
+    wanted: list[Path] = []
+    if workloads is not None:
+        wanted += [("workloads", name) for name, job in workloads.node_workloads().items() if job.enabled]
+    if health is not None:
+        wanted += [("health", name) for name, item in health.checks().items() if item.enabled]
+    for path in wanted:
+        yield ConfigError(
+            path=(*path, "enabled"),
+            value=True,
+            message="it takes whole nodes, whose GPUs NVshare shares among many pods",
+            expected=f"false while {key(_SWITCH)} is true",
+            hint=f"set it to false, or remove {key(_SWITCH)}",
+        )
+    if health is not None and health.autopilot.enabled and health.autopilot.deep_check_hours:
+        yield ConfigError(
+            path=("health", "autopilot", "deepCheckHours"),
+            value=health.autopilot.deep_check_hours,
+            message=f"Autopilot's deep check asks for {names.GPU}, all of which NVshare has taken",
+            expected="0 where GPUs are shared",
+            hint="set it to 0; the checks of each round run all the same",
+        )
+
+
+def _several(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse pods that ask for several shares: all of them are of one GPU, and give nothing more."""
+    workloads, samples = partial.section(WorkloadsSettings), partial.section(SamplesSettings)
+    asked: dict[Path, int] = {}
+    if workloads is not None and workloads.vllm.enabled:
+        asked[("workloads", "vllm", "gpus")] = workloads.vllm.gpus
+    if samples is not None and samples.gang is not None and samples.gang.enabled:
+        asked[("samples", "gang", "gpusPerPod")] = samples.gang.gpus_per_pod
+    for path, number in asked.items():
+        if number != 1:
+            yield ConfigError(
+                path=path,
+                value=number,
+                message=f"a pod has all of the one GPU with one {names.SHARED_GPU}, and nothing more with several",
+                expected="1",
+                hint="set it to 1",
+            )

@@ -1,0 +1,307 @@
+"""NVshare: exact objects, what else follows from it on a cluster, what stands in its way, and how its trial ended."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.artifacts import Mirror
+from components.kubernetes.placement import ANYWHERE
+from components.nodes import nvshare_verification
+from components.nodes.nvshare_verification import NvshareVerificationArgs, job_body
+from runner import nvshare as ended
+from runner.nvshare import Verdict
+from stacks.cluster_facts import NodeFacts
+from stacks.inputs import StackInputs
+from tests.unit.configurations import aks, errors_of
+from tests.unit.harness import Record
+from tests.unit.test_existing import loaded, node, refused, registered, shipped
+
+CARD = {"nvidia.com/gpu": "1"}
+NODES = (node("a", **CARD), node("b", **CARD))
+ON = {"enabled": True, "verification": {"enabled": True}}
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+UNPRIVILEGED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def config(**sections: Any) -> dict[str, Any]:
+    gang = {"team": "blue", "pods": 2, "gpusPerPod": 1}
+    return {**shipped(), "nvshare": ON, "samples": {"gang": gang}, **sections}
+
+
+@pytest.fixture
+def stack(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
+    return loaded(config(), mirror, kubeconfig, NODES)
+
+
+@pytest.fixture
+def record(stack: StackInputs[Any]) -> Record:
+    return registered(stack)
+
+
+def pod_of(record: Record, kind: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = record.one(kind, name, "nvshare-system").inputs["spec"]["template"]["spec"]
+    return found
+
+
+class TestObjects:
+    def test_the_plugin_takes_the_card_and_offers_ten_shares_of_it(self, record: Record) -> None:
+        pod = pod_of(record, "DaemonSet", "nvshare-device-plugin")
+        plugin = pod["containers"][1]
+        assert plugin["image"] == "docker.io/grgalex/nvshare:nvshare-device-plugin-v0.1-8c2f5b90"
+        assert plugin["env"] == [{"name": "NVSHARE_VIRTUAL_DEVICES", "value": "10"}]
+        assert plugin["resources"]["limits"]["nvidia.com/gpu"] == "1"
+        assert plugin["volumeMounts"] == [
+            {"name": "device-plugin-socket", "mountPath": "/var/lib/kubelet/device-plugins"}
+        ]
+        assert pod["nodeSelector"] == {"pool": "gpu"}
+        assert pod["tolerations"][0] == TOLERATION
+        assert pod["priorityClassName"] == "system-node-critical"
+
+    def test_the_library_shows_on_the_node_under_the_name_that_the_plugin_mounts(self, record: Record) -> None:
+        pod = pod_of(record, "DaemonSet", "nvshare-device-plugin")
+        library = pod["containers"][0]
+        assert library["image"] == "docker.io/grgalex/nvshare:libnvshare-v0.1-8c2f5b90"
+        (mount,) = library["volumeMounts"]
+        assert mount == {
+            "name": "host-var-run-nvshare",
+            "mountPath": "/host-var-run-nvshare",
+            "mountPropagation": "Bidirectional",
+        }
+        assert pod["volumes"][0]["hostPath"] == {"path": "/var/run/nvshare", "type": "DirectoryOrCreate"}
+        assert library["lifecycle"]["postStart"]["exec"]["command"][2].endswith(
+            "mount -v --bind /libnvshare.so /host-var-run-nvshare/libnvshare.so"
+        )
+
+    def test_one_container_is_privileged_and_none_has_an_account(self, record: Record) -> None:
+        pods = [pod_of(record, "DaemonSet", name) for name in ("nvshare-device-plugin", "nvshare-scheduler")]
+        contexts = {each["name"]: each["securityContext"] for pod in pods for each in pod["containers"]}
+        assert contexts == {
+            "nvshare-lib": {"privileged": True},
+            "nvshare-device-plugin": UNPRIVILEGED,
+            "nvshare-scheduler": UNPRIVILEGED,
+        }
+        assert [pod["automountServiceAccountToken"] for pod in pods] == [False, False]
+
+    def test_the_scheduler_stands_before_anybody_is_given_a_share(self, record: Record) -> None:
+        scheduler = record.one("DaemonSet", "nvshare-scheduler")
+        plugin = record.one("DaemonSet", "nvshare-device-plugin")
+        assert scheduler.urn in record.closure(plugin)
+        assert record.one("ResourceQuota", "critical-pods", "nvshare-system").urn in record.closure(scheduler)
+
+    def test_the_verification_is_upstreams_two_pods_and_ends_in_time(self, record: Record) -> None:
+        job = record.one("Job", "nvshare-tf-matmul", "nvshare-system").inputs["spec"]
+        assert (job["completions"], job["parallelism"], job["backoffLimit"]) == (2, 2, 0)
+        assert job["activeDeadlineSeconds"] == 2100
+        (container,) = job["template"]["spec"]["containers"]
+        assert container["image"] == "docker.io/grgalex/nvshare:tf-matmul-v0.1-f654c296"
+        assert container["resources"] == {"limits": {"nvshare.com/gpu": "1"}}
+        assert {"name": "SECONDS_AT_MOST", "value": "1200"} in container["env"]
+        plugin = record.one("DaemonSet", "nvshare-device-plugin")
+        assert plugin.urn in record.closure(record.one("Job", "nvshare-tf-matmul"))
+
+
+class TestPlatform:
+    def test_a_card_is_ten_to_quotas_which_name_what_nodes_offer(self, stack: StackInputs[Any], record: Record) -> None:
+        assert str(stack.resolved.pool.shape.resources["nvidia.com/gpu"]) == "10"
+        for queue in record.of("ClusterQueue"):
+            (group,) = queue.inputs["spec"]["resourceGroups"]
+            amounts = {each["name"]: each["nominalQuota"] for each in group["flavors"][0]["resources"]}
+            assert list(amounts) == group["coveredResources"]
+            assert "nvidia.com/gpu" not in amounts
+            expected = {"slack-cluster-queue": "10", "blue-cluster-queue": "5", "red-cluster-queue": "5"}
+            assert amounts["nvshare.com/gpu"] == expected[queue.object_name]
+
+    def test_the_sample_asks_for_shares(self, record: Record) -> None:
+        wrapper = record.one("AppWrapper", "sample-gang").inputs["spec"]["components"]
+        container = wrapper[-1]["template"]["spec"]["template"]["spec"]["containers"][0]
+        assert container["resources"]["limits"]["nvshare.com/gpu"] == "1"
+        assert "nvidia.com/gpu" not in container["resources"]["limits"]
+
+    @pytest.mark.parametrize("policy", ["mlbatch-team-quota-gate", "mlbatch-team-wrapped-kinds"])
+    def test_a_job_that_asks_for_the_card_is_refused_with_what_to_ask_for(self, record: Record, policy: str) -> None:
+        rules = record.one("ValidatingAdmissionPolicy", policy).inputs["spec"]["validations"]
+        messages = [rule["message"] for rule in rules]
+        said = (
+            "several pods share a GPU here, and nobody gets one whole: ask for nvshare.com/gpu and not nvidia.com/gpu"
+        )
+        assert said in messages
+        (expression,) = [rule["expression"] for rule in rules if rule["message"] == said]
+        assert "key.lowerAscii() != 'nvidia.com/gpu'" in expression
+
+    def test_no_pod_of_a_team_gets_a_card_by_asking_or_by_a_mount(self, record: Record) -> None:
+        rules = record.one("ValidatingAdmissionPolicy", "mlbatch-team-pod-isolation").inputs["spec"]["validations"]
+        messages = [rule["message"] for rule in rules]
+        assert "resources: nvidia.com/gpu is not for pods of a team; ask for one of nvshare.com/gpu" in messages
+        assert any(
+            text.startswith("volumeMounts: a mount below /var/run/nvidia-container-devices") for text in messages
+        )
+
+    def test_appwrapper_and_the_slack_controller_look_at_shares(self, record: Record) -> None:
+        text = record.one("ConfigMap", "appwrapper-operator-config").inputs["data"]["config.yaml"]
+        assert list(yaml.safe_load(text)["appwrapper"]["autopilot"]["resourceTaints"]) == ["nvshare.com/gpu"]
+
+    def test_the_operator_hands_the_card_on_by_mounts_which_the_plugin_understands(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        raw = config(
+            gpu={"featureDiscovery": True, "operator": True, "operatorVersion": "v24.9.0", "installDriver": False}
+        )
+        record = registered(loaded(raw, mirror, kubeconfig, NODES))
+        (release,) = [item for item in record.resources if item.inputs.get("name") == "gpu-operator"]
+        values = release.inputs["values"]
+        assert release.inputs["version"] == "v24.9.0"
+        assert values["devicePlugin"] == {"env": [{"name": "DEVICE_LIST_STRATEGY", "value": "volume-mounts"}]}
+        assert values["driver"]["enabled"] is False
+        assert release.urn in record.closure(record.one("DaemonSet", "nvshare-scheduler"))
+
+    def test_without_it_nothing_of_it_is_there(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(config(nvshare={"enabled": False}), mirror, kubeconfig, NODES))
+        assert "nvshare" not in repr([item.inputs for item in record.resources])
+
+
+class TestRefusals:
+    def test_a_second_gpu_of_a_node_would_be_nobodys(self, mirror: Mirror, kubeconfig: Path) -> None:
+        said = refused(config(), mirror, kubeconfig, (node("a"),))
+        assert "NVshare shares the first GPU of a node and knows no other one, and these nodes have 8 each" in said
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            (
+                {"allocatable": {**NODES[0].allocatable, "nvidia.com/mig-1g.10gb": "7"}},
+                "divided by MIG (nvidia.com/mig-1g.10gb)",
+            ),
+            (
+                {"labels": {**NODES[0].labels, "nvidia.com/gpu.sharing-strategy": "time-slicing"}},
+                "shared by time-slicing",
+            ),
+        ],
+    )
+    def test_gpus_that_are_divided_or_shared_otherwise(
+        self, mirror: Mirror, kubeconfig: Path, changes: dict[str, Any], said: str
+    ) -> None:
+        nodes: tuple[NodeFacts, ...] = (replace(NODES[0], **changes),)
+        raw = {"target": "existing", "cluster": shipped()["cluster"], "nvshare": ON, "queueing": {"enabled": False}}
+        assert said in refused(raw, mirror, kubeconfig, nodes)
+
+    @pytest.mark.parametrize(
+        ("name", "section", "place"),
+        [
+            (
+                "workloads",
+                {"nccl": {"enabled": True, "tag": "1", "image": "example.org/nccl", "submission": {"team": "blue"}}},
+                "workloads.nccl.enabled",
+            ),
+            (
+                "workloads",
+                {"vllm": {"enabled": True, "gpus": 2, "submission": {"team": "blue"}}},
+                "workloads.vllm.gpus",
+            ),
+            ("samples", {"gang": {"team": "blue", "pods": 1, "gpusPerPod": 2}}, "samples.gang.gpusPerPod"),
+            ("health", {"autopilot": {"enabled": True, "deepCheckHours": 4}}, "health.autopilot.deepCheckHours"),
+        ],
+    )
+    def test_what_takes_whole_nodes_or_several_shares(
+        self, mirror: Mirror, kubeconfig: Path, name: str, section: dict[str, Any], place: str
+    ) -> None:
+        assert f"mlbatch:{place}" in refused(config(**{name: section}), mirror, kubeconfig, NODES)
+
+    def test_amounts_of_what_is_not_offered(self, mirror: Mirror, kubeconfig: Path) -> None:
+        quota = {"cpu": 8, "memory": "8Gi", "nvidia.com/gpu": 0, "nvshare.com/gpu": 5, "pods": 50}
+        raw = config()
+        raw["teams"] = [{**copy.deepcopy(team), "quota": quota} for team in raw["teams"]]
+        for team in raw["teams"]:
+            del team["share"]
+        assert str(loaded(raw, mirror, kubeconfig, NODES).resolved.quotas["blue"]["nvidia.com/gpu"]) == "5"
+        raw["teams"][0]["quota"] = {**quota, "nvidia.com/gpu": 5, "nvshare.com/gpu": 0}
+        said = refused(raw, mirror, kubeconfig, NODES)
+        assert "mlbatch:teams[0].quota" in said
+        assert "pods ask for nvshare.com/gpu on these nodes: mlbatch:nvshare.enabled is true" in said
+        raw["nvshare"] = {"enabled": False}
+        raw["teams"][0]["quota"] = {**quota, "nvshare.com/gpu": 0}
+        raw["teams"][1]["quota"] = {**quota, "nvidia.com/gpu": 0, "nvshare.com/gpu": 1}
+        said = refused(raw, mirror, kubeconfig, NODES)
+        assert "pods ask for nvidia.com/gpu on these nodes: mlbatch:nvshare.enabled is false" in said
+
+    def test_it_is_refused_where_nodes_have_eight_gpus_by_their_machine_type(self) -> None:
+        (problem,) = errors_of(aks(nvshare=ON))
+        assert problem.message.startswith("this section is for target existing only")
+
+
+def ended_pod(code: int | None, message: str = "", image: str = "sha256:1") -> dict[str, Any]:
+    state = {"running": {}} if code is None else {"terminated": {"exitCode": code, "message": message}}
+    return {"status": {"containerStatuses": [{"imageID": image, "state": state}]}}
+
+
+PASS = "PASS\n--- 238.66402554512024 seconds ---\n"
+
+
+class TestVerdict:
+    def test_it_looks_for_the_job_that_the_program_makes(self) -> None:
+        assert ended.JOB == nvshare_verification.NAME
+        assert ended.PODS == nvshare_verification.PODS
+
+    @pytest.mark.parametrize(
+        ("pods", "expected"),
+        [
+            ([ended_pod(0, PASS), ended_pod(0, PASS)], Verdict.PASSED),
+            ([ended_pod(0, PASS), ended_pod(1, "Traceback\nout of memory")], Verdict.FAILED),
+            ([ended_pod(1), ended_pod(124)], Verdict.FAILED),
+            ([ended_pod(1)], Verdict.FAILED),
+            ([ended_pod(0, PASS), ended_pod(124, "10%\n20%")], Verdict.TIMED_OUT),
+            ([ended_pod(0, PASS), ended_pod(None)], Verdict.UNKNOWN),
+            ([ended_pod(0, PASS)], Verdict.UNKNOWN),
+            ([ended_pod(0, PASS), ended_pod(0, "nothing of it")], Verdict.UNKNOWN),
+            ([ended_pod(0, PASS), ended_pod(0, PASS, image="")], Verdict.UNKNOWN),
+            ([ended_pod(0, "", image=""), ended_pod(0, "", image="")], Verdict.UNKNOWN),
+            ([{"status": {"phase": "Pending"}}, {"status": {"phase": "Pending"}}], Verdict.UNKNOWN),
+            ([], Verdict.UNKNOWN),
+        ],
+    )
+    def test_passed_is_what_both_pods_have_said_and_nothing_else(
+        self, pods: list[dict[str, Any]], expected: Verdict
+    ) -> None:
+        assert ended.verdict(pods) is expected
+
+    def test_the_seconds_are_shown(self) -> None:
+        assert (
+            ended.seconds([ended_pod(0, PASS), ended_pod(0, "PASS\n--- 218.99518394470215 seconds ---")])
+            == "238.7 s, 219.0 s"
+        )
+        assert ended.seconds([ended_pod(124)]) == "-"
+
+    @pytest.mark.parametrize(
+        ("program", "code", "message", "expected"),
+        [
+            ("print('...'); print('PASS'); print('--- 1.5 seconds ---')", 0, PASS[:4], Verdict.PASSED),
+            ("1/0", 1, "ZeroDivisionError", Verdict.FAILED),
+            ("import time; time.sleep(60)", 124, "", Verdict.TIMED_OUT),
+        ],
+    )
+    def test_the_command_leaves_its_last_lines_and_its_exit_code_behind(
+        self, tmp_path: Path, program: str, code: int, message: str, expected: Verdict
+    ) -> None:
+        args = NvshareVerificationArgs(namespace="nvshare-system", image="matmul", nodes=ANYWHERE, timeout_seconds=1)
+        (container,) = job_body(args)["spec"]["template"]["spec"]["containers"]
+        moved = container["command"][2].replace("/tmp/", f"{tmp_path}/")
+        moved = moved.replace("/tf-matmul.py", f"{tmp_path}/tf-matmul.py").replace(
+            "/dev/termination", f"{tmp_path}/end"
+        )
+        (tmp_path / "tf-matmul.py").write_text(program)
+        (tmp_path / "python").symlink_to(sys.executable)
+        environment = {each["name"]: each["value"] for each in container["env"]}
+        environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+        done = subprocess.run(["/bin/sh", "-c", moved], env=environment, capture_output=True, check=False)
+        left = (tmp_path / "end-log").read_text()
+        assert done.returncode == code
+        assert message in left
+        assert ended.verdict([ended_pod(code, left), ended_pod(0, PASS)]) is expected
