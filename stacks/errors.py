@@ -140,8 +140,8 @@ def listed(values: Iterable[Any], separator: str = ", ") -> str:
 def nearest(word: object, known: Iterable[str]) -> str | None:
     """Return the known word that a misspelt one most likely means, if one is near."""
     known = list(known)
-    # Of a resource such as nvidia.com/gpu people write the last part alone.
-    by_lower = {candidate.lower().rpartition("/")[2]: candidate for candidate in known}
+    # Of a resource such as nvidia.com/gpu people write the last part alone; of two that end alike the first is meant.
+    by_lower = {candidate.lower().rpartition("/")[2]: candidate for candidate in reversed(known)}
     by_lower |= {candidate.lower(): candidate for candidate in known}
     matches = get_close_matches(str(word).lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[matches[0]] if matches else None
