@@ -121,12 +121,23 @@ class NotebookImage:
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """A Git repository at a commit. name: of the folder that it is cloned to."""
+    """A Git repository at a commit.
+
+    name: of the folder that it is cloned to. content: digest of what is installed of it (components/kubernetes/
+    kustomize.py), empty where nothing is.
+    """
 
     name: str
     url: str
     commit: str
+    content: str = ""
     source: str
+
+    @property
+    def archive(self) -> Artifact:
+        """The archive of its files, as GitHub makes one of any commit; its packing may change."""
+        url = f"{self.url}/archive/{self.commit}.tar.gz"
+        return Artifact(name=self.name, version=self.commit, url=url, suffix="tar.gz", source=self.source)
 
 
 KUEUE: Final = "kueue"
@@ -468,6 +479,15 @@ DEMOS: Final = Repository(
     url="https://github.com/redhat-na-ssa/codeflare-sdk",
     commit="fd8442d467c13372b578f767d31e868496aefa4e",
     source="https://github.com/redhat-na-ssa/hobbyist-guide-to-rhoai/blob/main/docs/10-demo-distributed_workloads.md",
+)
+
+MLOPS: Final = Repository(
+    name="oss-mlops-platform",
+    url="https://github.com/OSS-MLOPS-PLATFORM/oss-mlops-platform",
+    commit="087a88b2fd8b7c38f349b85efa222b671840ce3b",
+    content="h1:rkms0hNUegZs6Qo7XoIzMFJBpZvtYV8sokvZlvwBUHA=",
+    source="https://github.com/OSS-MLOPS-PLATFORM/oss-mlops-platform/tree/mvp-cloud-hpc-integration: of the repository "
+    "that the tutorial clones the branch studying is not public, and the setup of its main branch does not parse",
 )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from emulator import stand_ins
+from emulator import mlops, stand_ins
 from emulator.charts import sources
 from emulator.openshift import definitions
 from emulator.paths import Paths
@@ -118,6 +118,7 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False) -> None
             os.replace(unfinished, file)
     if openshift:
         definitions.fill(paths, toolchain)
+    mlops.fill(paths.mirror)
     sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
 
 

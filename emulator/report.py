@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from emulator import azure, stand_ins
+from emulator import azure, mlops, stand_ins
 from emulator.charts.releases import SELECTOR
 from emulator.charts.report import report as charts_report
 from emulator.cluster import ClusterStatus
 from emulator.openshift.report import report as openshift_report
 from emulator.paths import Paths
-from runner.report import connect, objects, platform_report, table
+from runner.report import MLOPS_LABEL, connect, objects, platform_report, table
 
 
 def cluster_report(status: ClusterStatus) -> str:
@@ -34,5 +34,6 @@ def environment_report(paths: Paths) -> str:
         objects(client, "route.openshift.io/v1", "Route"),
         objects(client, "v1", "PersistentVolume"),
     )
-    parts = (azure.report(paths), openshift, charts, stand_ins.report(pods), platform_report(client))
+    pipelines = mlops.report(objects(client, "apps/v1", "Deployment", label_selector=MLOPS_LABEL))
+    parts = (azure.report(paths), openshift, charts, pipelines, stand_ins.report(pods), platform_report(client))
     return "\n\n".join(part for part in parts if part)

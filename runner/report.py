@@ -16,6 +16,7 @@ from runner import nvshare
 GPU: Final = "nvidia.com/gpu"
 SHARED_GPU: Final = "nvshare.com/gpu"
 """What nodes with NVshare offer in place of GPUs."""
+MLOPS_LABEL: Final = "mlbatch/part-of=mlops"
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
 UNENFORCED: Final = "mlbatch/unenforced"
 KUEUE: Final = "kueue.x-k8s.io/v1beta1"
@@ -52,6 +53,7 @@ def platform_report(client: Client) -> str:
             *_unenforced(client),
             table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
             *_nvshare(client),
+            *_mlops(client),
         ]
     )
 
@@ -167,6 +169,26 @@ def _nvshare(client: Client) -> Iterable[str]:
         pods = objects(client, "v1", "Pod", namespace=nvshare.NAMESPACE, label_selector=nvshare.SELECTOR)
         row = (nvshare.JOB, nvshare.verdict(pods), nvshare.seconds(pods))
         yield table("Test of shared GPUs", ["JOB", "VERDICT", "TOOK"], [row])
+
+
+def _mlops(client: Client) -> Iterable[str]:
+    """Yield which of the OSS MLOps platform's workloads are available, by namespace, where there are some."""
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for kind, ready in (("Deployment", "availableReplicas"), ("StatefulSet", "readyReplicas")):
+        for item in objects(client, "apps/v1", kind, label_selector=MLOPS_LABEL):
+            status = item.get("status") or {}
+            is_there = (status.get(ready) or 0) >= item["spec"].get("replicas", 1)
+            found.setdefault(item["metadata"]["namespace"], []).append((item["metadata"]["name"], is_there))
+    rows = [
+        (
+            namespace,
+            f"{sum(there for _, there in items)} of {len(items)}",
+            ", ".join(name for name, there in items if not there) or "-",
+        )
+        for namespace, items in sorted(found.items())
+    ]
+    if rows:
+        yield table("OSS MLOps platform", ["NAMESPACE", "AVAILABLE", "NOT YET"], rows)
 
 
 def _gpu(resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

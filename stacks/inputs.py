@@ -33,6 +33,7 @@ from stacks.resolution import Resolved, resolve
 from stacks.settings import PlatformSettings, images
 from stacks.settings.kubernetes import KubernetesSettings
 from stacks.settings.mirror import MirrorSettings, resolve_path
+from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
@@ -237,8 +238,9 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
     queueing, scheduling = partial.section(QueueingSettings), partial.section(SchedulingSettings)
     if queueing is None or scheduling is None:
         return
-    monitoring = partial.section(MonitoringSettings)
-    wanted = [*queueing.artifacts(), *scheduling.artifacts(), *(monitoring.artifacts() if monitoring else ())]
+    others = [partial.section(MonitoringSettings), partial.section(MlopsSettings)]
+    wanted = [*queueing.artifacts(), *scheduling.artifacts()]
+    wanted += [artifact for section in others if section is not None for artifact in section.artifacts()]
     for artifact in wanted:
         if not (folder / artifact.file).is_file():
             yield ConfigError(

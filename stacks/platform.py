@@ -7,7 +7,7 @@ from typing import Any
 
 from components.kubernetes.cluster import Cluster
 from stacks.inputs import StackInputs
-from stacks.layers import gpu_nodes, health, monitoring, queueing, scheduling, tenancy, workloads
+from stacks.layers import gpu_nodes, health, mlops, monitoring, queueing, scheduling, tenancy, workloads
 from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers
 from stacks.outputs import outputs
@@ -32,5 +32,6 @@ def install(
     volumes = site.volumes(namespaces)
     health.install(inputs, cluster, site, nodes, metrics)
     workloads.install(inputs, cluster, site, namespaces, volumes, nodes, schedulers, queues)
+    mlops.install(inputs, releases, cluster)
     site.applications(queues.ready if queues is not None else (), tenants.flavor)
     return outputs(inputs.settings, inputs.resolved, metrics.access if metrics is not None else None)

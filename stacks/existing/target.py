@@ -177,17 +177,17 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
                 )
 
 
+_AFTER: Final = {"gpu": ("nvshare",), "monitoring": ("mlops",)}
+"""Sections of its own, by the one behind which they stand."""
+
+
 class Existing(ClusterTarget[ExistingSettings]):
     """Any conformant cluster with GPU nodes."""
 
     name = "existing"
     summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
     settings = ExistingSettings
-    sections = tuple(
-        name
-        for section in ClusterTarget.sections
-        for name in ((section, "nvshare") if section == "gpu" else (section,))
-    )
+    sections = tuple(name for section in ClusterTarget.sections for name in (section, *_AFTER.get(section, ())))
 
     def deploy(self, inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
         """Register the platform on the cluster."""

@@ -9,14 +9,22 @@ from typing import Any
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror, Release
 from components.catalogue import Artifact
+from components.kubernetes import kustomize
+from components.kubernetes.kustomize import KustomizeError
 from components.kubernetes.manifests import Document
 from components.observability import dashboards
 from stacks.inputs import StackInputs
 
+_DEPLOYMENTS = "deployment/"
+"""The folder of the OSS MLOps platform that is installed from."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """Upstream's manifests; None, or none, for what is not installed. dashboards: published ones, by their uid."""
+    """Upstream's manifests; None, or none, for what is not installed. dashboards: published ones, by their uid.
+
+    mlops: what the deployment of the OSS MLOps platform renders to.
+    """
 
     kueue: Release | None = None
     appwrapper: Release | None = None
@@ -25,17 +33,19 @@ class Releases:
     training_operator: Release | None = None
     ray_kinds: Sequence[Release] = ()
     ray_role: Release | None = None
+    mlops: str | None = None
 
 
 def read(inputs: StackInputs[Any]) -> Releases:
     """Read upstream's files; raises ArtifactError when they cannot be had."""
     queueing, mirror, monitoring = inputs.settings.queueing, inputs.mirror, inputs.settings.monitoring
-    shown = _dashboards(monitoring.artifacts(), mirror)
+    shown, rendered = _dashboards(monitoring.artifacts(), mirror), _mlops(inputs)
     if not queueing.enabled:
-        return Releases(dashboards=shown)
+        return Releases(dashboards=shown, mlops=rendered)
     found = {artifact.name: mirror.release(artifact) for artifact in queueing.artifacts()}
     return Releases(
         dashboards=shown,
+        mlops=rendered,
         kueue=found[catalogue.KUEUE],
         appwrapper=found[catalogue.APPWRAPPER],
         scheduler_plugins=[mirror.release(artifact) for artifact in inputs.settings.scheduling.artifacts()],
@@ -53,3 +63,26 @@ def _dashboards(wanted: Sequence[Artifact], mirror: Mirror) -> Mapping[str, Docu
         except ValueError as error:
             raise ArtifactError(f"{mirror.locate(artifact)}: {error}. Put {artifact.url} there.") from error
     return found
+
+
+def _mlops(inputs: StackInputs[Any]) -> str | None:
+    """Return what its deployment renders to, None where it is not wanted; raises ArtifactError."""
+    settings, mirror = inputs.settings.mlops, inputs.mirror
+    if not settings.enabled:
+        return None
+    source, entry = settings.source, settings.deployment
+    where = mirror.locate(source.archive)
+    try:
+        files = {
+            name: content
+            for name, content in kustomize.unpacked(mirror.fetch(source.archive)).items()
+            if name.startswith(_DEPLOYMENTS)
+        }
+        if mirror.verify and (found := kustomize.digest(files)) != source.content:
+            raise ArtifactError(
+                f"{where}: the files in {_DEPLOYMENTS} have the digest {found}, and {source.content} is expected of "
+                f"{source.url} at {source.commit}"
+            )
+        return kustomize.render(files, entry.folder)
+    except KustomizeError as error:
+        raise ArtifactError(f"{where}: the deployment {entry.overlay} cannot be rendered: {error}") from error

@@ -11,6 +11,7 @@ from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings
 from stacks.settings.kubernetes import ApiSettings
 from stacks.settings.mirror import MirrorSettings
+from stacks.settings.mlops import MlopsSettings
 from stacks.settings.model import SettingsModel
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.nvshare import NvshareSettings
@@ -40,5 +41,6 @@ class PlatformSettings(SettingsModel):
     health: HealthSettings = HealthSettings()
     workloads: WorkloadsSettings = WorkloadsSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
+    mlops: MlopsSettings = MlopsSettings()
     mirror: MirrorSettings = MirrorSettings()
     samples: SamplesSettings = SamplesSettings()

@@ -20,6 +20,7 @@ from stacks.validation import (
     health,
     isolation,
     jobs,
+    mlops,
     monitoring,
     names,
     network,
@@ -45,6 +46,7 @@ _MODULES: Final = (
     health,
     monitoring,
     nvshare,
+    mlops,
 )
 
 
@@ -71,6 +73,7 @@ def warnings(partial: PartialSettings) -> list[str]:
         *jobs.warnings(partial),
         *switches.warnings(partial),
         *scheduling.warnings(partial),
+        *mlops.warnings(partial),
         *dates.warnings(partial),
         *(partial.target.warnings(partial) if partial.target is not None else ()),
     ]

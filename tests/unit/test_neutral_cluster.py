@@ -31,6 +31,7 @@ from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.provider import ClientLimits, kubernetes_provider
 from components.kubernetes.quantity import Quantity
 from components.layer import Layer
+from components.mlops.platform import MlopsArgs, MlopsPlatform
 from components.nodes.feature_discovery import FeatureDiscovery, FeatureDiscoveryArgs
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
 from components.nodes.machines import H100_SXM5
@@ -340,6 +341,8 @@ class Lab:
         )
         Vllm("batch", batch, options)
         self.workbench()
+        namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: mlflow}}"
+        MlopsPlatform("mlops", MlopsArgs(manifests=namespace), self.on())
 
     def workbench(self) -> None:
         """Install a notebook with its object store."""

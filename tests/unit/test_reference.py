@@ -31,7 +31,7 @@ UNITS = re.compile(
     r"(many|most|fewest) (nodes|pods|services|volumes|dimensions|layers))\b",
     re.IGNORECASE,
 )
-UNITLESS = {"learning_rate", "nodeExporterPort", "retries", "share", "user"}
+UNITLESS = {"learning_rate", "option", "nodeExporterPort", "retries", "share", "user"}
 """Numbers that count nothing: a part, a factor, and a user's number."""
 
 

@@ -17,6 +17,8 @@ CORE: dict[str, list[dict[str, Any]]] = {
     "RoleBinding": [],
     "Pod": [],
     "Job": [],
+    "Deployment": [],
+    "StatefulSet": [],
 }
 
 
@@ -56,6 +58,19 @@ def test_the_trial_of_shared_gpus_says_nothing_of_pods_that_showed_nothing(monke
     monkeypatch.setitem(CORE, "Job", [{"metadata": {"name": "nvshare-tf-matmul"}}])
     text = platform_report(client)
     assert "Test of shared GPUs\n  JOB                VERDICT  TOOK\n  nvshare-tf-matmul  unknown  -" in text
+
+
+def test_the_mlops_platform_is_there_when_all_its_workloads_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def workload(name: str, status: dict[str, Any]) -> dict[str, Any]:
+        return {"metadata": {"name": name, "namespace": "mlflow"}, "spec": {"replicas": 1}, "status": status}
+
+    client: Any = Emptied(set())
+    assert "MLOps" not in platform_report(client)
+    deployments = [workload("mlflow", {"availableReplicas": 1}), workload("postgres", {"unavailableReplicas": 1})]
+    monkeypatch.setitem(CORE, "Deployment", deployments)
+    monkeypatch.setitem(CORE, "StatefulSet", [workload("minio", {"readyReplicas": 1})])
+    text = platform_report(client)
+    assert "OSS MLOps platform\n  NAMESPACE  AVAILABLE  NOT YET\n  mlflow     2 of 3     postgres" in text
 
 
 @pytest.mark.parametrize("remembered", [set(), {KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])

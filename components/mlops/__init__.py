@@ -1,0 +1,1 @@
+"""The OSS MLOps platform: pipelines, model serving, experiment tracking on one cluster."""

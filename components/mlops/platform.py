@@ -1,0 +1,145 @@
+"""The objects of the OSS MLOps platform, in an order in which they can work and be taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest, edited, identity
+from components.layer import Layer
+
+LABEL: Final = "mlbatch/part-of"
+PART: Final = "mlops"
+"""Label of every object, by which the report finds them."""
+FORWARDER: Final = "forwarder"
+REGISTRY: Final = "127.0.0.1:5001"
+"""Where a kind cluster's nodes pull from the registry beside it (kind.sigs.k8s.io, user/local-registry)."""
+
+_DEFINITION: Final = "CustomResourceDefinition"
+_FIRST: Final = frozenset({"Namespace", _DEFINITION})
+_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
+_LAST: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"})
+_UNAWAITED: Final = _WORKLOADS | {"Service", "PersistentVolumeClaim"}
+_FORWARDERS: Final = frozenset({FORWARDER, "celery-role", "celery-binding"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlopsArgs:
+    """What to install.
+
+    manifests: rendered of the deployment that was chosen. Plain: they decide which objects there are.
+    forwarder: with integration, what hands jobs on to HPC systems. Its account may do everything on the cluster, and
+        its images are one person's.
+    registry: tell tools that nodes pull from a registry at REGISTRY, which somebody else runs.
+    """
+
+    manifests: str
+    forwarder: bool = False
+    registry: bool = False
+
+
+class MlopsPlatform(Layer):
+    """Install every object of the manifests as a resource of its own: compared by a refresh, put back when it drifts.
+
+    Namespaces and definitions stand first, then what is of them, then what runs, and last what the API server calls.
+    No workload is waited for: some start only once webhooks are there that come after them. Whether all of them are
+    available is in the report (`python -m runner status`). What an update has left undone, the next one goes on with.
+    """
+
+    ready: Sequence[pulumi.Resource]
+    """All of its objects are there; its pods may still be starting, for 10 to 15 minutes the first time."""
+
+    def __init__(self, name: str, args: MlopsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:mlops:MlopsPlatform", name, None, opts)
+        made = _Made(name, self)
+        for group in _ranked(documents(args)):
+            made.register(group)
+        self.ready = made.everything
+        self.register_outputs({})
+
+
+class _Made:
+    """Registers objects, each after its namespace, its kind's definition, and all of the ranks that it waits for."""
+
+    def __init__(self, name: str, parent: pulumi.Resource) -> None:
+        self._name, self._parent = name, parent
+        self._namespaces: dict[str, pulumi.Resource] = {}
+        self._definitions: dict[tuple[str, str], pulumi.Resource] = {}
+        self._before: list[pulumi.Resource] = []
+        self.everything: list[pulumi.Resource] = []
+
+    def register(self, group: Sequence[Document]) -> None:
+        """Register the objects of one rank."""
+        made: list[pulumi.Resource] = []
+        for document in group:
+            options = pulumi.ResourceOptions(parent=self._parent, depends_on=self._needs(document))
+            resource = Manifest(f"{self._name}/{identity(document)}", _secret(document), options)
+            made.append(resource)
+            self._remember(document, resource)
+        self._before = [each for each in made if each not in self._firsts()]
+        self.everything += made
+
+    def _firsts(self) -> list[pulumi.Resource]:
+        """Return namespaces and definitions, of which each object waits for its own alone."""
+        return [*self._namespaces.values(), *self._definitions.values()]
+
+    def _needs(self, document: Document) -> list[pulumi.Resource]:
+        namespace = self._namespaces.get(document["metadata"].get("namespace", ""))
+        group = document["apiVersion"].rpartition("/")[0]
+        definition = self._definitions.get((group, document["kind"]))
+        return [*self._before, *(each for each in (namespace, definition) if each is not None)]
+
+    def _remember(self, document: Document, resource: pulumi.Resource) -> None:
+        if document["kind"] == "Namespace":
+            self._namespaces[document["metadata"]["name"]] = resource
+        if document["kind"] == _DEFINITION:
+            spec = document["spec"]
+            self._definitions[spec["group"], spec["names"]["kind"]] = resource
+
+
+def documents(args: MlopsArgs) -> list[Document]:
+    """Return the objects that are installed."""
+    found = list(edited(args.manifests, lambda document: _edit(document, args)))
+    return [*found, _registry()] if args.registry else found
+
+
+def _edit(document: Document, args: MlopsArgs) -> Document | None:
+    metadata: dict[str, Any] = document["metadata"]
+    if not args.forwarder and _FORWARDERS.intersection((metadata["name"], metadata.get("namespace", ""))):
+        return None
+    metadata["labels"] = {**(metadata.get("labels") or {}), LABEL: PART}
+    if document["kind"] in _UNAWAITED:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **SKIP_AWAIT}
+    return document
+
+
+def _registry() -> Document:
+    """Return the note about the registry (kubernetes/enhancements, keps/sig-cluster-lifecycle/generic/1755)."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "local-registry-hosting", "namespace": "kube-public", "labels": {LABEL: PART}},
+        "data": {
+            "localRegistryHosting.v1": f'host: "{REGISTRY}"\nhelp: "https://kind.sigs.k8s.io/docs/user/local-registry/"\n'
+        },
+    }
+
+
+def _secret(document: Document) -> Mapping[str, Any]:
+    """Return a document with what is in a Secret encrypted in the stack's state."""
+    if document["kind"] != "Secret":
+        return document
+    return {
+        key: pulumi.Output.secret(value) if key in ("data", "stringData") else value for key, value in document.items()
+    }
+
+
+def _ranked(found: Iterable[Document]) -> list[list[Document]]:
+    ranks: list[list[Document]] = [[], [], [], []]
+    for document in found:
+        kind = document["kind"]
+        ranks[0 if kind in _FIRST else 2 if kind in _WORKLOADS else 3 if kind in _LAST else 1].append(document)
+    return ranks

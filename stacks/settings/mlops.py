@@ -1,0 +1,132 @@
+"""The OSS MLOps platform."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
+
+from components import catalogue
+from components.catalogue import Artifact, Repository
+from components.mlops import menu
+from components.mlops.menu import Deployment
+from stacks.errors import ConfigError, Path, key
+from stacks.settings.model import SettingsModel, matching, reject
+
+_URL: Final = re.compile(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_CONTENT: Final = re.compile(r"h1:[A-Za-z0-9+/]{43}=")
+
+
+def _url(value: str) -> str:
+    if not _URL.fullmatch(value) or value.endswith(".git"):
+        reject(
+            message="this is no address of a repository at GitHub",
+            expected="https://github.com/, an owner and a name, without .git and / at the end",
+            hint=f"remove the key for {catalogue.MLOPS.url}",
+        )
+    return value
+
+
+def _commit(value: str) -> str:
+    if not _COMMIT.fullmatch(value):
+        reject(
+            message="this is no commit: a branch or a tag is another one tomorrow",
+            expected="40 of 0-9 and a-f",
+            hint="take it from `git rev-parse` in the repository",
+        )
+    return value
+
+
+def _content(value: str) -> str:
+    if not _CONTENT.fullmatch(value):
+        reject(
+            message="this is no digest of files",
+            expected="h1: and 44 characters of Base64",
+            hint="the error of a digest that does not fit names the right one: compare the files before you take it",
+        )
+    return value
+
+
+class MlopsSettings(SettingsModel):
+    """The OSS MLOps platform: pipelines, model serving, experiment tracking, for one team on a cluster of its own.
+
+    The keys are what its setup asks for. Two of its questions are other sections: a GPU is `gpu` and `nvshare`, Ray is
+    `queueing.kuberay`.
+    """
+
+    enabled: bool = False
+    """Install it."""
+    integration: bool = True
+    """Take the menu of deployments for integration with HPC systems (`Setup integration`)."""
+    option: int = 4
+    """Number in that menu: with integration 1 Kubeflow, 2 Kubeflow reduced, 3 pipelines, 4 pipelines and KServe, all
+    with monitoring; without it 1 and 2 Kubeflow, 3 and 4 pipelines, 5 and 6 pipelines and KServe, the first of two with
+    monitoring.
+    """
+    forwarder: bool = False
+    """Install what hands jobs on to HPC systems, of the menu for integration. Its account may do everything on the
+    cluster, its images are one person's, and its queue has no password.
+    """
+    local_registry: bool = False
+    """Tell tools that the nodes pull from a registry at 127.0.0.1:5001 (`Install local Docker registry`), which runs
+    beside a kind cluster.
+    """
+    repository: Annotated[str, matching(_url, _URL.pattern, "a repository at GitHub")] = catalogue.MLOPS.url
+    """Where it is taken from."""
+    revision: Annotated[str, matching(_commit, _COMMIT.pattern, "a commit")] = catalogue.MLOPS.commit
+    """Commit of the repository."""
+    digest: Annotated[str, matching(_content, _CONTENT.pattern, "a digest of files")] | None = None
+    """Digest of the files in its folder `deployment`, in the form of Go's modules; default of the default commit.
+    Required with another one.
+    """
+
+    @property
+    def deployment(self) -> Deployment:
+        """The entry of the menu; raises KeyError for one that there is not."""
+        return menu.find(integration=self.integration, option=self.option)
+
+    @property
+    def source(self) -> Repository:
+        """The repository at its commit, with the digest that its files must have."""
+        pinned = catalogue.MLOPS
+        is_pinned = self.revision == pinned.commit
+        return Repository(
+            name=self.repository.rpartition("/")[2],
+            url=self.repository,
+            commit=self.revision,
+            content=self.digest or (pinned.content if is_pinned else ""),
+            source=pinned.source,
+        )
+
+    def artifacts(self) -> Sequence[Artifact]:
+        """Return what it is installed from."""
+        return [self.source.archive] if self.enabled else []
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the number to its menu, the forwarder to that of integration, and a commit to a digest."""
+        known = menu.entries(integration=self.integration)
+        if self.option not in [entry.option for entry in known]:
+            yield ConfigError(
+                path=(*path, "option"),
+                value=self.option,
+                message=f"the menu {'with' if self.integration else 'without'} integration has no such number",
+                expected=", ".join(f"{entry.option} ({entry.overlay})" for entry in known),
+                hint=f"take one of these, or set {key((*path, 'integration'))} to {str(not self.integration).lower()} "
+                "for the other menu",
+            )
+        if self.forwarder and not self.integration:
+            yield ConfigError(
+                path=(*path, "forwarder"),
+                value=True,
+                message="the forwarder is of the deployments for integration alone",
+                expected=f"false, or true with {key((*path, 'integration'))}: true",
+                hint="remove the key",
+            )
+        if not self.source.content:
+            yield ConfigError(
+                path=(*path, "digest"),
+                message="nothing holds this commit's files to what somebody has looked at",
+                expected="the digest of the files in its folder deployment, such as " + catalogue.MLOPS.content,
+                hint="set it to that one first: the error then names the right one, to compare and take",
+            )

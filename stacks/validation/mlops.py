@@ -1,0 +1,91 @@
+"""Whether the OSS MLOps platform goes with what else is on the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from components.mlops.menu import Deployment
+from stacks.errors import ConfigError, Path, key, listed
+from stacks.partial import PartialSettings
+from stacks.settings.mlops import MlopsSettings
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.settings.workloads import WorkloadsSettings
+
+NAMESPACES: Final = frozenset(
+    {
+        "auth",
+        "cert-manager",
+        "forwarder",
+        "istio-system",
+        "knative-eventing",
+        "knative-serving",
+        "kserve-inference",
+        "kubeflow",
+        "kubeflow-user-example-com",
+        "mlflow",
+        "monitoring",
+    }
+)
+"""Those of all deployments (deployment/, at the pinned commit)."""
+_NEWEST: Final = (1, 26)
+_TRAINS: Final = frozenset({"kubeflow", "kubeflow-monitoring", "integration-kubeflow-monitoring"})
+"""Deployments with a training operator of their own."""
+
+
+def check(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield namespaces that two would have, and a second operator of the same jobs."""
+    settings, queueing = partial.section(MlopsSettings), partial.section(QueueingSettings)
+    if settings is None or not settings.enabled:
+        return
+    yield from _namespaces(partial)
+    deployment = chosen(settings)
+    trains = deployment is not None and deployment.overlay in _TRAINS
+    if trains and deployment is not None and queueing is not None and queueing.training_operator.enabled:
+        yield ConfigError(
+            path=("queueing", "trainingOperator", "enabled"),
+            value=True,
+            message=f"the deployment {deployment.overlay} brings a training operator, and two would act on each job",
+            expected=f"false, or a deployment without Kubeflow ({key(('mlops', 'option'))})",
+            hint="remove the key",
+        )
+
+
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield what is newer than upstream has tried."""
+    settings, version = partial.section(MlopsSettings), partial.kubernetes_version
+    if settings is None or not settings.enabled or version is None:
+        return
+    if tuple(int(part) for part in version.split(".")[:2]) > _NEWEST:
+        newest = ".".join(str(part) for part in _NEWEST)
+        yield (
+            f"the OSS MLOps platform is of the time of Kubeflow 1.8 and Kubernetes {newest}, and this cluster has "
+            f"{version}: the API server takes its objects, and nobody has said that all of it works there"
+        )
+
+
+def chosen(settings: MlopsSettings) -> Deployment | None:
+    """Return the deployment, None where its number is wrong, which is told already."""
+    try:
+        return settings.deployment
+    except KeyError:
+        return None
+
+
+def _namespaces(partial: PartialSettings) -> Iterator[ConfigError]:
+    monitoring, workloads = partial.section(MonitoringSettings), partial.section(WorkloadsSettings)
+    given: dict[Path, object] = {("teams", index, "name"): name for index, name in enumerate(partial.team_names)}
+    if monitoring is not None and monitoring.enabled:
+        given["monitoring", "namespace"] = monitoring.namespace
+    if workloads is not None:
+        given["workloads", "namespace"] = workloads.namespace
+    for path, name in given.items():
+        if name in NAMESPACES:
+            yield ConfigError(
+                path=path,
+                value=name,
+                message="this namespace belongs to the OSS MLOps platform",
+                expected=f"any but {listed(sorted(NAMESPACES))}",
+                hint=f"name another one, or set {key(('mlops', 'enabled'))} to false",
+            )

@@ -1,0 +1,309 @@
+"""The OSS MLOps platform: every entry of its menus, rendered from an archive that is held to its digest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components import catalogue
+from components.artifacts import ArtifactError, Mirror
+from components.kubernetes import kustomize
+from components.kubernetes.kustomize import KustomizeError
+from components.mlops import menu
+from components.mlops.menu import MENU, Deployment
+from components.mlops.platform import LABEL, MlopsArgs, MlopsPlatform, documents
+from emulator import mlops as emulated
+from emulator.charts import archive
+from emulator.mlops import stub
+from runner.report import MLOPS_LABEL
+from stacks.inputs import StackInputs
+from stacks.layers import releases
+from stacks.settings.mlops import MlopsSettings
+from tests.unit.harness import Record, build
+from tests.unit.releases import FOLDER
+from tests.unit.test_existing import loaded, refused, registered, shipped
+
+needs_kustomize = pytest.mark.skipif(
+    not (shutil.which("kustomize") or shutil.which("kubectl")), reason="neither kustomize nor kubectl is installed"
+)
+OVERLAYS = {
+    False: [
+        "kubeflow-monitoring",
+        "kubeflow",
+        "standalone-kfp-monitoring",
+        "standalone-kfp",
+        "standalone-kfp-kserve-monitoring",
+        "standalone-kfp-kserve",
+    ],
+    True: [
+        "integration-kubeflow-monitoring",
+        "integration-reduced-kubeflow-monitoring",
+        "integration-standalone-kfp-monitoring",
+        "integration-standalone-kfp-kserve-monitoring",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    """A mirror with the local environment's archive beside the manifests."""
+    folder = tmp_path_factory.mktemp("mirror")
+    for file in FOLDER.glob("*.yaml"):
+        os.symlink(file, folder / file.name)
+    emulated.fill(folder)
+    return Mirror(artifacts=str(folder))
+
+
+def config(**mlops: Any) -> dict[str, Any]:
+    raw = shipped()
+    del raw["teams"], raw["samples"]
+    return {**raw, "queueing": {"enabled": False}, "mlops": {"enabled": True, **mlops}}
+
+
+def test_the_numbers_are_those_that_the_setup_asks_for() -> None:
+    for integration, overlays in OVERLAYS.items():
+        assert [entry.overlay for entry in menu.entries(integration=integration)] == overlays
+        assert [entry.option for entry in menu.entries(integration=integration)] == [*range(1, len(overlays) + 1)]
+    assert MlopsSettings().deployment.overlay == "integration-standalone-kfp-kserve-monitoring"
+
+
+@pytest.mark.parametrize(("integration", "option"), [(True, 5), (True, 0), (False, 7)])
+def test_a_number_that_the_menu_does_not_have(filled: Mirror, kubeconfig: Path, integration: bool, option: int) -> None:
+    said = refused(config(integration=integration, option=option), filled, kubeconfig)
+    assert "mlbatch:mlops.option" in said
+    assert all(overlay in said for overlay in OVERLAYS[integration])
+
+
+@needs_kustomize
+@pytest.mark.parametrize("entry", MENU, ids=lambda entry: entry.overlay)
+def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Path, entry: Deployment) -> None:
+    stack = loaded(config(integration=entry.integration, option=entry.option), filled, kubeconfig)
+    text = releases.read(stack).mlops
+    assert text is not None
+    found = {(item["kind"], item["metadata"]["name"]) for item in documents(MlopsArgs(manifests=text, forwarder=True))}
+    assert ("Deployment", "mlflow") in found
+    assert (("Deployment", "grafana") in found) == entry.overlay.endswith("monitoring")
+    assert (("Deployment", "kserve-controller-manager") in found) == (
+        "kserve" in entry.overlay or "kubeflow" in entry.overlay
+    )
+    assert (("Deployment", "centraldashboard") in found) == ("kubeflow" in entry.overlay)
+    assert (("Deployment", "katib-controller") in found) == (
+        "kubeflow" in entry.overlay and "reduced" not in entry.overlay
+    )
+    assert (("Deployment", "celery-server") in found) == entry.integration
+
+
+MANIFESTS = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: injector}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: server, namespace: mlflow}
+---
+apiVersion: example.org/v1
+kind: Gateway
+metadata: {name: gateway, namespace: mlflow}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: key, namespace: mlflow}
+stringData: {password: minio123}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: server, namespace: mlflow}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gateways.example.org}
+spec: {group: example.org, names: {kind: Gateway, plural: gateways}, versions: []}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: mlflow}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: forwarder}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: celery-role}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: redis-service, namespace: forwarder}
+"""
+
+
+class TestObjects:
+    def record(self, **changes: Any) -> Record:
+        return build(lambda: MlopsPlatform("mlops", MlopsArgs(manifests=MANIFESTS, **changes)))
+
+    def test_each_comes_after_its_namespace_its_definition_and_what_it_waits_for(self) -> None:
+        record = self.record()
+        gateway, server = record.one("Gateway", "gateway"), record.one("Deployment", "server")
+        definition = record.one("CustomResourceDefinition", "gateways.example.org")
+        assert {definition.urn, record.one("Namespace", "mlflow").urn} <= record.closure(gateway)
+        assert {gateway.urn, record.one("Secret", "key").urn} <= record.closure(server)
+        assert server.urn in record.closure(record.one("MutatingWebhookConfiguration", "injector"))
+        assert definition.urn not in record.one("Secret", "key").dependencies
+
+    def test_what_is_in_a_secret_is_one_to_the_engine(self) -> None:
+        assert self.record().one("Secret", "key").secrets == {"stringData"}
+
+    def test_nothing_that_runs_is_waited_for_because_webhooks_come_after_it(self) -> None:
+        record = self.record()
+        for kind in ("Deployment", "Service"):
+            metadata = record.one(kind, "server").inputs["metadata"]
+            assert metadata["annotations"] == {"pulumi.com/skipAwait": "true"}
+            assert metadata["labels"] == {"mlbatch/part-of": "mlops"}
+        assert f"{LABEL}=mlops" == MLOPS_LABEL
+
+    def test_the_forwarder_whose_account_may_do_everything_is_there_when_asked_for(self) -> None:
+        def names(record: Record) -> set[str]:
+            return {item.object_name for item in record.objects()}
+
+        assert names(self.record(forwarder=True)) - names(self.record()) == {
+            "forwarder",
+            "celery-role",
+            "redis-service",
+        }
+
+    def test_tools_are_told_of_the_registry_beside_the_cluster(self) -> None:
+        hosting = self.record(registry=True).one("ConfigMap", "local-registry-hosting", "kube-public")
+        assert hosting.inputs["data"]["localRegistryHosting.v1"].startswith('host: "127.0.0.1:5001"\n')
+        assert self.record().of("ConfigMap") == []
+
+
+class TestSource:
+    @needs_kustomize
+    def test_the_stack_registers_what_the_seeds_answers_choose(self, filled: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(config(), filled, kubeconfig))
+        deployments = [item for item in record.of("Deployment") if item.inputs["metadata"]["namespace"] != "forwarder"]
+        assert len(deployments) == 37
+        assert record.one("Deployment", "ml-pipeline", "kubeflow")
+        assert "forwarder" not in {item.object_name for item in record.of("Namespace")}
+
+    def test_files_with_another_digest_are_refused(self, filled: Mirror, kubeconfig: Path) -> None:
+        stack = loaded(config(), filled, kubeconfig)
+        strict: StackInputs[Any] = _with_mirror(stack, Mirror(artifacts=filled.artifacts))
+        with pytest.raises(ArtifactError) as error:
+            releases.read(strict)
+        assert f"{catalogue.MLOPS.content} is expected of {catalogue.MLOPS.url}" in str(error.value)
+
+    def test_an_archive_that_is_none(self, filled: Mirror, kubeconfig: Path, tmp_path: Path) -> None:
+        (tmp_path / f"oss-mlops-platform-{catalogue.MLOPS.commit}.tar.gz").write_bytes(b"<html>not found</html>")
+        stack = loaded(config(), filled, kubeconfig)
+        with pytest.raises(ArtifactError, match="this is no archive of a repository"):
+            releases.read(_with_mirror(stack, Mirror(artifacts=str(tmp_path), verify=False)))
+
+    def test_a_mirror_without_it_says_what_to_put_there(self, mirror: Mirror, kubeconfig: Path) -> None:
+        said = refused(config(), mirror, kubeconfig)
+        assert f"put {catalogue.MLOPS.url}/archive/{catalogue.MLOPS.commit}.tar.gz there" in said
+
+    def test_another_commit_needs_a_digest(self, filled: Mirror, kubeconfig: Path) -> None:
+        raw = config(revision="7" * 40)
+        raw["mlops"]["enabled"] = False
+        assert "mlbatch:mlops.digest" in refused(raw, filled, kubeconfig)
+        raw["mlops"]["digest"] = "h1:" + "a" * 43 + "="
+        source = loaded(raw, filled, kubeconfig).settings.mlops.source
+        assert (source.commit, source.content) == ("7" * 40, "h1:" + "a" * 43 + "=")
+
+    @pytest.mark.parametrize(
+        ("key", "value", "said"),
+        [
+            ("revision", "studying", "a branch or a tag is another one tomorrow"),
+            ("repository", "git@github.com:someone/platform.git", "no address of a repository at GitHub"),
+            ("digest", "sha256:0", "this is no digest of files"),
+        ],
+    )
+    def test_what_is_no_commit_no_repository_and_no_digest(
+        self, filled: Mirror, kubeconfig: Path, key: str, value: str, said: str
+    ) -> None:
+        assert said in refused(config(**{key: value}), filled, kubeconfig)
+
+
+class TestKustomize:
+    FILES: Mapping[str, bytes] = {"a/kustomization.yaml": b"resources: [missing.yaml]\n"}
+
+    def test_the_digest_is_that_of_gos_modules(self) -> None:
+        # `h1` of one file `go.mod` with this text, as sum.golang.org has it of github.com/pkg/errors v0.8.0/go.mod.
+        text = b"module github.com/pkg/errors\n"
+        assert kustomize.digest({"go.mod": text}) == "h1:bwawxfHBFNV+L2hUp1rHADufV3IMtnDRdf1r5NINEl0="
+
+    def test_an_overlay_that_is_not_there(self) -> None:
+        with pytest.raises(KustomizeError, match=r"there is no b/kustomization\.yaml"):
+            kustomize.render(self.FILES, "b")
+
+    @needs_kustomize
+    def test_kustomizes_own_words_are_told(self) -> None:
+        with pytest.raises(KustomizeError, match=r"missing\.yaml"):
+            kustomize.render(self.FILES, "a")
+
+    def test_without_a_program_that_renders(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+        with pytest.raises(KustomizeError, match="neither kustomize nor kubectl is installed"):
+            kustomize.render(self.FILES, "a")
+
+    @needs_kustomize
+    def test_a_file_outside_of_the_archives_folder_is_not_written(self) -> None:
+        with pytest.raises(KustomizeError, match="outside of its folder"):
+            kustomize.render({**self.FILES, "../../escape": b""}, "a")
+
+
+class TestNeighbours:
+    def test_a_team_with_a_namespace_of_the_platform(self, filled: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "mlops": {"enabled": True}, "samples": {}}
+        raw["teams"][0]["name"] = "mlflow"
+        assert "this namespace belongs to the OSS MLOps platform" in refused(raw, filled, kubeconfig)
+
+    def test_two_training_operators(self, filled: Mirror, kubeconfig: Path) -> None:
+        raw = {**shipped(), "queueing": {"trainingOperator": {"enabled": True}}}
+        raw["mlops"] = {"enabled": True, "integration": False, "option": 2}
+        assert "brings a training operator, and two would act on each job" in refused(raw, filled, kubeconfig)
+        loaded({**raw, "mlops": {"enabled": True}}, filled, kubeconfig)
+
+    def test_a_newer_kubernetes_is_said(self, filled: Mirror, kubeconfig: Path) -> None:
+        said = "nobody has said that all of it works there"
+        assert any(said in warning for warning in loaded(config(), filled, kubeconfig).warnings)
+        old = loaded(config(), filled, kubeconfig, version="1.26")
+        assert not any(said in warning for warning in old.warnings)
+
+
+def test_the_stub_is_of_the_commit_of_the_catalogue_and_says_that_it_is_one() -> None:
+    assert (catalogue.MLOPS.name, catalogue.MLOPS.commit) == (stub.NAME, stub.COMMIT)
+    assert kustomize.digest(stub.files()) != catalogue.MLOPS.content
+    workload = {"metadata": {"annotations": {"emulator/stub-of": stub.SOURCE, "emulator/stub-of-objects": "437"}}}
+    assert emulated.report([workload]) == (
+        "OSS MLOps platform\n"
+        "  its 1 Deployments run nothing: their pods are simulated\n"
+        f"  a stub of 437 objects, of which it has workloads, Services and claims: {stub.SOURCE}"
+    )
+    assert emulated.report([]) == ""
+
+
+def test_an_archive_that_somebody_has_put_there_stays(tmp_path: Path) -> None:
+    file = tmp_path / f"{stub.NAME}-{stub.COMMIT}.tar.gz"
+    emulated.fill(tmp_path)
+    made = file.read_bytes()
+    os.utime(file, (0, 0))
+    emulated.fill(tmp_path)
+    assert (file.read_bytes(), file.stat().st_mtime > 0) == (made, True)
+    real = archive.pack("oss", {"deployment/envs/kubeflow/kustomization.yaml": b""})
+    file.write_bytes(real)
+    os.utime(file, (0, 0))
+    emulated.fill(tmp_path)
+    assert file.read_bytes() == real
+
+
+def _with_mirror(stack: StackInputs[Any], mirror: Mirror) -> StackInputs[Any]:
+    return replace(stack, mirror=mirror)
