@@ -4,48 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from components import catalogue
 from components.catalogue import Artifact, Repository
 from components.mlops import menu
 from components.mlops.menu import Deployment
 from stacks.errors import ConfigError, Path, key
-from stacks.settings.model import SettingsModel, matching, reject
+from stacks.settings.model import SettingsModel, form
 
-_URL: Final = re.compile(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_URL: Final = re.compile(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9_-]+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _CONTENT: Final = re.compile(r"h1:[A-Za-z0-9+/]{43}=")
 
 
-def _url(value: str) -> str:
-    if not _URL.fullmatch(value) or value.endswith(".git"):
-        reject(
-            message="this is no address of a repository at GitHub",
-            expected="https://github.com/, an owner and a name, without .git and / at the end",
-            hint=f"remove the key for {catalogue.MLOPS.url}",
-        )
-    return value
-
-
-def _commit(value: str) -> str:
-    if not _COMMIT.fullmatch(value):
-        reject(
-            message="this is no commit: a branch or a tag is another one tomorrow",
-            expected="40 of 0-9 and a-f",
-            hint="take it from `git rev-parse` in the repository",
-        )
-    return value
-
-
-def _content(value: str) -> str:
-    if not _CONTENT.fullmatch(value):
-        reject(
-            message="this is no digest of files",
-            expected="h1: and 44 characters of Base64",
-            hint="the error of a digest that does not fit names the right one: compare the files before you take it",
-        )
-    return value
+Url: TypeAlias = Annotated[
+    str,
+    form(
+        _URL,
+        "https://github.com/, an owner and a name of letters, digits, _ and -, without .git and / at the end",
+        message="this is no address of a repository at GitHub",
+        hint=f"remove the key for {catalogue.MLOPS.url}",
+    ),
+]
+Commit: TypeAlias = Annotated[
+    str,
+    form(
+        _COMMIT,
+        "40 of 0-9 and a-f",
+        message="this is no commit: a branch or a tag is another one tomorrow",
+        hint="take it from `git rev-parse` in the repository",
+    ),
+]
+Content: TypeAlias = Annotated[
+    str,
+    form(
+        _CONTENT,
+        "h1: and 44 characters of Base64",
+        message="this is no digest of files",
+        hint="the error of a digest that does not fit names the right one: compare the files before you take it",
+    ),
+]
 
 
 class MlopsSettings(SettingsModel):
@@ -72,11 +71,11 @@ class MlopsSettings(SettingsModel):
     """Tell tools that the nodes pull from a registry at 127.0.0.1:5001 (`Install local Docker registry`), which runs
     beside a kind cluster.
     """
-    repository: Annotated[str, matching(_url, _URL.pattern, "a repository at GitHub")] = catalogue.MLOPS.url
+    repository: Url = catalogue.MLOPS.url
     """Where it is taken from."""
-    revision: Annotated[str, matching(_commit, _COMMIT.pattern, "a commit")] = catalogue.MLOPS.commit
+    revision: Commit = catalogue.MLOPS.commit
     """Commit of the repository."""
-    digest: Annotated[str, matching(_content, _CONTENT.pattern, "a digest of files")] | None = None
+    digest: Content | None = None
     """Digest of the files in its folder `deployment`, in the form of Go's modules; default of the default commit.
     Required with another one.
     """
