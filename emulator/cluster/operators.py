@@ -23,6 +23,7 @@ NIC_LABEL = f"{FEATURES}pci-15b3.present"
 GPU_LABELS = tuple(f"{FEATURES}pci-{form}.present" for form in ("10de", "0302_10de", "0300_10de"))
 """What the operators look for (Mellanox/network-operator, pkg/nodeinfo; NVIDIA/gpu-operator, state_manager.go)."""
 
+_NVSHARE, _SHARES = "nvshare-device-plugin", "NVSHARE_VIRTUAL_DEVICES"
 _GPU_TAINT_TOLERATED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 _FIELDS = ("class", "vendor", "device")
 _DEFAULT_WHITELIST = ("03", "0b40", "12")
@@ -130,10 +131,23 @@ def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, fo
         found.labels |= {"nvidia.com/gpu.count": str(hardware.gpus), "nvidia.com/gpu.product": hardware.product}
 
 
+def nvshare(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, found: NodeFeatures) -> None:
+    """Do as NVshare's device plugin, which has taken a node's GPU: offer shares of it, as many as its pod is told.
+
+    Source: grgalex/nvshare, kubernetes/device-plugin/main.go and devices.go.
+    """
+    plugins = snapshot.running({"name": _NVSHARE}, _name(node))
+    containers = [each for pod in plugins for each in pod["spec"]["containers"]] if hardware.gpus else []
+    shares = [item["value"] for each in containers for item in each.get("env") or [] if item["name"] == _SHARES]
+    if shares:
+        found.resources["nvshare.com/gpu"] = shares[0]
+
+
 RULES: tuple[Callable[[Object, Hardware, ClusterSnapshot, NodeFeatures], None], ...] = (
     feature_discovery,
     network_operator,
     gpu_operator,
+    nvshare,
 )
 
 

@@ -261,3 +261,16 @@ def test_the_label_of_a_gpu_node_may_have_each_form_that_the_operator_knows() ->
     assert GPU_LABELS[0] == "feature.node.kubernetes.io/pci-10de.present"
     classed = snapshot(WORKER, GPU, cluster={"driver": {"enabled": True}}, pci={})
     assert simulate(node(), HARDWARE, classed).resources == {"nvidia.com/gpu": "8"}
+
+
+def test_shares_of_a_gpu_are_offered_as_long_as_nvshares_plugin_runs_on_the_node() -> None:
+    def plugin(on: str) -> dict[str, Any]:
+        found = pod({"name": "nvshare-device-plugin"}, on)
+        environment = [{"name": "NVSHARE_VIRTUAL_DEVICES", "value": "10"}]
+        found["spec"]["containers"] = [{"name": "nvshare-lib"}, {"name": "plugin", "env": environment}]
+        return found
+
+    card = replace(HARDWARE, gpus=1)
+    assert simulate(node(), card, snapshot(plugin("n"))).resources == {"nvshare.com/gpu": "10"}
+    assert simulate(node(), card, snapshot(plugin("other"))).resources == {}
+    assert simulate(node(), replace(HARDWARE, gpus=0), snapshot(plugin("n"))).resources == {}
