@@ -16,13 +16,16 @@ FILES = sorted([*ROOT.glob("*/ruff.toml"), *ROOT.glob("*/*/ruff.toml")])
 OUTSIDE = ("drift", "emulator", "reference", "review", "runner", "tests")
 """What the program does not know."""
 AZURE = ("components.azure", "pulumi_azure_native")
+OPENSTACK = ("components.openstack", "pulumi_openstack", "openstack")
 FORBIDDEN = {
-    "components": ("stacks", *OUTSIDE, *AZURE),
-    "components/queueing": ("stacks", *OUTSIDE, *AZURE),
-    "components/azure": ("stacks", *OUTSIDE),
-    "stacks": (*OUTSIDE, *AZURE),
-    "stacks/settings": (*OUTSIDE, *AZURE),
-    "stacks/aks": OUTSIDE,
+    "components": ("stacks", *OUTSIDE, *AZURE, *OPENSTACK),
+    "components/queueing": ("stacks", *OUTSIDE, *AZURE, *OPENSTACK),
+    "components/azure": ("stacks", *OUTSIDE, *OPENSTACK),
+    "components/openstack": ("stacks", *OUTSIDE, *AZURE),
+    "stacks": (*OUTSIDE, *AZURE, *OPENSTACK),
+    "stacks/settings": (*OUTSIDE, *AZURE, *OPENSTACK),
+    "stacks/aks": (*OUTSIDE, *OPENSTACK),
+    "stacks/cpouta": (*OUTSIDE, *AZURE),
     "drift": ("stacks", "emulator", "reference", "runner", "tests"),
     "emulator": ("components", "stacks", "drift", "reference", "review", "tests"),
     "emulator/azure": ("components", "stacks", "drift", "reference", "review", "tests"),
@@ -32,8 +35,10 @@ FORBIDDEN = {
 }
 ALLOWED = {
     "components/azure": (*AZURE, "components.kubernetes"),
+    "components/openstack": (*OPENSTACK, "components.kubernetes"),
     "stacks": ("components.kubernetes", "stacks.aks"),
     "stacks/aks": (*AZURE, "stacks.platform"),
+    "stacks/cpouta": (*OPENSTACK, "stacks.platform"),
     "drift": ("components.ownership", "review.paths"),
     "emulator": ("emulator.azure", "runner"),
     "reference": ("stacks.targets",),

@@ -1,0 +1,51 @@
+"""Where the VM is found: what stays while VMs come and go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_openstack import networking
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressArgs:
+    """name: of the port. network_id: of the project's network. pool: the external network. group_id: its firewall."""
+
+    name: str
+    network_id: pulumi.Input[str]
+    pool: str
+    group_id: pulumi.Input[str]
+
+
+class Address(pulumi.ComponentResource):
+    """Create a network port with a floating address. A VM in another's place takes the port, and so the address."""
+
+    port_id: pulumi.Output[str]
+    address: pulumi.Output[str]
+    reachable: pulumi.Resource
+    """Depend on it to reach the address."""
+
+    def __init__(self, name: str, args: AddressArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:openstack:Address", name, None, opts)
+        options = pulumi.ResourceOptions(parent=self)
+        port = networking.Port(
+            name,
+            name=args.name,
+            network_id=args.network_id,
+            admin_state_up=True,
+            security_group_ids=[args.group_id],
+            opts=options,
+        )
+        floating = networking.FloatingIp(name, pool=args.pool, description=description(args.name), opts=options)
+        self.reachable = networking.FloatingIpAssociate(
+            name, floating_ip=floating.address, port_id=port.id, opts=options
+        )
+        self.port_id = port.id
+        self.address = floating.address
+        self.register_outputs({"port_id": self.port_id, "address": self.address})
+
+
+def description(name: str) -> str:
+    """Return by what a floating address of a name is known, for it has no name of its own."""
+    return f"The address of {name}"

@@ -1,0 +1,99 @@
+"""The VM, its key and what is attached to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+from pulumi_openstack import compute
+
+IMAGE: Final = "mlbatch-image"
+"""Under which the VM's metadata keep the name of the image that it was made from."""
+_CREATE_MINUTES: Final = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineArgs:
+    """A VM.
+
+    name: of the VM and its key pair. image_id: what it boots; image: that image's name. boot_volume_gib: of a volume to
+    boot from, None for the flavor's own disk. port_id, volume_id: what is there before it and stays after it.
+    user_data: what its first boot does; a secret.
+    """
+
+    name: str
+    flavor: str
+    image: str
+    image_id: pulumi.Input[str]
+    public_key: str
+    port_id: pulumi.Input[str]
+    volume_id: pulumi.Input[str]
+    user_data: pulumi.Input[str]
+    availability_zone: str | None = None
+    boot_volume_gib: int | None = None
+
+
+class Machine(pulumi.ComponentResource):
+    """Create the VM with the volume attached.
+
+    Another image, key or user data replaces it; by itself the provider would write another image over the disk of a VM
+    that runs. The old one goes first, because both have the same port and volume, and there is seldom a quota for two.
+    Another flavor is a resize. Before it is deleted, the VM is stopped, so that its file systems are whole; its volume
+    is detached by that.
+    """
+
+    id: pulumi.Output[str]
+    attached: pulumi.Resource
+    """Depend on it for what happens on the VM."""
+
+    def __init__(self, name: str, args: MachineArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:openstack:Machine", name, None, opts)
+        key = compute.Keypair(
+            name,
+            name=args.name,
+            public_key=args.public_key,
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+        )
+        instance = compute.Instance(
+            name,
+            name=args.name,
+            flavor_name=args.flavor,
+            image_id=args.image_id if args.boot_volume_gib is None else None,
+            block_devices=_boot_volume(args.image_id, args.boot_volume_gib),
+            key_pair=key.name,
+            networks=[compute.InstanceNetworkArgs(port=args.port_id)],
+            availability_zone=args.availability_zone,
+            metadata={IMAGE: args.image},
+            user_data=pulumi.Output.secret(args.user_data),
+            stop_before_destroy=True,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                replace_on_changes=["imageId"],
+                delete_before_replace=True,
+                custom_timeouts=pulumi.CustomTimeouts(create=f"{_CREATE_MINUTES}m"),
+            ),
+        )
+        self.attached = compute.VolumeAttach(
+            name,
+            instance_id=instance.id,
+            volume_id=args.volume_id,
+            opts=pulumi.ResourceOptions(parent=self, deleted_with=instance, delete_before_replace=True),
+        )
+        self.id = instance.id
+        self.register_outputs({"id": self.id})
+
+
+def _boot_volume(image_id: pulumi.Input[str], size_gib: int | None) -> list[compute.InstanceBlockDeviceArgs] | None:
+    if size_gib is None:
+        return None
+    return [
+        compute.InstanceBlockDeviceArgs(
+            source_type="image",
+            uuid=image_id,
+            destination_type="volume",
+            volume_size=size_gib,
+            boot_index=0,
+            delete_on_termination=True,
+        )
+    ]
