@@ -174,7 +174,7 @@ def _destroy(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
     _recover(engine, paths)
-    return engine.run("destroy", ["--yes", "--skip-preview", *QUIET, *options.pulumi])
+    return engine.run("destroy", ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *options.pulumi])
 
 
 def _recover(engine: Engine, paths: Paths) -> None:

@@ -37,7 +37,7 @@ from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
-from stacks.target import TargetSpec
+from stacks.target import TargetSpec, UnansweredError
 
 S = TypeVar("S", bound=PlatformSettings)
 _NEARLY: Final = 0.8
@@ -61,6 +61,8 @@ class StackInputs(Generic[S]):
     """What a deployment starts from.
 
     settings: checked. resolved: what follows from them. named_cluster: to install on, None where the target makes one.
+    site: what the cloud says in which the target makes its own, in the target's words. unanswered: why it says nothing,
+        though it was asked, None where it was not or did.
     secrets: those that are set, by key. warnings: what is allowed, and nobody knows to work or gives a
         promise up.
     """
@@ -70,6 +72,8 @@ class StackInputs(Generic[S]):
     resolved: Resolved
     mirror: Mirror
     named_cluster: NamedCluster | None = None
+    site: object = None
+    unanswered: ConfigError | None = None
     secrets: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -86,6 +90,10 @@ def load() -> StackInputs[Any]:
         inputs = interpret(configuration(), base=Path.cwd(), environment=os.environ)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
+    if inputs.unanswered is not None:
+        if not pulumi.runtime.is_dry_run():
+            raise pulumi.RunError(str(SettingsError([inputs.unanswered])))
+        pulumi.log.warn(f"Not checked in this preview, and refused in an update: {inputs.unanswered}")
     for warning in inputs.warnings:
         pulumi.log.warn(warning)
     config = pulumi.Config(NAMESPACE)
@@ -129,8 +137,8 @@ def interpret(
 ) -> StackInputs[Any]:
     """Return a stack's inputs from its configuration.
 
-    base: the folder that relative paths count from. environment: for $KUBECONFIG. Raises SettingsError with every
-    problem that was found.
+    base: the folder that relative paths count from. environment: for $KUBECONFIG and a cloud's credentials.
+    Raises SettingsError with every problem that was found.
     """
     exposed = list(secrets.exposed(raw))
     keys = secrets.known()
@@ -146,6 +154,12 @@ def interpret(
             named_cluster = NamedCluster(kubeconfig=kubeconfig, facts=partial.facts)
         except KubeconfigError as error:
             errors.append(error.problem)
+    unanswered = None
+    if partial.target is not None:
+        try:
+            partial.site = partial.target.ask(partial, environment)
+        except UnansweredError as error:
+            unanswered = error.problem
     errors += validation.check(partial)
     mirrors = partial.section(MirrorSettings)
     if mirrors is not None:
@@ -160,6 +174,8 @@ def interpret(
         resolved=resolved,
         mirror=mirrors.mirror(base),
         named_cluster=named_cluster,
+        site=partial.site,
+        unanswered=unanswered,
         warnings=tuple(validation.warnings(partial)),
     )
 

@@ -33,6 +33,7 @@ class PartialSettings:
     teams: None stands for one that could not be read; team_names: the name of each as it was written.
     secrets: the keys of the secrets that are set.
     facts: what the cluster says of itself, None where nobody asked or it did not answer.
+    site: what the cloud says in which the target makes its own, in the target's words; None likewise.
 
     Set everything before the first look at what is derived, which is kept.
     """
@@ -44,6 +45,7 @@ class PartialSettings:
     team_names: list[object] = field(default_factory=list)
     secrets: frozenset[str] = frozenset()
     facts: ClusterFacts | None = None
+    site: object = None
 
     def section(self, model: type[M]) -> M | None:
         """Return the section of a model, None when it could not be read or the target has none."""

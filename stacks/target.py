@@ -58,6 +58,14 @@ class Planned:
         return self.kind, self.namespace, self.name
 
 
+class UnansweredError(Exception):
+    """The cloud in which a target makes its own could not be asked; problem says why, and what to do."""
+
+    def __init__(self, problem: ConfigError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
 class TargetSpec(ABC, Generic[S]):
     """A place where the platform lands.
 
@@ -148,6 +156,13 @@ class TargetSpec(ABC, Generic[S]):
 
     def node_selector(self, partial: PartialSettings) -> Mapping[str, str] | None:
         """Return the labels by which GPU nodes are looked up on the cluster, None where the settings say it all."""
+        return None
+
+    def ask(self, partial: PartialSettings, environment: Mapping[str, str]) -> object:
+        """Return what the cloud says of itself in which it makes its own, None where nobody needs to be asked.
+
+        environment: variables with credentials. Raises UnansweredError, after which a preview shows what it can.
+        """
         return None
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stacks.target import TargetSpec
 
-NAMES: Final = ("simulated", "aks", "existing", "openshift")
+NAMES: Final = ("simulated", "aks", "existing", "openshift", "cpouta")
 
 
 def find(name: str) -> TargetSpec[Any]:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, WithJsonSchema
 from components.azure import versions
 from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
 from stacks.errors import listed, nearest
+from stacks.settings import ssh_key
 from stacks.settings.model import Rule, matching, reject
 
 STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Standard_RAGRS")
@@ -265,26 +266,11 @@ def tags(values: Mapping[str, str]) -> Mapping[str, str]:
 def ssh_public_key(value: str) -> str:
     """Return a public key, without blanks around it; refuses all that AKS does (Azure/AKS issues 1172 and 4431)."""
     # Only this target needs it, and every start of the program would pay for the import.
-    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
     allowed = SSH_KEYS
     new = "`ssh-keygen -t rsa -b 4096 -f ~/.ssh/aks` makes a pair; put the content of ~/.ssh/aks.pub here"
-    if "PRIVATE KEY" in value:
-        reject(
-            message="this is a private key, which nobody but you may have: it now stands in the stack's configuration",
-            expected=allowed,
-            hint="remove it, take a new pair of keys, and put the content of the file that ends with .pub here",
-            secret=True,
-        )
-    key = value.strip()
-    if "\n" in key:
-        reject(message="these are several lines", expected=allowed, hint=new, secret=True)
-    try:
-        public = load_ssh_public_key(key.encode())
-    except (ValueError, UnsupportedAlgorithm):
-        reject(message="this is no public key as OpenSSH writes them", expected=allowed, hint=new, secret=True)
+    key, public = ssh_key.load(value, allowed=allowed, new=new)
     if not isinstance(public, RSAPublicKey):
         reject(message=f"AKS takes no keys of type {key.split()[0]}", expected=allowed, hint=new)
     if public.key_size < LEAST_RSA_BITS:

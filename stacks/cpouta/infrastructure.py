@@ -1,0 +1,104 @@
+"""What target `cpouta` creates in OpenStack, in the order in which one stands on the other."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pulumi
+
+from components.openstack.address import Address, AddressArgs
+from components.openstack.data_volume import DataVolume, DataVolumeArgs
+from components.openstack.firewall import Firewall, FirewallArgs, Opening
+from components.openstack.first_boot import FirstBootArgs, HostKey, KindArgs, user_data
+from components.openstack.host_key import host_key
+from components.openstack.machine import Machine, MachineArgs
+from components.openstack.provider import AUTH_URL, openstack_provider
+from stacks.cpouta.project_facts import ProjectFacts
+from stacks.cpouta.settings import OpenstackSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Infrastructure:
+    """The VM. address: its floating address. host_key: by which it is known. machine: what runs on it waits for."""
+
+    address: pulumi.Output[str]
+    host_key: HostKey
+    volume_id: pulumi.Input[str]
+    machine: Machine
+    reachable: pulumi.Resource
+
+
+def create(openstack: OpenstackSettings, facts: ProjectFacts | None) -> Infrastructure:
+    """Register the VM and all around it. facts: what the project says, None in a preview where nobody could ask it."""
+    provider = openstack_provider("openstack", auth_url=None if facts is not None else AUTH_URL)
+    within = pulumi.ResourceOptions(providers=[provider])
+    firewall = Firewall(
+        "firewall",
+        FirewallArgs(
+            name=openstack.name,
+            ssh=openstack.ssh_from,
+            ports={one.name: Opening(port=one.port, cidr=one.source) for one in openstack.ports},
+        ),
+        within,
+    )
+    address = Address(
+        "address",
+        AddressArgs(
+            name=openstack.name,
+            network_id=_known(facts.networks.get(openstack.network) if facts is not None else None),
+            pool=openstack.pool,
+            group_id=firewall.group_id,
+        ),
+        within,
+    )
+    volume_id = openstack.volume.existing or _volume(openstack, within)
+    key = host_key("host-key")
+    machine = Machine(
+        "machine",
+        MachineArgs(
+            name=openstack.name,
+            flavor=openstack.flavor,
+            image=openstack.image,
+            image_id=_known(facts.image_id(openstack.image) if facts is not None else None),
+            public_key=openstack.ssh_public_key,
+            port_id=address.port_id,
+            volume_id=volume_id,
+            user_data=user_data(_first_boot(openstack, key, volume_id)),
+            availability_zone=openstack.availability_zone,
+            boot_volume_gib=openstack.boot_volume,
+        ),
+        within,
+    )
+    return Infrastructure(
+        address=address.address, host_key=key, volume_id=volume_id, machine=machine, reachable=address.reachable
+    )
+
+
+def _first_boot(openstack: OpenstackSettings, key: HostKey, volume_id: pulumi.Input[str]) -> FirstBootArgs:
+    stack, kind = openstack.gpu_stack, openstack.kind
+    return FirstBootArgs(
+        user=openstack.user,
+        authorized_key=openstack.ssh_public_key,
+        host_key=key,
+        volume_id=volume_id,
+        gpu=stack,
+        kind=KindArgs(node_image=kind.node_image, gpu=stack is not None, api_port=kind.api_port),
+    )
+
+
+def _volume(openstack: OpenstackSettings, options: pulumi.ResourceOptions) -> pulumi.Output[str]:
+    volume = openstack.volume
+    args = DataVolumeArgs(name=openstack.name, size_gib=volume.size, kind=volume.type, protect=volume.protect)
+    return DataVolume("data", args, options).id
+
+
+def _known(identifier: str | None) -> pulumi.Input[str]:
+    """Return an id, or what stands for one that only an update will know."""
+    if identifier is not None:
+        return identifier
+    value: asyncio.Future[str] = asyncio.Future()
+    value.set_result("")
+    is_known: asyncio.Future[bool] = asyncio.Future()
+    is_known.set_result(False)
+    return pulumi.Output(set(), value, is_known)

@@ -1,0 +1,58 @@
+"""The outputs of target `cpouta`: how the VM is reached, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pulumi
+
+from stacks.cpouta.infrastructure import Infrastructure
+from stacks.cpouta.settings import OpenstackSettings
+
+HOSTS: Final = ("cpouta", "GPU-cpouta")
+"""Names of the VM in SSH's configuration, as the tutorial of the MLOps platform has them."""
+
+
+def outputs(openstack: OpenstackSettings, made: Infrastructure) -> Mapping[str, Any]:
+    """Return the outputs.
+
+    address: the floating address. sshConfig: for ~/.ssh/config. knownHosts: for ~/.ssh/known_hosts, so that the first
+    connection is verified. tunnels: commands that bring to this machine what the VM offers nobody else.
+    volume: its id; it stays when the stack goes. billingUnits: in an hour, by what is charged for and in all.
+    """
+    return {
+        "address": made.address,
+        "sshConfig": made.address.apply(lambda address: ssh_config(openstack, address)),
+        "knownHosts": pulumi.Output.format("{0} {1}", made.address, made.host_key.public),
+        "tunnels": {"kubernetes": _tunnel(openstack.kind.api_port)},
+        "flavor": openstack.flavor,
+        "volume": made.volume_id,
+        "billingUnits": billing_units(openstack),
+    }
+
+
+def ssh_config(openstack: OpenstackSettings, address: str) -> str:
+    """Return a block for each name of the VM in SSH's configuration."""
+    return "\n".join(
+        f"Host {host}\n"
+        f"    Hostname {address}\n"
+        f"    User {openstack.user}\n"
+        f"    IdentityFile {openstack.private_key_file}\n"
+        "    StrictHostKeyChecking yes\n"
+        for host in HOSTS
+    )
+
+
+def billing_units(openstack: OpenstackSettings) -> Mapping[str, str]:
+    """Return billing units in an hour, with as many digits as they need."""
+    rates = openstack.rates
+    return {name: _text(rate) for name, rate in {**rates, "total": sum(rates.values())}.items()}
+
+
+def _tunnel(port: int) -> str:
+    return f"ssh -N -L {port}:localhost:{port} {HOSTS[0]}"
+
+
+def _text(rate: object) -> str:
+    return f"{rate:.3f}".rstrip("0").rstrip(".")

@@ -1,0 +1,223 @@
+"""What an OpenStack project says of itself: what it offers, what it still has room for, what is there already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from components.openstack import address
+from components.openstack.machine import IMAGE
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+SECONDS: Final = 30
+"""How long a service may take for each answer."""
+OPENRC: Final = (
+    "make an application credential (cPouta's dashboard, Identity, Application Credentials), download its openrc file, "
+    "and `source` it in the shell that runs Pulumi; OS_CLOUD with clouds.yaml does as well"
+)
+
+
+class ProjectError(Exception):
+    """Nobody could ask the project; the message says why, hint what to do. Neither shows a credential."""
+
+    def __init__(self, message: str, hint: str = OPENRC) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """A quota. limit: None for none. used: by everything in the project."""
+
+    limit: int | None
+    used: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlavorFacts:
+    """A flavor that the project may use. memory_mib: of RAM."""
+
+    cores: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerFacts:
+    """A VM that is there. image: the name of the image that it was made from, image_id: what this meant then."""
+
+    flavor: str
+    image: str
+    image_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeFacts:
+    """A volume. size_gib: as it is. status: available, in-use and so on. has_system: an image was written to it."""
+
+    size_gib: int
+    status: str
+    has_system: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectFacts:
+    """A project.
+
+    flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
+        names of external networks and of types. zones: names of the availability zones of VMs.
+    quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
+    has_address, has_group: the stack has its floating address and its security group already.
+    existing: the volume that the settings name, None where there is none of its id.
+    """
+
+    flavors: Mapping[str, FlavorFacts]
+    images: Mapping[str, str]
+    networks: Mapping[str, str]
+    pools: frozenset[str]
+    volume_types: frozenset[str]
+    zones: frozenset[str]
+    quotas: Mapping[str, Room] = field(default_factory=dict)
+    server: ServerFacts | None = None
+    volume: VolumeFacts | None = None
+    has_address: bool = False
+    has_group: bool = False
+    existing: VolumeFacts | None = None
+
+    def image_id(self, name: str) -> str | None:
+        """Return the image to boot: the one that the VM has while it was asked for by the same name, else today's.
+
+        CSC renews images under their names, and a VM is not to be replaced by that.
+        """
+        if self.server is not None and self.server.image == name and self.server.image_id:
+            return self.server.image_id
+        return self.images.get(name)
+
+
+def has_credentials(environment: Mapping[str, str]) -> bool:
+    """Whether the environment says how to sign in."""
+    return bool(environment.get("OS_CLOUD") or environment.get("OS_AUTH_URL"))
+
+
+def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> ProjectFacts:
+    """Return what the project of the OS_* variables says of itself; raises ProjectError without an answer.
+
+    name: of the stack's resources. existing: the id of a volume to look at.
+    """
+    if not has_credentials(environment):
+        raise ProjectError("no credentials: neither OS_AUTH_URL nor OS_CLOUD is set")
+    # A second of import that only this target needs.
+    from keystoneauth1 import exceptions as signing
+    from openstack import exceptions as answers
+    from requests import RequestException
+
+    try:
+        return _facts(_connect(environment), name, existing)
+    except (signing.Unauthorized, signing.MissingRequiredOptions, signing.MissingAuthPlugin) as error:
+        raise ProjectError(
+            f"nobody could sign in: {_first_line(error)}; the credentials are wrong or expired"
+        ) from None
+    except answers.ConfigException as error:
+        raise ProjectError(f"the credentials are not whole: {_first_line(error)}") from None
+    except answers.ForbiddenException as error:
+        raise ProjectError(
+            f"the project lets these credentials not look: {_first_line(error)}",
+            "make an application credential with the role member, and no access rules",
+        ) from None
+    except (signing.ClientException, answers.SDKException, RequestException) as error:
+        raise ProjectError(
+            f"no answer from {environment.get('OS_AUTH_URL') or environment.get('OS_CLOUD')}: {_first_line(error)}",
+            "look at the address in OS_AUTH_URL, at the network, and at CSC's service breaks; then try again",
+        ) from None
+
+
+def _connect(environment: Mapping[str, str]) -> Connection:
+    """Sign in as the SDK does by itself, by the variables that were given."""
+    from openstack.config import OpenStackConfig
+    from openstack.connection import Connection
+
+    given = {key.removeprefix("OS_").lower(): text for key, text in environment.items() if key.startswith("OS_")}
+    cloud = given.pop("cloud", None)
+    config = OpenStackConfig(load_envvars=False, load_yaml_config=cloud is not None)
+    options: dict[str, Any] = {**given, "api_timeout": SECONDS}
+    region = config.get_one(cloud=cloud, **options)
+    connection = Connection(config=region)
+    connection.session.get_token()  # which says why it cannot sign in, where `authorize` does not
+    return connection
+
+
+def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
+    networks = list(cloud.network.networks())
+    return ProjectFacts(
+        flavors={item.name: FlavorFacts(cores=item.vcpus, memory_mib=item.ram) for item in cloud.compute.flavors()},
+        images=dict(_images(cloud)),
+        networks={item.name: item.id for item in networks if not item.is_router_external},
+        pools=frozenset(item.name for item in networks if item.is_router_external),
+        volume_types=frozenset(item.name for item in cloud.block_storage.types()),
+        zones=frozenset(item.name for item in cloud.compute.availability_zones() if item.state.get("available")),
+        quotas=dict(_quotas(cloud)),
+        server=_server(cloud, name),
+        volume=next((_volume(item) for item in cloud.block_storage.volumes(name=name)), None),
+        has_address=any(item.description == address.description(name) for item in cloud.network.ips()),
+        has_group=any(True for _ in cloud.network.security_groups(name=name)),
+        existing=_existing(cloud, existing),
+    )
+
+
+def _images(cloud: Connection) -> Iterator[tuple[str, str]]:
+    """Yield the images that can be booted, of several of one name the newest last."""
+    yield from ((item.name, item.id) for item in cloud.image.images(status="active", sort="created_at:asc"))
+
+
+def _server(cloud: Connection, name: str) -> ServerFacts | None:
+    # Nova reads the name as a regular expression.
+    for item in cloud.compute.servers(name=f"^{re.escape(name)}$"):
+        if item.name == name:
+            metadata = item.metadata or {}
+            image_id = (item.image or {}).get("id") or _booted(cloud, item)
+            flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
+            return ServerFacts(flavor=flavor, image=metadata.get(IMAGE, ""), image_id=image_id)
+    return None
+
+
+def _booted(cloud: Connection, server: Any) -> str:
+    """Return the image that was written to the volume which a VM boots from."""
+    for attached in server.attached_volumes or ():
+        volume = cloud.block_storage.get_volume(attached.id)
+        if volume.is_bootable:
+            return str((volume.volume_image_metadata or {}).get("image_id", ""))
+    return ""
+
+
+def _existing(cloud: Connection, identifier: str | None) -> VolumeFacts | None:
+    found = cloud.block_storage.find_volume(identifier) if identifier is not None else None
+    return _volume(found) if found is not None else None
+
+
+def _volume(item: Any) -> VolumeFacts:
+    return VolumeFacts(size_gib=item.size, status=item.status, has_system=bool(item.volume_image_metadata))
+
+
+def _quotas(cloud: Connection) -> Iterator[tuple[str, Room]]:
+    vm = cloud.compute.get_limits().absolute
+    yield "instances", _room(vm.instances, vm.instances_used)
+    yield "cores", _room(vm.total_cores, vm.total_cores_used)
+    yield "memory", _room(vm.total_ram, vm.total_ram_used)
+    storage = cloud.block_storage.get_limits().absolute
+    yield "volumes", _room(storage.max_total_volumes, storage.total_volumes_used)
+    yield "gigabytes", _room(storage.max_total_volume_gigabytes, storage.total_gigabytes_used)
+    network = cloud.network.get_quota(cloud.current_project_id or "", details=True)
+    for what, room in (("floating addresses", network.floating_ips), ("security groups", network.security_groups)):
+        yield what, _room(room["limit"], room["used"])
+
+
+def _room(limit: int, used: int) -> Room:
+    """Return a quota: a negative limit stands for none."""
+    return Room(limit=None if limit < 0 else limit, used=used or 0)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,265 @@
+"""The configuration of target `cpouta`: the VM, who may reach it, its volume, and the cluster on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from components.images import Reference
+from components.kubernetes.node_pool import NodeShape
+from components.openstack import catalogue
+from components.openstack.first_boot import GpuStackArgs, conflicts
+from components.openstack.flavors import FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
+from stacks.cpouta import values
+from stacks.cpouta.shape import node_shape
+from stacks.errors import MISSING, ConfigError, Path, key, listed
+from stacks.settings import PlatformSettings
+from stacks.settings.addresses import too_wide
+from stacks.settings.cidr import Network
+from stacks.settings.gpu import ProvidedGpuSettings
+from stacks.settings.model import SettingsModel, choice
+from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.tenancy import QueueingSettings, TenancySettings
+
+SSH_PORT: Final = 22
+DEFAULT_UBUNTU: Final = "22.04"
+_UBUNTU: Final = re.compile(r"[0-9]{2}\.[0-9]{2}")
+NODE_IMAGES: Final[Mapping[str, str]] = {
+    str(Reference.parse(image).tag).removeprefix("v"): image
+    for release in catalogue.KIND_RELEASES
+    for image in release.node_images
+}
+"""By the version of Kubernetes that is in them."""
+LEAST_VOLUME: Final = 75
+"""GiB: 49 that the MLOps platform's six claims ask for with its deployment option 4, and the 25 GB that its setup.sh
+wants free for images."""
+
+
+class OpeningSettings(SettingsModel):
+    """A port of the VM that a network may reach."""
+
+    name: values.Name
+    """Name of the rule."""
+    port: Annotated[int, Field(ge=1, le=65535)]
+    """TCP port, one of the 65535 ports."""
+    source: Network
+    """Network in CIDR notation."""
+
+
+class VolumeSettings(SettingsModel):
+    """The volume of Docker's data, which outlives the VM: images, the cluster and all of its volumes."""
+
+    size: Annotated[int, Field(ge=1, le=16_384)] = 500
+    """GiB. It can grow, and never shrinks."""
+    type: str = "standard"
+    """Type: standard; capacity is cheaper, and too slow for databases."""
+    existing: values.VolumeId | None = None
+    """Id of a volume that is there, such as one from another project, in place of a new one. The stack attaches it, and
+    neither changes nor deletes it; a file system on it is kept.
+    """
+    protect: bool = True
+    """No update and no destroy may delete the volume. With false it leaves the stack, and stays in the project."""
+
+
+class GpuStackSettings(SettingsModel):
+    """NVIDIA's software on a VM with GPUs. Versions that go together."""
+
+    driver: str = catalogue.DRIVER
+    """Branch of the driver."""
+    cuda: str = catalogue.CUDA
+    """Version of CUDA."""
+    toolkit: str = catalogue.TOOLKIT
+    """Version of NVIDIA's container toolkit, with Debian's revision."""
+
+    @property
+    def stack(self) -> GpuStackArgs:
+        """The combination."""
+        return GpuStackArgs(driver=self.driver, cuda=self.cuda, toolkit=self.toolkit)
+
+
+class KindSettings(SettingsModel):
+    """The cluster on the VM: Kubernetes in Docker, one node."""
+
+    kubernetes: Annotated[str, choice("Kubernetes of kind", tuple(NODE_IMAGES))] = next(iter(NODE_IMAGES))
+    """Version of Kubernetes, of which kind has an image. Layers that need a later one than it has are refused."""
+    api_port: Annotated[int, Field(ge=1024, le=65535)] = 6443
+    """Port of the API server on the VM's loopback, among ports that nobody reaches but through SSH."""
+
+    @property
+    def node_image(self) -> str:
+        """The image of the node."""
+        return NODE_IMAGES[self.kubernetes]
+
+
+class OpenstackSettings(SettingsModel):
+    """The VM and all around it, in the project of the credentials."""
+
+    name: values.Name = "mlops-platform"
+    """Name of the VM, its port, volume, key pair and security group. No two stacks of a project may have the same."""
+    flavor: Annotated[str, choice("flavor", tuple(FLAVORS))] = next(iter(FLAVORS))
+    """Flavor of the VM. Another one is a resize; one with GPUs in place of one without, or the reverse, replaces it."""
+    image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
+    """Image by name. The VM keeps the one that it was made from while this name is the same."""
+    boot_volume: Annotated[int, Field(ge=20, le=16_384)] | None = None
+    """GiB of a volume to boot from, which goes with the VM; default the flavor's own disk."""
+    availability_zone: str | None = None
+    """Availability zone; default wherever there is room."""
+    network: str
+    """Network of the project by name, such as project_2001234."""
+    pool: str = "public"
+    """External network that floating addresses come from."""
+    user: values.User = "ubuntu"
+    """User of the image."""
+    ssh_public_key: values.PublicKey
+    """Public SSH key of who signs in. Another one replaces the VM, which gets it at its first boot."""
+    private_key_file: str = "~/.ssh/local-cpouta.pem"
+    """File of the private half, on the machine that runs the engine."""
+    ssh_from: Annotated[Mapping[str, Network], values.RuleNames]
+    """Networks that may sign in by SSH, by who that is, such as `me: 203.0.113.7/32`."""
+    ports: tuple[OpeningSettings, ...] = ()
+    """Other ports that networks may reach. None are needed: user interfaces are reached through SSH."""
+    allow_any_source: bool = False
+    """Take networks that let in everybody, such as 0.0.0.0/0."""
+    volume: VolumeSettings = VolumeSettings()
+    gpu: GpuStackSettings | None = None
+    """NVIDIA's software, of a flavor with GPUs; default what is known to work."""
+    kind: KindSettings = KindSettings()
+    first_boot_minutes: Annotated[int, Field(ge=5, le=240)] = 60
+    """How many minutes to wait at most for the first boot."""
+
+    @property
+    def machine(self) -> Flavor:
+        """The flavor."""
+        return FLAVORS[self.flavor]
+
+    @property
+    def shape(self) -> NodeShape:
+        """What the cluster's node has for pods."""
+        return node_shape(self.machine)
+
+    @property
+    def gpu_stack(self) -> GpuStackArgs | None:
+        """NVIDIA's software on the VM, None on one without GPUs."""
+        return (self.gpu or GpuStackSettings()).stack if self.machine.gpus else None
+
+    @property
+    def rates(self) -> Mapping[str, Decimal]:
+        """Billing units in an hour, by what is charged for; without a volume of a type that CSC does not list."""
+        volume = volume_rate(self.volume.type, self.volume.size) if self.volume.existing is None else None
+        found = {"vm": self.machine.rate, "floatingIp": FLOATING_IP_RATE, "volume": volume}
+        return {name: rate for name, rate in found.items() if rate is not None}
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold sources to somebody, the volume to what needs it, and GPU software to flavors with GPUs."""
+        yield from self._sources(path)
+        yield from self._volume(path)
+        if self.gpu is not None and not self.machine.gpus:
+            yield ConfigError(
+                path=(*path, "gpu"),
+                message=f"flavor {self.flavor} has no GPU",
+                expected=f"nothing, or a flavor with GPUs: {listed(_with_gpus())}",
+                hint=f"remove the section, or set {key((*path, 'flavor'))} to {_with_gpus()[0]}",
+            )
+        if self.gpu_stack is not None:
+            yield from self._software(path, self.gpu_stack)
+
+    def _software(self, path: Path, stack: GpuStackArgs) -> Iterator[ConfigError]:
+        found = _UBUNTU.search(self.image)
+        wrong = list(conflicts(stack, found.group() if found else self.image))
+        if wrong:
+            default = GpuStackSettings().stack
+            is_image = not list(conflicts(stack, DEFAULT_UBUNTU))
+            yield ConfigError(
+                path=(*path, "image" if is_image else "gpu"),
+                value=self.image if is_image else MISSING,
+                message="; ".join(wrong),
+                expected=f"driver {default.driver}, CUDA {default.cuda} and toolkit {default.toolkit} on an image of "
+                f"Ubuntu {DEFAULT_UBUNTU}",
+                hint=f"set it to Ubuntu-{DEFAULT_UBUNTU}" if is_image else "remove the section for these",
+            )
+
+    def _sources(self, path: Path) -> Iterator[ConfigError]:
+        if not self.ssh_from:
+            yield ConfigError(
+                path=(*path, "sshFrom"),
+                value={},
+                message="nobody could sign in, and the stack itself could not reach the cluster",
+                expected="at least one network",
+                hint="write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
+            )
+        twice = [who for who in self.ssh_from if list(self.ssh_from.values()).count(self.ssh_from[who]) > 1]
+        if twice:
+            yield ConfigError(
+                path=(*path, "sshFrom", twice[-1]),
+                value=self.ssh_from[twice[-1]],
+                message=f"{listed(twice)} are the same network, and OpenStack refuses a second rule of it",
+                expected="each network once",
+                hint="remove one of them",
+            )
+        names = [opening.name for opening in self.ports]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield ConfigError(
+                    path=(*path, "ports", index, "name"),
+                    value=name,
+                    message="another rule has this name",
+                    expected="each name once",
+                    hint="write another name",
+                )
+        for what, networks in self._doors():
+            wide = [] if self.allow_any_source else too_wide(networks.values())
+            if wide:
+                yield ConfigError(
+                    path=(*path, what),
+                    value=list(networks.values()),
+                    message=f"together these let in {listed(wide)}, which is next to everybody",
+                    expected="networks of no more than a /8 (IPv6: /32) together, or "
+                    f"{key((*path, 'allowAnySource'))}: true",
+                    hint="write the addresses of your own, such as 203.0.113.7/32",
+                )
+
+    def _doors(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Yield who may come in through each port, under the key that says so."""
+        yield "sshFrom", self.ssh_from
+        by_port: dict[int, dict[str, str]] = {}
+        for opening in self.ports:
+            by_port.setdefault(opening.port, {})[opening.name] = opening.source
+        own = by_port.pop(SSH_PORT, {})
+        yield from (("ports", networks) for networks in ({**own, **self.ssh_from} if own else {}, *by_port.values()))
+
+    def _volume(self, path: Path) -> Iterator[ConfigError]:
+        volume = self.volume
+        if volume.existing is None and volume.size < LEAST_VOLUME:
+            yield ConfigError(
+                path=(*path, "volume", "size"),
+                value=volume.size,
+                message="the platform's images and volumes do not fit",
+                expected=f"at least {LEAST_VOLUME} GiB",
+                hint="remove the key for 500",
+            )
+        if volume.type == "capacity":
+            yield ConfigError(
+                path=(*path, "volume", "type"),
+                value=volume.type,
+                message="CSC's capacity volumes are for files at rest, too slow for databases such as the cluster's",
+                expected=listed(kind for kind in VOLUME_RATES if kind != "capacity"),
+                hint="remove the key",
+            )
+
+
+class CpoutaSettings(PlatformSettings):
+    """Everything that the configuration of a stack on cPouta says. The batch platform's layers are off by default."""
+
+    openstack: OpenstackSettings
+    gpu: ProvidedGpuSettings = ProvidedGpuSettings()
+    queueing: QueueingSettings = QueueingSettings(enabled=False)
+    tenancy: TenancySettings = TenancySettings(enabled=False)
+    monitoring: MonitoringSettings = MonitoringSettings(enabled=False)
+
+
+def _with_gpus() -> list[str]:
+    return [name for name, flavor in FLAVORS.items() if flavor.gpus]

@@ -1,0 +1,99 @@
+"""Target `cpouta`: what everything else asks of it. Its resources are in `deploy`, which alone loads Pulumi's SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from components.kubernetes.fabric import NO_RDMA, Fabric
+from components.kubernetes.node_pool import NodePool
+from components.kubernetes.placement import NodeGroup
+from stacks.cpouta import project_facts, validation
+from stacks.cpouta.project_facts import ProjectError, ProjectFacts
+from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
+from stacks.errors import ConfigError
+from stacks.partial import PartialSettings
+from stacks.target import TargetSpec, UnansweredError
+
+if TYPE_CHECKING:
+    from stacks.inputs import StackInputs
+    from stacks.layers.releases import Releases
+
+
+class Cpouta(TargetSpec[CpoutaSettings]):
+    """A VM on OpenStack, with a cluster of kind on it."""
+
+    name = "cpouta"
+    summary = "a VM on CSC's OpenStack cloud cPouta, which the stack makes, with a cluster of kind on it"
+    settings = CpoutaSettings
+    sections = (
+        "kubernetes",
+        "openstack",
+        "scheduling",
+        "queueing",
+        "tenancy",
+        "teams",
+        "recovery",
+        "monitoring",
+        "mirror",
+        "samples",
+    )
+    count_key = ("openstack", "flavor")
+    version_key = "openstack.kind.kubernetes"
+
+    def pool(self, partial: PartialSettings) -> NodePool | None:
+        """Return the one node."""
+        openstack = partial.section(OpenstackSettings)
+        return NodePool(count=1, shape=openstack.shape) if openstack is not None else None
+
+    def gpu_nodes(self, settings: CpoutaSettings) -> NodeGroup:
+        """Return the one node."""
+        return NodeGroup()
+
+    def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
+        """Return no network: there is one node."""
+        return NO_RDMA
+
+    def kubernetes_version(self, partial: PartialSettings) -> str | None:
+        """Return the version that the settings ask for."""
+        openstack = partial.section(OpenstackSettings)
+        return openstack.kind.kubernetes if openstack is not None else None
+
+    def ask(self, partial: PartialSettings, environment: Mapping[str, str]) -> ProjectFacts | None:
+        """Ask the project of the credentials what it offers and has room for."""
+        openstack = partial.section(OpenstackSettings)
+        if openstack is None:
+            return None
+        try:
+            return project_facts.ask(environment, name=openstack.name, existing=openstack.volume.existing)
+        except ProjectError as error:
+            raise UnansweredError(
+                ConfigError(
+                    path=validation.SECTION,
+                    message=f"the project could not be asked for flavor, image, network, pool and quotas: {error}",
+                    expected="credentials of the project in the environment",
+                    hint=error.hint,
+                )
+            ) from None
+
+    def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
+        """Yield what the project does not have, or has no room for."""
+        openstack, facts = partial.section(OpenstackSettings), partial.site
+        if openstack is not None and isinstance(facts, ProjectFacts):
+            yield from validation.offers(openstack, facts)
+            yield from validation.room(openstack, facts)
+
+    def warnings(self, partial: PartialSettings) -> Iterator[str]:
+        """Yield what becomes of the VM that is there."""
+        openstack, facts = partial.section(OpenstackSettings), partial.site
+        if openstack is not None and isinstance(facts, ProjectFacts):
+            yield from validation.warnings(openstack, facts)
+
+    def deploy(self, inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[str, Any]:
+        """Register the VM and the platform on it."""
+        from stacks.cpouta.deploy import deploy
+
+        return deploy(inputs, releases)
+
+
+TARGET: Final = Cpouta()

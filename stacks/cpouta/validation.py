@@ -1,0 +1,158 @@
+"""What the project has to offer before anything is made: flavor, image, network, pool, and room in its quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from components.openstack.flavors import FLAVORS
+from stacks.cpouta.project_facts import ProjectFacts
+from stacks.cpouta.settings import OpenstackSettings
+from stacks.errors import ConfigError, Path, key, listed, nearest
+
+SECTION: Path = ("openstack",)
+
+
+def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    """Yield what the settings name and the project does not have."""
+    wanted = (
+        ("flavor", openstack.flavor, [name for name in facts.flavors if name in FLAVORS]),
+        ("image", openstack.image, sorted(facts.images)),
+        ("network", openstack.network, sorted(facts.networks)),
+        ("pool", openstack.pool, sorted(facts.pools)),
+        ("availabilityZone", openstack.availability_zone, sorted(facts.zones)),
+    )
+    for field, name, there in wanted:
+        if name is not None and name not in there:
+            yield _absent((*SECTION, field), name, there)
+    volume = openstack.volume
+    if volume.existing is None and volume.type not in facts.volume_types:
+        yield _absent((*SECTION, "volume", "type"), volume.type, sorted(facts.volume_types))
+    yield from _volume(openstack, facts)
+
+
+def _absent(path: Path, name: str, there: list[str]) -> ConfigError:
+    meant = nearest(name, there)
+    more = "ask CSC's service desk for it; until then " if path[-1] == "flavor" and name in FLAVORS else ""
+    return ConfigError(
+        path=path,
+        value=name,
+        message=f"the project has no {_WORDS[path[-1]]} of this name",
+        expected=listed(there),
+        hint=more + (f"did you mean {meant}?" if meant and not more else "take one of those"),
+    )
+
+
+_WORDS: Mapping[str | int, str] = {
+    "flavor": "flavor",
+    "image": "image",
+    "network": "network",
+    "pool": "external network",
+    "availabilityZone": "availability zone of VMs",
+    "type": "volume type",
+}
+
+
+def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    path, volume = (*SECTION, "volume"), openstack.volume
+    if volume.existing is None:
+        if facts.volume is not None and volume.size < facts.volume.size_gib:
+            yield ConfigError(
+                path=(*path, "size"),
+                value=volume.size,
+                message=f"the volume has {facts.volume.size_gib} GiB, and volumes do not shrink",
+                expected=f"at least {facts.volume.size_gib}",
+                hint="write the size that it has",
+            )
+        return
+    found, there = facts.existing, (*path, "existing")
+    if found is None:
+        yield ConfigError(
+            path=there,
+            value=volume.existing,
+            message="the project has no volume of this id",
+            expected="the id of a volume in the project of the credentials",
+            hint="`openstack volume list` prints them; accept a transfer from another project first",
+        )
+    elif found.has_system:
+        yield ConfigError(
+            path=there,
+            value=volume.existing,
+            message="an image was written to this volume, and its data would be lost to a new file system",
+            expected="an empty volume, or one that held such a platform's data",
+            hint="name another volume, or remove the key for a new one",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """How much more of something the stack takes than it has. unit: behind the numbers. path: what asks for it."""
+
+    amount: int
+    path: Path
+    unit: str = ""
+
+
+def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Need]:
+    """Return what the stack does not have yet, by quota."""
+    flavor, server = facts.flavors.get(openstack.flavor), facts.server
+    old = facts.flavors.get(server.flavor) if server is not None else None
+    by_flavor, by_volume, by_name = (*SECTION, "flavor"), (*SECTION, "volume", "size"), (*SECTION, "name")
+    boots = openstack.boot_volume if openstack.boot_volume is not None and server is None else None
+    own = openstack.volume.existing is None
+    has = facts.volume.size_gib if facts.volume is not None else 0
+    return {
+        "instances": Need(amount=0 if server else 1, path=by_name),
+        "cores": Need(amount=(flavor.cores if flavor else 0) - (old.cores if old else 0), path=by_flavor),
+        "memory": Need(
+            amount=(flavor.memory_mib if flavor else 0) - (old.memory_mib if old else 0), path=by_flavor, unit=" MiB"
+        ),
+        "volumes": Need(amount=(1 if own and not has else 0) + (1 if boots else 0), path=by_volume),
+        "gigabytes": Need(
+            amount=(openstack.volume.size - has if own else 0) + (boots or 0), path=by_volume, unit=" GiB"
+        ),
+        "floating addresses": Need(amount=0 if facts.has_address else 1, path=(*SECTION, "pool")),
+        "security groups": Need(amount=0 if facts.has_group else 1, path=by_name),
+    }
+
+
+def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    """Yield the quotas that do not suffice, and by how much."""
+    for what, need in needs(openstack, facts).items():
+        quota = facts.quotas.get(what)
+        if quota is None or quota.limit is None or need.amount <= 0:
+            continue
+        free = quota.limit - quota.used
+        if need.amount > free:
+            yield ConfigError(
+                path=need.path,
+                message=f"the project's quota of {what} is {need.amount - free}{need.unit} too small: the stack takes "
+                f"{need.amount}{need.unit}, and of {quota.limit}{need.unit} {quota.used}{need.unit} are used",
+                expected=f"at most {max(free, 0)}{need.unit} more, or a larger quota",
+                hint="ask servicedesk@csc.fi for more, or delete what is no longer needed",
+            )
+
+
+def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield what becomes of the VM that is there."""
+    server = facts.server
+    old, new = (FLAVORS.get(server.flavor) if server is not None else None), openstack.machine
+    if old is None or old.name == new.name:
+        return
+    path = key((*SECTION, "flavor"))
+    if bool(old.gpus) is not bool(new.gpus):
+        yield (
+            f"{path}: {old.name} {_has(old.gpus)} and {new.name} {_has(new.gpus)}, so that the first boot is another "
+            "and the VM is replaced; its address, its volume and what is on that stay, what is on its own disk goes"
+        )
+    elif old.family != new.family:
+        yield (
+            f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it; CSC warns that a resize "
+            "across families may fail or lose what is on the VM's own disk"
+        )
+    else:
+        yield f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it"
+
+
+def _has(gpus: int) -> str:
+    return "has GPUs" if gpus else "has none"

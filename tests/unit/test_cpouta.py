@@ -1,0 +1,229 @@
+"""Target `cpouta` under mocks: everything that OpenStack is asked for, what stays, and what users get."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import yaml
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+from stacks import deploy
+from stacks.cpouta.project_facts import ProjectFacts
+from stacks.inputs import interpret
+from tests.unit.configurations import ROOT
+from tests.unit.harness import Record, Registered, build
+from tests.unit.test_cpouta_project import FACTS, VOLUME
+from tests.unit.test_cpouta_settings import shipped
+
+ADDRESS = "86.50.228.10"
+
+
+class Run:
+    """What a configuration registers in a project, and its outputs."""
+
+    def __init__(self, facts: ProjectFacts | None = FACTS, *, preview: bool = False, **values: Any) -> None:
+        found = interpret(shipped(**values), base=ROOT, environment={})
+        self.outputs: dict[str, Any] = {}
+        self.record: Record = build(
+            lambda: self._program(replace(found, site=facts)), outputs=_outputs, preview=preview
+        )
+
+    def _program(self, found: Any) -> None:
+        for name, value in deploy(found).items():
+            pulumi.Output.from_input(value).apply(lambda known, name=name: self.outputs.update({name: known}))
+
+    def all(self, kind: str) -> list[Registered]:
+        return [item for item in self.record.resources if item.type.endswith(f":{kind}")]
+
+    def one(self, kind: str) -> Registered:
+        (found,) = self.all(kind)
+        return found
+
+
+def _outputs(kind: str, name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if kind.endswith(":FloatingIp"):
+        return {"address": ADDRESS}
+    if kind.endswith(":RandomPassword"):
+        return {"result": "a" * 64}
+    return {"id": VOLUME} if kind.endswith(":Volume") else {}
+
+
+def numbers(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs with the mocks' whole numbers as such."""
+    return {name: int(value) if isinstance(value, float) else value for name, value in inputs.items()}
+
+
+def test_who_may_reach_the_vm() -> None:
+    run = Run()
+    assert run.one("SecGroup").inputs["name"] == "mlops-platform"
+    rule = run.one("SecGroupRule")
+    assert numbers(rule.inputs) == {
+        "securityGroupId": "firewall-id",
+        "description": "SSH from me",
+        "direction": "ingress",
+        "ethertype": "IPv4",
+        "protocol": "tcp",
+        "portRangeMin": 22,
+        "portRangeMax": 22,
+        "remoteIpPrefix": "203.0.113.7/32",
+    }
+
+
+def test_a_changed_address_changes_that_rule_and_nothing_else() -> None:
+    two = {"me": "203.0.113.7/32", "office": "2001:db8:1::/48"}
+    before, after = Run(sshFrom=two), Run(sshFrom={**two, "me": "198.51.100.9/32"})
+    old, new = ({item.urn: item.inputs for item in run.record.resources} for run in (before, after))
+    assert old.keys() == new.keys()
+    differ = [(urn.rpartition("::")[2], new[urn]["remoteIpPrefix"]) for urn in old if old[urn] != new[urn]]
+    assert differ == [("ssh-me", "198.51.100.9/32")]
+    assert {item.name: item.inputs["ethertype"] for item in before.all("SecGroupRule")} == {
+        "ssh-me": "IPv4",
+        "ssh-office": "IPv6",
+    }
+
+
+def test_other_ports_are_open_to_their_networks_alone() -> None:
+    run = Run(ports=[{"name": "https", "port": 443, "source": "192.0.2.0/28"}])
+    (rule,) = [item for item in run.all("SecGroupRule") if item.name == "port-https"]
+    assert numbers(rule.inputs)["portRangeMin"] == 443
+    assert rule.inputs["remoteIpPrefix"] == "192.0.2.0/28"
+
+
+def test_the_vm() -> None:
+    instance = Run().one("Instance")
+    assert {name: value for name, value in instance.inputs.items() if name != "userData"} == {
+        "name": "mlops-platform",
+        "flavorName": "standard.xxlarge",
+        "imageId": "image-1",
+        "keyPair": "mlops-platform",
+        "networks": [{"port": "address-id"}],
+        "metadata": {"mlbatch-image": "Ubuntu-22.04"},
+        "stopBeforeDestroy": True,
+    }
+    assert instance.secrets == frozenset({"userData"})
+
+
+def test_replacing_the_vm_keeps_address_and_data() -> None:
+    run = Run()
+    instance, volume, attached = run.one("Instance"), run.one("Volume"), run.one("VolumeAttach")
+    assert instance.delete_before_replace
+    assert not instance.protect
+    stays = {"openstack:networking/port:Port", "openstack:networking/floatingIp:FloatingIp"}
+    assert stays.isdisjoint(item.type for item in run.record.resources if instance.urn in run.record.closure(item))
+    assert instance.urn not in run.record.closure(run.one("FloatingIpAssociate"))
+    assert instance.urn not in run.record.closure(volume)
+    assert (volume.protect, volume.retain_on_delete) == (True, True)
+    # The VM is stopped before its volume is taken from it: its deletion detaches it.
+    assert attached.deleted_with == instance.urn
+    assert attached.inputs == {"instanceId": "machine-id", "volumeId": VOLUME}
+
+
+def test_the_volume() -> None:
+    assert numbers(Run().one("Volume").inputs) == {
+        "name": "mlops-platform",
+        "description": "Data of mlops-platform",
+        "size": 500,
+        "volumeType": "standard",
+        "enableOnlineResize": True,
+    }
+
+
+def test_a_volume_that_is_there_is_attached_and_left_alone() -> None:
+    other = "99999999-2222-3333-4444-555555555555"
+    run = Run(volume={"existing": other})
+    assert run.all("Volume") == []
+    assert run.one("VolumeAttach").inputs["volumeId"] == other
+    assert run.outputs["billingUnits"] == {"vm": "8.4", "floatingIp": "0.2", "total": "8.6"}
+
+
+def test_the_first_boot_mounts_this_volume_and_starts_kind() -> None:
+    text = Run().one("Instance").inputs["userData"]
+    plan = next(
+        json.loads(file["content"]) for file in yaml.safe_load(text)["write_files"] if file["path"].endswith(".json")
+    )
+    assert plan["environment"]["VOLUME_SERIAL"] == VOLUME[:20]
+    names = [step["name"] for step in plan["steps"]]
+    assert names == ["packages", "volume", "data-root", "docker", "checks", "cluster"]
+
+
+def test_only_gpus_change_the_first_boot() -> None:
+    small, large = Run().one("Instance"), Run(flavor="standard.3xlarge").one("Instance")
+    gpu = Run(flavor="gpu.1.1gpu").one("Instance")
+    assert small.inputs["userData"] == large.inputs["userData"]
+    assert "driver" in gpu.inputs["userData"]
+    assert gpu.inputs["userData"] != small.inputs["userData"]
+
+
+def test_a_boot_volume_goes_with_the_vm() -> None:
+    instance = Run(bootVolume=100).one("Instance")
+    assert "imageId" not in instance.inputs
+    (device,) = instance.inputs["blockDevices"]
+    assert numbers(device) == {
+        "sourceType": "image",
+        "uuid": "image-1",
+        "destinationType": "volume",
+        "volumeSize": 100,
+        "bootIndex": 0,
+        "deleteOnTermination": True,
+    }
+
+
+def test_the_host_key_is_the_same_in_each_run_and_one_that_openssh_reads(tmp_path: Path) -> None:
+    config = yaml.safe_load(Run().one("Instance").inputs["userData"])
+    again = yaml.safe_load(Run().one("Instance").inputs["userData"])
+    private = config["ssh_keys"]["ed25519_private"]
+    assert private == again["ssh_keys"]["ed25519_private"]
+    load_ssh_private_key(private.encode(), None)
+    file = tmp_path / "key"
+    file.write_text(private)
+    file.chmod(0o600)
+    done = subprocess.run(["ssh-keygen", "-y", "-f", file], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == (config["ssh_keys"]["ed25519_public"], 0)
+
+
+def test_what_users_get() -> None:
+    run = Run()
+    public = yaml.safe_load(run.one("Instance").inputs["userData"])["ssh_keys"]["ed25519_public"]
+    assert run.outputs == {
+        "address": ADDRESS,
+        "sshConfig": "\n".join(
+            f"Host {host}\n    Hostname {ADDRESS}\n    User ubuntu\n    IdentityFile ~/.ssh/local-cpouta.pem\n"
+            "    StrictHostKeyChecking yes\n"
+            for host in ("cpouta", "GPU-cpouta")
+        ),
+        "knownHosts": f"{ADDRESS} {public}",
+        "tunnels": {"kubernetes": "ssh -N -L 6443:localhost:6443 cpouta"},
+        "flavor": "standard.xxlarge",
+        "volume": VOLUME,
+        "billingUnits": {"vm": "8.4", "floatingIp": "0.2", "volume": "1.758", "total": "10.358"},
+    }
+
+
+def test_a_preview_without_credentials_shows_the_plan() -> None:
+    run = Run(None, preview=True)
+    kinds = [item.type.rpartition(":")[2] for item in run.record.resources if item.type.startswith("openstack:")]
+    assert sorted(kinds) == [
+        "FloatingIp",
+        "FloatingIpAssociate",
+        "Instance",
+        "Keypair",
+        "Port",
+        "SecGroup",
+        "SecGroupRule",
+        "Volume",
+        "VolumeAttach",
+    ]
+    (provider,) = [item for item in run.record.resources if item.type == "pulumi:providers:openstack"]
+    assert provider.inputs == {"authUrl": "https://pouta.csc.fi:5001/v3"}
+    assert {item.provider.rpartition("::")[0] for item in run.all("Instance")} == {provider.urn}
+
+
+def test_the_provider_takes_its_address_from_the_credentials() -> None:
+    (provider,) = [item for item in Run().record.resources if item.type == "pulumi:providers:openstack"]
+    assert provider.inputs == {}

@@ -1,0 +1,322 @@
+"""What the project is asked before anything is made, and what is told of the answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import pulumi
+import pytest
+
+from stacks import inputs
+from stacks.cpouta import project_facts, validation
+from stacks.cpouta.project_facts import FlavorFacts, ProjectError, ProjectFacts, Room, ServerFacts, VolumeFacts
+from stacks.cpouta.settings import OpenstackSettings
+from stacks.errors import ConfigError, key
+from tests.unit.configurations import ROOT, settings_of
+from tests.unit.test_cpouta_settings import shipped
+
+VOLUME = "11111111-2222-3333-4444-555555555555"
+FACTS = ProjectFacts(
+    flavors={
+        "standard.xxlarge": FlavorFacts(cores=8, memory_mib=31_744),
+        "standard.3xlarge": FlavorFacts(cores=8, memory_mib=63_488),
+        "standard.tiny": FlavorFacts(cores=1, memory_mib=900),
+    },
+    images={"Ubuntu-22.04": "image-1", "Ubuntu-24.04": "image-2"},
+    networks={"project_2001234": "network-1"},
+    pools=frozenset({"public"}),
+    volume_types=frozenset({"standard", "capacity"}),
+    zones=frozenset({"nova"}),
+    quotas={
+        "instances": Room(limit=8, used=0),
+        "cores": Room(limit=8, used=0),
+        "memory": Room(limit=32_768, used=0),
+        "volumes": Room(limit=10, used=0),
+        "gigabytes": Room(limit=1000, used=0),
+        "floating addresses": Room(limit=2, used=0),
+        "security groups": Room(limit=None, used=3),
+    },
+)
+
+
+def openstack(**values: Any) -> OpenstackSettings:
+    section: OpenstackSettings = settings_of(shipped(**values)).openstack
+    return section
+
+
+def refused(facts: ProjectFacts, **values: Any) -> list[ConfigError]:
+    wanted = openstack(**values)
+    return [*validation.offers(wanted, facts), *validation.room(wanted, facts)]
+
+
+def test_a_fresh_project_of_cpouta_suffices() -> None:
+    assert refused(FACTS) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "there"),
+    [
+        ("flavor", "gpu.1.1gpu", "standard.xxlarge, standard.3xlarge"),
+        ("image", "Ubuntu-22.4", "Ubuntu-22.04, Ubuntu-24.04"),
+        ("network", "project_2009999", "project_2001234"),
+        ("pool", "internet", "public"),
+        ("availabilityZone", "mars", "nova"),
+    ],
+)
+def test_what_the_project_does_not_have_is_refused_with_what_it_has(field: str, value: str, there: str) -> None:
+    image = {} if field == "image" else {"image": "Ubuntu-22.04"}
+    (error,) = [one for one in refused(FACTS, **{**image, field: value}) if one.path[-1] == field]
+    assert key(error.path) == f"mlbatch:openstack.{field}"
+    assert error.value == value
+    assert error.expected == there
+
+
+def test_a_flavor_that_csc_has_to_grant_is_told_so() -> None:
+    (error,) = refused(FACTS, flavor="gpu.1.1gpu")
+    assert error.hint == "ask CSC's service desk for it; until then take one of those"
+
+
+@pytest.mark.parametrize(
+    ("what", "room", "path", "said"),
+    [
+        (
+            "instances",
+            Room(limit=8, used=8),
+            "name",
+            "instances is 1 too small: the stack takes 1, and of 8 8 are used",
+        ),
+        ("cores", Room(limit=8, used=3), "flavor", "cores is 3 too small: the stack takes 8, and of 8 3 are used"),
+        ("memory", Room(limit=32_768, used=2048), "flavor", "memory is 1024 MiB too small: the stack takes 31744 MiB"),
+        ("volumes", Room(limit=2, used=2), "volume.size", "volumes is 1 too small"),
+        ("gigabytes", Room(limit=1000, used=600), "volume.size", "gigabytes is 100 GiB too small"),
+        ("floating addresses", Room(limit=2, used=2), "pool", "floating addresses is 1 too small"),
+        ("security groups", Room(limit=10, used=10), "name", "security groups is 1 too small"),
+    ],
+)
+def test_a_quota_that_does_not_suffice_is_told_with_what_is_missing(
+    what: str, room: Room, path: str, said: str
+) -> None:
+    (error,) = refused(replace(FACTS, quotas={**FACTS.quotas, what: room}))
+    assert key(error.path) == f"mlbatch:openstack.{path}"
+    assert said in error.message
+
+
+class TestWhatIsThere:
+    """A stack that exists: its own VM, volume and address are counted as used already."""
+
+    FULL = replace(
+        FACTS,
+        quotas={
+            "instances": Room(limit=1, used=1),
+            "cores": Room(limit=8, used=8),
+            "memory": Room(limit=63_488, used=31_744),
+            "volumes": Room(limit=1, used=1),
+            "gigabytes": Room(limit=600, used=500),
+            "floating addresses": Room(limit=1, used=1),
+            "security groups": Room(limit=1, used=1),
+        },
+        server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="image-0"),
+        volume=VolumeFacts(size_gib=500, status="in-use", has_system=False),
+        has_address=True,
+        has_group=True,
+    )
+
+    def test_it_takes_nothing_more(self) -> None:
+        assert refused(self.FULL) == []
+
+    def test_a_larger_flavor_and_volume_take_the_difference(self) -> None:
+        assert refused(self.FULL, flavor="standard.3xlarge", volume={"size": 600}) == []
+        (error,) = refused(self.FULL, volume={"size": 601})
+        assert "gigabytes is 1 GiB too small: the stack takes 101 GiB" in error.message
+
+    def test_the_vm_keeps_its_image_while_csc_renews_what_the_name_means(self) -> None:
+        assert self.FULL.image_id("Ubuntu-22.04") == "image-0"
+        assert self.FULL.image_id("Ubuntu-24.04") == "image-2"
+        assert FACTS.image_id("Ubuntu-22.04") == "image-1"
+
+    def test_a_volume_does_not_shrink(self) -> None:
+        (error,) = refused(self.FULL, volume={"size": 400})
+        assert (error.message, error.expected) == ("the volume has 500 GiB, and volumes do not shrink", "at least 500")
+
+    def test_a_flavor_that_adds_gpus_replaces_the_vm_and_says_so(self) -> None:
+        (warning,) = validation.warnings(openstack(flavor="gpu.1.1gpu"), self.FULL)
+        assert "the VM is replaced; its address, its volume and what is on that stay" in warning
+
+    def test_another_flavor_is_a_resize(self) -> None:
+        (within,) = validation.warnings(openstack(flavor="standard.3xlarge"), self.FULL)
+        assert within.endswith("the VM is resized from standard.xxlarge to standard.3xlarge, which restarts it")
+        (across,) = validation.warnings(openstack(flavor="hpc.6.14core"), self.FULL)
+        assert "CSC warns that a resize across families may fail" in across
+        assert list(validation.warnings(openstack(), self.FULL)) == []
+
+
+def test_an_existing_volume_is_looked_at() -> None:
+    (absent,) = refused(FACTS, volume={"existing": VOLUME})
+    assert absent.message == "the project has no volume of this id"
+    system = replace(FACTS, existing=VolumeFacts(size_gib=500, status="available", has_system=True))
+    (error,) = refused(system, volume={"existing": VOLUME})
+    assert error.message == "an image was written to this volume, and its data would be lost to a new file system"
+    assert (
+        refused(
+            replace(FACTS, existing=VolumeFacts(size_gib=500, status="available", has_system=False)),
+            volume={"existing": VOLUME},
+        )
+        == []
+    )
+
+
+class TestCredentials:
+    def test_without_any_a_preview_is_told_what_was_not_checked(self) -> None:
+        found = inputs.interpret(shipped(), base=ROOT, environment={})
+        assert found.site is None
+        assert found.unanswered is not None
+        text = str(found.unanswered)
+        assert "flavor, image, network, pool and quotas" in text
+        assert "neither OS_AUTH_URL nor OS_CLOUD is set" in text
+        assert "`source` it in the shell" in text
+
+    @pytest.mark.parametrize("is_preview", [True, False])
+    def test_an_update_without_any_is_refused(self, monkeypatch: pytest.MonkeyPatch, is_preview: bool) -> None:
+        monkeypatch.setattr(inputs, "configuration", shipped)
+        monkeypatch.setattr(inputs.os, "environ", {})
+        monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: is_preview)
+        said: list[str] = []
+        monkeypatch.setattr(pulumi.log, "warn", said.append)
+        if is_preview:
+            inputs.load()
+            assert said[0].startswith("Not checked in this preview, and refused in an update: mlbatch:openstack")
+        else:
+            with pytest.raises(pulumi.RunError, match="Nothing was created or changed"):
+                inputs.load()
+
+    def test_a_keystone_that_is_not_there_is_told_by_its_address(self) -> None:
+        with pytest.raises(ProjectError, match=r"no answer from http://127\.0\.0\.1:1/v3") as caught:
+            project_facts.ask(credentials("http://127.0.0.1:1/v3"), name="a", existing=None)
+        assert "OS_AUTH_URL" in caught.value.hint
+
+    def test_expired_ones_are_told_so_without_showing_them(self, refusing: str) -> None:
+        with pytest.raises(ProjectError, match="wrong or expired") as caught:
+            project_facts.ask(credentials(refusing), name="a", existing=None)
+        assert "source" in caught.value.hint
+        assert "hunter2" not in f"{caught.value}{caught.value.hint}"
+
+
+def credentials(auth_url: str) -> dict[str, str]:
+    return {
+        "OS_AUTH_URL": auth_url,
+        "OS_AUTH_TYPE": "v3applicationcredential",
+        "OS_APPLICATION_CREDENTIAL_ID": "0123456789abcdef0123456789abcdef",
+        "OS_APPLICATION_CREDENTIAL_SECRET": "hunter2",
+        "OS_REGION_NAME": "regionOne",
+    }
+
+
+class _Keystone(BaseHTTPRequestHandler):
+    """Knows nobody."""
+
+    def do_GET(self) -> None:
+        self._answer(200, b'{"version": {"id": "v3.14", "status": "stable", "links": []}}')
+
+    def do_POST(self) -> None:
+        self._answer(401, b'{"error": {"code": 401, "message": "The request you have made requires authentication."}}')
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    """Yield the address of a Keystone that lets nobody in."""
+    server = HTTPServer(("127.0.0.1", 0), _Keystone)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v3"
+    server.shutdown()
+    server.server_close()
+
+
+def test_facts_are_read_off_the_services() -> None:
+    """What each service answers, as openstacksdk hands it over, becomes one value."""
+    thing = SimpleNamespace
+    cloud: Any = thing(
+        current_project_id="p",
+        network=thing(
+            networks=lambda: [
+                thing(name="project_1", id="n1", is_router_external=False),
+                thing(name="public", id="n2", is_router_external=True),
+            ],
+            ips=lambda: [thing(description="The address of vm")],
+            security_groups=lambda name: [],
+            get_quota=lambda project, details: thing(
+                floating_ips={"limit": 2, "used": 1}, security_groups={"limit": -1, "used": 0}
+            ),
+        ),
+        compute=thing(
+            flavors=lambda: [thing(name="standard.xxlarge", vcpus=8, ram=31_744)],
+            availability_zones=lambda: [thing(name="nova", state={"available": True})],
+            servers=lambda name: [
+                thing(name="vm-2", metadata={}, image=None, flavor={}),
+                thing(
+                    name="vm",
+                    metadata={"mlbatch-image": "Ubuntu-22.04"},
+                    image={"id": "i0"},
+                    flavor={"original_name": "standard.xxlarge"},
+                ),
+            ],
+            get_limits=lambda: thing(
+                absolute=thing(
+                    instances=8,
+                    instances_used=1,
+                    total_cores=8,
+                    total_cores_used=8,
+                    total_ram=32_768,
+                    total_ram_used=31_744,
+                )
+            ),
+        ),
+        image=thing(images=lambda **_: [thing(name="Ubuntu-22.04", id="old"), thing(name="Ubuntu-22.04", id="new")]),
+        block_storage=thing(
+            types=lambda: [thing(name="standard")],
+            volumes=lambda name: [thing(size=500, status="in-use", volume_image_metadata=None)],
+            find_volume=lambda identifier: None,
+            get_limits=lambda: thing(
+                absolute=thing(
+                    max_total_volumes=10,
+                    total_volumes_used=1,
+                    max_total_volume_gigabytes=1000,
+                    total_gigabytes_used=500,
+                )
+            ),
+        ),
+    )
+    assert project_facts._facts(cloud, "vm", None) == ProjectFacts(
+        flavors={"standard.xxlarge": FlavorFacts(cores=8, memory_mib=31_744)},
+        images={"Ubuntu-22.04": "new"},
+        networks={"project_1": "n1"},
+        pools=frozenset({"public"}),
+        volume_types=frozenset({"standard"}),
+        zones=frozenset({"nova"}),
+        quotas={
+            "instances": Room(limit=8, used=1),
+            "cores": Room(limit=8, used=8),
+            "memory": Room(limit=32_768, used=31_744),
+            "volumes": Room(limit=10, used=1),
+            "gigabytes": Room(limit=1000, used=500),
+            "floating addresses": Room(limit=2, used=1),
+            "security groups": Room(limit=None, used=0),
+        },
+        server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="i0"),
+        volume=VolumeFacts(size_gib=500, status="in-use", has_system=False),
+        has_address=True,
+    )

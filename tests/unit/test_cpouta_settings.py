@@ -1,0 +1,194 @@
+"""Section openstack: each bad value gets one clear error, and what is good is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from stacks.errors import ConfigError, key
+from tests.unit.configurations import ROOT, errors_of, settings_of
+
+PRIVATE = (
+    ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+)
+
+
+def shipped(**openstack: Any) -> dict[str, Any]:
+    """Return the shipped stack with some values of section openstack changed, or taken out where they are None."""
+    config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
+    raw = {name.removeprefix("mlbatch:"): value for name, value in config.items()}
+    section = {**raw["openstack"], **openstack}
+    return {**raw, "openstack": {name: value for name, value in section.items() if value is not None}}
+
+
+def only(raw: dict[str, Any]) -> ConfigError:
+    """Return the one mistake of a configuration."""
+    (error,) = errors_of(raw)
+    return error
+
+
+def public(key: Any) -> str:
+    return str(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())
+
+
+def test_the_shipped_stack_is_the_ready_example() -> None:
+    openstack = settings_of(shipped()).openstack
+    assert (openstack.flavor, openstack.image, openstack.pool) == ("standard.xxlarge", "Ubuntu-22.04", "public")
+    assert openstack.volume.size == 500
+    assert openstack.volume.type == "standard"
+    assert openstack.gpu_stack is None
+    assert openstack.kind.node_image.startswith("kindest/node:v1.34.0@sha256:")
+
+
+def test_the_tutorials_misspelt_flavor_is_told_its_name() -> None:
+    error = only(shipped(flavor="gpu.1.1.gpu"))
+    assert key(error.path) == "mlbatch:openstack.flavor"
+    assert error.hint == "did you mean gpu.1.1gpu?"
+    assert "standard.xxlarge" in error.expected
+
+
+class TestSources:
+    def test_everybody_is_refused(self) -> None:
+        error = only(shipped(sshFrom={"all": "0.0.0.0/0"}))
+        assert key(error.path) == "mlbatch:openstack.sshFrom"
+        assert error.message == "together these let in 0.0.0.0/0, which is next to everybody"
+
+    def test_two_halves_are_everybody(self) -> None:
+        error = only(shipped(sshFrom={"lower": "0.0.0.0/1", "upper": "128.0.0.0/1"}))
+        assert "0.0.0.0/0" in error.message
+
+    def test_four_quarters_are_everybody_and_so_is_ipv6(self) -> None:
+        quarters = {f"q{number}": f"{number * 64}.0.0.0/2" for number in range(4)}
+        assert "0.0.0.0/0" in only(shipped(sshFrom=quarters)).message
+        assert "::/0" in only(shipped(sshFrom={"all": "::/0"})).message
+
+    def test_everybody_is_taken_where_that_is_said(self) -> None:
+        assert errors_of(shipped(sshFrom={"all": "0.0.0.0/0"}, allowAnySource=True)) == []
+
+    def test_halves_of_another_port_are_everybody(self) -> None:
+        ports = [
+            {"name": "a", "port": 443, "source": "0.0.0.0/1"},
+            {"name": "b", "port": 443, "source": "128.0.0.0/1"},
+        ]
+        error = only(shipped(ports=ports))
+        assert key(error.path) == "mlbatch:openstack.ports"
+
+    def test_half_of_ssh_by_a_port_is_everybody_with_the_other_half(self) -> None:
+        half = [
+            {"name": "more", "port": 22, "source": "128.0.0.0/2"},
+            {"name": "m", "port": 22, "source": "192.0.0.0/2"},
+        ]
+        assert any("128.0.0.0/1" in error.message for error in errors_of(shipped(ports=half)))
+
+    @pytest.mark.parametrize(
+        ("source", "message", "hint"),
+        [
+            ("203.0.113.7/24", "this is the address of a machine in a network", "did you mean 203.0.113.0/24?"),
+            ("203.0.113.7", "this is an address without a prefix length", "did you mean 203.0.113.7/32?"),
+            ("my house", "this is no network", "write an address, a slash and the prefix length"),
+        ],
+    )
+    def test_a_network_that_is_none_is_refused(self, source: str, message: str, hint: str) -> None:
+        error = only(shipped(sshFrom={"me": source}))
+        assert key(error.path) == "mlbatch:openstack.sshFrom.me"
+        assert (error.message, error.hint) == (message, hint)
+
+    def test_nobody_is_refused(self) -> None:
+        assert (
+            only(shipped(sshFrom={})).message
+            == "nobody could sign in, and the stack itself could not reach the cluster"
+        )
+
+    def test_one_network_twice_is_refused_as_openstack_would(self) -> None:
+        error = only(shipped(sshFrom={"me": "203.0.113.7/32", "i": "203.0.113.7/32"}))
+        assert error.expected == "each network once"
+
+    def test_the_name_of_a_rule_is_a_name(self) -> None:
+        assert "'My House'" in only(shipped(sshFrom={"My House": "203.0.113.7/32"})).message
+
+
+class TestKeys:
+    def test_a_private_key_is_refused_and_not_repeated(self) -> None:
+        error = only(shipped(sshPublicKey=PRIVATE))
+        assert key(error.path) == "mlbatch:openstack.sshPublicKey"
+        assert "private key" in error.message
+        assert PRIVATE.splitlines()[1] not in str(error)
+
+    def test_a_short_rsa_key_is_refused(self) -> None:
+        short = public(rsa.generate_private_key(65537, 1024))
+        assert only(shipped(sshPublicKey=short)).message == "this key has 1024 bits"
+
+    def test_what_is_no_key_is_refused_and_not_repeated(self) -> None:
+        error = only(shipped(sshPublicKey="ssh-ed25519 hunter2"))
+        assert error.message == "this is no public key as OpenSSH writes them"
+        assert "hunter2" not in str(error)
+
+    @pytest.mark.parametrize(
+        "made",
+        [
+            ed25519.Ed25519PrivateKey.generate(),
+            ec.generate_private_key(ec.SECP256R1()),
+            rsa.generate_private_key(65537, 2048),
+        ],
+    )
+    def test_keys_that_sshd_takes_are_taken(self, made: Any) -> None:
+        assert errors_of(shipped(sshPublicKey=f" {public(made)} me@home\n")) == []
+
+
+class TestVolume:
+    def test_one_that_the_platform_does_not_fit_is_refused(self) -> None:
+        error = only(shipped(volume={"size": 74}))
+        assert (key(error.path), error.expected) == ("mlbatch:openstack.volume.size", "at least 75 GiB")
+        assert errors_of(shipped(volume={"size": 75})) == []
+
+    def test_a_capacity_volume_is_refused(self) -> None:
+        assert only(shipped(volume={"type": "capacity"})).expected == "standard"
+
+    def test_an_id_that_is_none_is_refused(self) -> None:
+        assert only(shipped(volume={"existing": "my-volume"})).message == "this is no volume's id"
+
+
+class TestGpus:
+    def test_gpu_software_without_a_gpu_is_refused(self) -> None:
+        error = only(shipped(gpu={}))
+        assert error.message == "flavor standard.xxlarge has no GPU"
+        assert error.expected == "nothing, or a flavor with GPUs: gpu.1.1gpu, gpu.1.2gpu, gpu.1.4gpu"
+
+    def test_a_flavor_with_gpus_gets_what_is_known_to_work(self) -> None:
+        stack = settings_of(shipped(flavor="gpu.1.1gpu")).openstack.gpu_stack
+        assert (stack.driver, stack.cuda, stack.toolkit) == ("535", "12.2", "1.17.8-1")
+
+    def test_a_combination_that_nobody_has_run_is_refused(self) -> None:
+        error = only(shipped(flavor="gpu.1.1gpu", gpu={"driver": "470"}))
+        assert "CUDA 12.2 needs driver 535 or later, and 470 is older" in error.message
+        assert error.expected == "driver 535, CUDA 12.2 and toolkit 1.17.8-1 on an image of Ubuntu 22.04"
+
+    def test_cudas_packages_are_for_one_ubuntu(self) -> None:
+        error = only(shipped(flavor="gpu.1.1gpu", image="Ubuntu-24.04"))
+        assert (key(error.path), error.hint) == ("mlbatch:openstack.image", "set it to Ubuntu-22.04")
+        assert errors_of(shipped(image="Ubuntu-24.04")) == []
+
+
+def test_layers_are_refused_below_the_kubernetes_that_they_need() -> None:
+    raw = {**shipped(kind={"kubernetes": "1.24.0"}), "queueing": {}, "tenancy": {}}
+    found = {key(error.path): error.message for error in errors_of(raw)}
+    assert found.keys() == {"mlbatch:queueing.kueueVersion", "mlbatch:scheduling.schedulerVersion"}
+    assert all("this cluster has 1.24.0" in message for message in found.values())
+    assert errors_of({**shipped(), "queueing": {}, "tenancy": {}}) == []
+
+
+def test_a_kubernetes_that_kind_has_no_image_of_is_refused() -> None:
+    assert only(shipped(kind={"kubernetes": "1.29.0"})).expected == "1.34.0, 1.24.0"
+
+
+def test_billing_units_are_csc_s() -> None:
+    rates = settings_of(shipped()).openstack.rates
+    assert {name: str(rate) for name, rate in rates.items()} == {
+        "vm": "8.4",
+        "floatingIp": "0.2",
+        "volume": "1.7578125",
+    }
