@@ -215,13 +215,23 @@ def _follow(changes: dict[str, Change], pairs: Mapping[str, Resource], new: Plan
 
 
 def _stands_on(resource: Resource, cause: str) -> bool:
-    return replacement.azure_type(resource.type) is not None and any(
+    return replacement.is_cloud(resource.type) and any(
         cause in urns and replacement.forces(resource.type, (name,), None, resource.inputs, {})
         for name, urns in resource.property_dependencies.items()
     )
 
 
-_LAYERS: Final = ("azure", "nodes", "storage", "scheduling", "queueing", "tenancy", "observability", "health")
+_LAYERS: Final = (
+    "azure",
+    "openstack",
+    "nodes",
+    "storage",
+    "scheduling",
+    "queueing",
+    "tenancy",
+    "observability",
+    "health",
+)
 
 
 def _rank(change: Change) -> tuple[int, str, str, int, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from review import prices
+from review import openstack_rates, prices
 from review.azure_prices import AKS_FREE, AKS_STANDARD, PRICES
 from review.plan import Plan, Resource
 from review.prices import Charge, Cost
@@ -35,6 +35,11 @@ _WITHOUT_CHARGE: Final = frozenset(
 def of_plan(plan: Plan | None) -> Cost:
     """Return the cost of a plan; None, a stack that does not exist, costs nothing. Simulated nodes cost nothing."""
     return prices.cost(charges(plan) if plan else (), PRICES)
+
+
+def units_of_plan(plan: Plan | None) -> Cost:
+    """Return the cost of a plan in CSC's billing units, by their own name in place of US dollars."""
+    return prices.cost(openstack_rates.charges(plan) if plan else (), openstack_rates.RATES)
 
 
 def charges(plan: Plan) -> Iterator[Charge]:

@@ -108,6 +108,51 @@ _AZURE: Final[Mapping[str, tuple[str, ...]]] = {
 """By type, beside what is a part of the address (pulumi-azure-native, `provider/pkg/gen/replacement.go` and the
 mutability in Azure's specifications)."""
 
+_OPENSTACK: Final[Mapping[str, tuple[str, ...]]] = {
+    "Keypair": ("name", "publicKey", "userId", "valueSpecs"),
+    "SecGroup": ("deleteDefaultRules",),
+    "SecGroupRule": (
+        "description",
+        "direction",
+        "ethertype",
+        "portRangeMax",
+        "portRangeMin",
+        "protocol",
+        "remoteAddressGroupId",
+        "remoteGroupId",
+        "remoteIpPrefix",
+        "securityGroupId",
+    ),
+    "Port": ("deviceId", "deviceOwner", "macAddress", "networkId", "valueSpecs"),
+    "FloatingIp": ("address", "dnsDomain", "dnsName", "pool", "valueSpecs"),
+    "FloatingIpAssociate": ("floatingIp",),
+    "Volume": (
+        "availabilityZone",
+        "backupId",
+        "consistencyGroupId",
+        "imageId",
+        "schedulerHints",
+        "snapshotId",
+        "sourceReplica",
+        "sourceVolId",
+    ),
+    "Instance": (
+        "availabilityZone",
+        "availabilityZoneHints",
+        "blockDevices",
+        "configDrive",
+        "hypervisorHostname",
+        "keyPair",
+        "networkMode",
+        "networks",
+        "schedulerHints",
+        "userData",
+    ),
+    "VolumeAttach": ("instanceId", "multiattach", "tag", "vendorOptions", "volumeId"),
+}
+"""By kind, beside region and project (ForceNew in terraform-provider-openstack v3.4.0, openstack/resource_*.go, which
+pulumi-openstack 5.5.3 bridges)."""
+
 _ADDRESS: Final = re.compile(r"^(scope|[a-z]\w*Name)$")
 """Inputs of Azure resources that are a part of their address."""
 
@@ -140,3 +185,8 @@ def of_azure(kind: str, top: str) -> tuple[Path, ...]:
         return ((top,),)
     listed = map(parse, _AZURE.get(kind, ("location",)))
     return tuple(path for path in listed if path[0] == top)
+
+
+def of_openstack(kind: str) -> tuple[Path, ...]:
+    """Return the inputs whose change replaces an OpenStack resource. kind: as in `Instance`."""
+    return tuple(parse(name) for name in ("region", "tenantId", *_OPENSTACK.get(kind, ())))

@@ -23,6 +23,12 @@ _AZURE: Final[Mapping[str, str]] = {
     "storage:FileShare": "every file in it",
     "storage:StorageAccount": "every container and share in it, with the data",
 }
+_OPENSTACK: Final[Mapping[str, str]] = {
+    "blockstorage/volume:Volume": "the data on the volume, unless it is kept",
+    "compute/instance:Instance": "what is on its own disk; its address and its volume stay",
+    "compute/volumeAttach:VolumeAttach": "the VM's hold of the volume, with what it had not written to it",
+    "networking/floatingIp:FloatingIp": "the address, which may go to somebody else",
+}
 _KUBERNETES: Final[Mapping[str, str]] = {
     "apiextensions.k8s.io/v1:CustomResourceDefinition": "every object of the kind that it defines",
     "core/v1:Namespace": "every object in it: jobs, claims on volumes, secrets",
@@ -75,6 +81,8 @@ def losses(comparison: Comparison) -> Iterator[Loss]:
 def _held(resource: Resource) -> str | None:
     if (kind := azure_type(resource.type)) is not None:
         return _AZURE.get(kind)
+    if resource.type.startswith("openstack:"):
+        return _OPENSTACK.get(resource.type.removeprefix("openstack:"))
     held = _KUBERNETES.get(resource.type.removeprefix("kubernetes:"))
     return held if resource.type.startswith("kubernetes:") else None
 

@@ -14,6 +14,7 @@ from review import costs, quotas
 from review.compare import ABSENT, Change, Comparison, Operation, PropertyChange, compare
 from review.consequences import Share, by_cause, layers, shares
 from review.losses import Loss, losses
+from review.openstack_rates import UNIT
 from review.plan import SECRET, Plan
 from review.prices import CURRENCY, Cost, Price
 from review.secrets import Fates
@@ -215,16 +216,21 @@ def _quota_block(stack: StackReview) -> list[tuple[str, list[str], list[str]]]:
 
 
 def _cost_block(stack: StackReview) -> list[tuple[str, list[str], list[str]]]:
-    before, after = costs.of_plan(stack.before), costs.of_plan(stack.after)
-    if not (before.prices or after.prices or before.unknown or after.unknown):
-        return []
-    rows = [f"{CURRENCY} per hour: {_money(stack)}."]
-    used = dict.fromkeys((*before.prices, *after.prices))
-    rows += [_priced(price) for price in used]
-    unknown = sorted({*before.unknown, *after.unknown})
-    if unknown:
-        rows.append(f"- unknown, and not in the sum: {', '.join(map(_code, unknown))}")
-    return [("#### Cost", rows, [])]
+    rows: list[str] = []
+    for currency, before, after in _costs(stack):
+        rows.append(f"{currency} per hour: {_moved(before, after)}.")
+        rows += [_priced(price) for price in dict.fromkeys((*before.prices, *after.prices))]
+        unknown = sorted({*before.unknown, *after.unknown})
+        if unknown:
+            rows.append(f"- unknown, and not in the sum: {', '.join(map(_code, unknown))}")
+    return [("#### Cost", rows, [])] if rows else []
+
+
+def _costs(stack: StackReview) -> list[tuple[str, Cost, Cost]]:
+    """Return what the stack costs before and after, in each currency in which it costs something."""
+    plans = (stack.before, stack.after)
+    found = [(CURRENCY, *map(costs.of_plan, plans)), (UNIT, *map(costs.units_of_plan, plans))]
+    return [each for each in found if any(cost.prices or cost.unknown for cost in each[1:])]
 
 
 def _priced(price: Price) -> str:
@@ -325,8 +331,15 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _money(stack: StackReview) -> str:
-    before, after = (_amount(costs.of_plan(plan)) for plan in (stack.before, stack.after))
-    return before if before == after else f"{before} → **{after}**"
+    found = _costs(stack)
+    if not found:
+        return _amount(costs.of_plan(None))
+    return ", ".join(_moved(*sides) + (f" {unit}" if unit != CURRENCY else "") for unit, *sides in found)
+
+
+def _moved(before: Cost, after: Cost) -> str:
+    old, new = _amount(before), _amount(after)
+    return old if old == new else f"{old} → **{new}**"
 
 
 def _amount(cost: Cost) -> str:

@@ -1,7 +1,7 @@
 """Which changed inputs make a provider replace a resource: what its Diff would say, asked without a provider.
 
-A plan has no real objects behind it, so that no provider can be asked. Objects and Azure resources are judged by the
-rules of pulumi-kubernetes and pulumi-azure-native, as far as `immutable` has them.
+A plan has no real objects behind it, so that no provider can be asked. Objects, Azure's and OpenStack's resources are
+judged by the rules of pulumi-kubernetes, pulumi-azure-native and pulumi-openstack, as far as `immutable` has them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _KUBERNETES: Final = "kubernetes:"
 _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 _AZURE: Final = "azure-native:"
+_OPENSTACK: Final = "openstack:"
 _RANDOM: Final = "random:"
 _CONNECTION: Final = frozenset({"kubeconfig", "context", "cluster"})
 
@@ -26,6 +27,11 @@ def azure_type(token: str) -> str | None:
         return None
     module, _, kind = token.removeprefix(_AZURE).rpartition(":")
     return f"{module.partition('/')[0]}:{kind}"
+
+
+def is_cloud(token: str) -> bool:
+    """Tell whether a resource of the type is made in a cloud, where what it stands on is a part of what it is."""
+    return token.startswith((_AZURE, _OPENSTACK))
 
 
 def forces(token: str, path: Path, value: Any, inputs: Mapping[str, Any], provider: Mapping[str, Any]) -> bool:
@@ -42,6 +48,8 @@ def forces(token: str, path: Path, value: Any, inputs: Mapping[str, Any], provid
         return True
     if (kind := azure_type(token)) is not None:
         forcing = immutable.of_azure(kind, str(path[0]))
+    elif token.startswith(_OPENSTACK):
+        forcing = immutable.of_openstack(token.rpartition(":")[2])
     elif token.startswith(_KUBERNETES):
         forcing = immutable.of_object(
             inputs,

@@ -1,0 +1,100 @@
+"""What a review says of a VM on OpenStack: billing units, and in bold what replaces the VM or touches its volume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from components.openstack import flavors
+from review import costs, openstack_rates
+from review.compare import Operation, compare
+from review.losses import losses
+from review.markdown import Review, StackReview, render
+from review.plan import Plan, Resource
+from review.prices import find
+from tests.unit.harness import Registered
+from tests.unit.test_cpouta import Run
+
+
+def plan(**values: Any) -> Plan:
+    """Return the shipped stack's plan with some values of section openstack changed."""
+    resources = [_resource(item) for item in Run(**values).record.resources]
+    return Plan({each.urn: each for each in resources})
+
+
+def _resource(item: Registered) -> Resource:
+    secrets: Mapping[str, Any] = {name: f"[secret] {len(item.inputs[name])}" for name in item.secrets}
+    return Resource(
+        urn=item.urn,
+        type=item.type,
+        custom=item.is_custom,
+        parent=item.parent,
+        provider=item.provider,
+        inputs={**item.inputs, **secrets},
+        property_dependencies={name: tuple(urns) for name, urns in item.sources.items()},
+        replace_on_changes=item.replace_on_changes,
+        protected=item.protect,
+        deleted_with=item.deleted_with,
+    )
+
+
+BASE = plan()
+
+
+def changed(after: Plan) -> dict[str, Operation]:
+    return {each.resource.kind: each.operation for each in compare(BASE, after).changes}
+
+
+def test_rates_are_those_of_the_program() -> None:
+    for name, flavor in flavors.FLAVORS.items():
+        found = find(name, "", openstack_rates.RATES)
+        assert found is not None
+        assert found.per_hour == flavor.rate
+    for kind, rate in flavors.VOLUME_RATES.items():
+        found = find(f"GiB of a volume of type {kind}", "", openstack_rates.RATES)
+        assert found is not None
+        assert found.per_hour * 1024 == rate
+
+
+def test_a_plan_costs_billing_units_and_no_dollars() -> None:
+    units = costs.units_of_plan(BASE)
+    assert (units.low, units.high, units.unknown) == (Decimal("10.3578125"), Decimal("10.3578125"), ())
+    assert costs.of_plan(BASE).prices == ()
+    assert costs.units_of_plan(plan(flavor="gpu.1.1gpu")).low == Decimal("61.9578125")
+
+
+def test_an_address_changes_its_rule_alone() -> None:
+    assert changed(plan(sshFrom={"me": "198.51.100.9/32"})) == {"SecGroupRule": Operation.REPLACE}
+    assert list(losses(compare(BASE, plan(sshFrom={"me": "198.51.100.9/32"})))) == []
+
+
+def test_a_resize_replaces_nothing_and_gpus_the_vm() -> None:
+    assert changed(plan(flavor="standard.3xlarge")) == {"Instance": Operation.CHANGE}
+    with_gpus = plan(flavor="gpu.1.1gpu")
+    assert changed(with_gpus) == {"Instance": Operation.REPLACE, "VolumeAttach": Operation.REPLACE}
+
+
+@pytest.mark.parametrize("values", [{"flavor": "gpu.1.1gpu"}, {"user": "somebody"}])
+def test_what_replaces_the_vm_is_in_bold(values: Mapping[str, Any]) -> None:
+    stack = StackReview(stack="cpouta", before=BASE, after=plan(**values))
+    text = render(Review(base="main", head="change", stacks=(stack,)))
+    assert "what is on its own disk; its address and its volume stay" in text
+    (bold,) = [line for line in text.splitlines() if "its address and its volume stay" in line]
+    assert "**" in bold
+
+
+def test_what_touches_the_volume_is_in_bold_and_growing_it_is_not() -> None:
+    gone = plan(volume={"existing": "99999999-2222-3333-4444-555555555555"})
+    held = {loss.change.resource.kind: loss.lost for loss in losses(compare(BASE, gone))}
+    assert held["Volume"] == "the data on the volume, unless it is kept"
+    assert changed(plan(volume={"size": 600})) == {"Volume": Operation.CHANGE}
+
+
+def test_the_review_names_the_unit() -> None:
+    stack = StackReview(stack="cpouta", before=BASE, after=plan(flavor="gpu.1.1gpu"))
+    text = render(Review(base="main", head="change", stacks=(stack,)))
+    assert "10.36 → **61.96** billing units" in text
+    assert "billing units per hour: 10.36 → **61.96**." in text
