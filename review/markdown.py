@@ -228,8 +228,9 @@ def _cost_block(stack: StackReview) -> list[tuple[str, list[str], list[str]]]:
 
 def _costs(stack: StackReview) -> list[tuple[str, Cost, Cost]]:
     """Return what the stack costs before and after, in each currency in which it costs something."""
-    plans = (stack.before, stack.after)
-    found = [(CURRENCY, *map(costs.of_plan, plans)), (UNIT, *map(costs.units_of_plan, plans))]
+    dollars = costs.of_plan(stack.before), costs.of_plan(stack.after)
+    units = costs.units_of_plan(stack.before), costs.units_of_plan(stack.after)
+    found = ((CURRENCY, *dollars), (UNIT, *units))
     return [each for each in found if any(cost.prices or cost.unknown for cost in each[1:])]
 
 

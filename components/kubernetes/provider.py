@@ -26,7 +26,7 @@ def kubernetes_provider(
     name: str,
     *,
     kubeconfig: pulumi.Input[str],
-    identifier: str,
+    identifier: pulumi.Input[str],
     limits: ClientLimits,
     opts: pulumi.ResourceOptions | None = None,
 ) -> kubernetes.Provider:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Final
 
 import pulumi
 from pulumi_openstack import networking
+
+from components.layer import Layer
 
 SSH: Final = 22
 
@@ -30,21 +32,25 @@ class FirewallArgs:
     ports: Mapping[str, Opening] = field(default_factory=dict)
 
 
-class Firewall(pulumi.ComponentResource):
+class Firewall(Layer):
     """Create a security group of the VM's own, which lets in nobody but whom its rules name, and lets out everything.
 
     Each rule is a resource under its own name: an address that changed replaces that rule alone. The new rule is there
     before the old one goes.
     """
 
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to come in."""
     group_id: pulumi.Output[str]
 
     def __init__(self, name: str, args: FirewallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openstack:Firewall", name, None, opts)
         options = pulumi.ResourceOptions(parent=self)
         group = networking.SecGroup(name, name=args.name, description=f"Who may reach {args.name}", opts=options)
-        for who, cidr in args.ssh.items():
+        self.ready = [
             _rule(f"ssh-{who}", f"SSH from {who}", group, Opening(port=SSH, cidr=cidr), options)
+            for who, cidr in args.ssh.items()
+        ]
         for what, opening in args.ports.items():
             _rule(f"port-{what}", what, group, opening, options)
         self.group_id = group.id
@@ -53,8 +59,8 @@ class Firewall(pulumi.ComponentResource):
 
 def _rule(
     name: str, description: str, group: networking.SecGroup, opening: Opening, options: pulumi.ResourceOptions
-) -> None:
-    networking.SecGroupRule(
+) -> networking.SecGroupRule:
+    return networking.SecGroupRule(
         name,
         security_group_id=group.id,
         description=description,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from components.kubernetes.cluster import Cluster, StorageClasses
+from components.kubernetes.placement import Placement
+from components.kubernetes.provider import kubernetes_provider
+from stacks import platform
 from stacks.cpouta import infrastructure
 from stacks.cpouta.outputs import outputs
 from stacks.cpouta.project_facts import ProjectFacts
@@ -12,10 +16,29 @@ from stacks.cpouta.settings import CpoutaSettings
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 
+KIND_CLASS: Final = "standard"
+"""kind's storage class, of folders of its node (kubernetes-sigs/kind, pkg/build/nodeimage/const_storage.go)."""
+
 
 def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[str, Any]:
-    """Register what OpenStack gives; return the stack's outputs."""
-    openstack = inputs.settings.openstack
-    facts = inputs.site if isinstance(inputs.site, ProjectFacts) else None
-    made = infrastructure.create(openstack, facts)
-    return outputs(openstack, made)
+    """Register what OpenStack gives and the platform on it; return the stack's outputs.
+
+    The cluster lives on the volume: a VM in another's place has the same one, so that nothing in it goes with a VM.
+    """
+    openstack, resolved = inputs.settings.openstack, inputs.resolved
+    made = infrastructure.create(openstack, inputs.site if isinstance(inputs.site, ProjectFacts) else None)
+    cluster = Cluster(
+        provider=kubernetes_provider(
+            "cluster",
+            kubeconfig=made.cluster.kubeconfig,
+            identifier=made.volume_id,
+            limits=inputs.settings.kubernetes.client.limits,
+        ),
+        pool=resolved.pool,
+        placement=Placement(gpus=inputs.target.gpu_nodes(inputs.settings)),
+        fabric=resolved.fabric,
+        storage=StorageClasses(block=KIND_CLASS),
+        has_admission_policies=resolved.has_admission_policies,
+        ready=[made.cluster],
+    )
+    return {**platform.install(inputs, releases, cluster), **outputs(openstack, made)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.openstack.access import RemoteCluster, RemoteClusterArgs
 from components.openstack.address import Address, AddressArgs
 from components.openstack.data_volume import DataVolume, DataVolumeArgs
 from components.openstack.firewall import Firewall, FirewallArgs, Opening
@@ -20,13 +21,16 @@ from stacks.cpouta.settings import OpenstackSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Infrastructure:
-    """The VM. address: its floating address. host_key: by which it is known. machine: what runs on it waits for."""
+    """The VM and the cluster on it.
+
+    address: the VM's floating address. host_key: by which it is known. volume_id: of the volume, on which the cluster
+    lives. cluster: how it is reached, once the first boot is done.
+    """
 
     address: pulumi.Output[str]
     host_key: HostKey
     volume_id: pulumi.Input[str]
-    machine: Machine
-    reachable: pulumi.Resource
+    cluster: RemoteCluster
 
 
 def create(openstack: OpenstackSettings, facts: ProjectFacts | None) -> Infrastructure:
@@ -70,9 +74,20 @@ def create(openstack: OpenstackSettings, facts: ProjectFacts | None) -> Infrastr
         ),
         within,
     )
-    return Infrastructure(
-        address=address.address, host_key=key, volume_id=volume_id, machine=machine, reachable=address.reachable
+    cluster = RemoteCluster(
+        "cluster",
+        RemoteClusterArgs(
+            address=address.address,
+            user=openstack.user,
+            private_key_file=openstack.private_key_file,
+            host_key_public=key.public,
+            vm=machine.id,
+            timeout_seconds=openstack.first_boot_minutes * 60,
+            api_port=openstack.kind.api_port,
+        ),
+        pulumi.ResourceOptions(depends_on=[machine.attached, address.reachable, *firewall.ready]),
     )
+    return Infrastructure(address=address.address, host_key=key, volume_id=volume_id, cluster=cluster)
 
 
 def _first_boot(openstack: OpenstackSettings, key: HostKey, volume_id: pulumi.Input[str]) -> FirstBootArgs:

@@ -19,13 +19,18 @@ def outputs(openstack: OpenstackSettings, made: Infrastructure) -> Mapping[str, 
 
     address: the floating address. sshConfig: for ~/.ssh/config. knownHosts: for ~/.ssh/known_hosts, so that the first
     connection is verified. tunnels: commands that bring to this machine what the VM offers nobody else.
-    volume: its id; it stays when the stack goes. billingUnits: in an hour, by what is charged for and in all.
+    kubeconfig: of the cluster, a secret; whoever uses it opens a tunnel by it. versions, checks: of what the first boot
+    installed and tried. volume: its id; it stays when the stack goes. billingUnits: in an hour, by what is charged for
+    and in all.
     """
     return {
         "address": made.address,
         "sshConfig": made.address.apply(lambda address: ssh_config(openstack, address)),
         "knownHosts": pulumi.Output.format("{0} {1}", made.address, made.host_key.public),
         "tunnels": {"kubernetes": _tunnel(openstack.kind.api_port)},
+        "kubeconfig": made.cluster.kubeconfig,
+        "versions": made.cluster.versions,
+        "checks": made.cluster.checks,
         "flavor": openstack.flavor,
         "volume": made.volume_id,
         "billingUnits": billing_units(openstack),

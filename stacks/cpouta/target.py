@@ -38,6 +38,7 @@ class Cpouta(TargetSpec[CpoutaSettings]):
         "mirror",
         "samples",
     )
+    namespaces = ("local-path-storage",)
     count_key = ("openstack", "flavor")
     version_key = "openstack.kind.kubernetes"
 

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pulumi
@@ -18,17 +19,42 @@ from stacks.cpouta.project_facts import ProjectFacts
 from stacks.inputs import interpret
 from tests.unit.configurations import ROOT
 from tests.unit.harness import Record, Registered, build
+from tests.unit.releases import FOLDER
 from tests.unit.test_cpouta_project import FACTS, VOLUME
 from tests.unit.test_cpouta_settings import shipped
 
 ADDRESS = "86.50.228.10"
+KUBECONFIG = """
+kind: Config
+current-context: kind-mlops-platform
+contexts: [{name: kind-mlops-platform, context: {cluster: vm, user: vm}}]
+clusters: [{name: vm, cluster: {server: "https://127.0.0.1:21234"}}]
+users: [{name: vm, user: {token: made-up}}]
+"""
+LAYERS = {
+    "queueing": {},
+    "tenancy": {},
+    "monitoring": {},
+    "teams": [{"name": "blue", "users": ["alice"], "share": 1}, {"name": "red", "users": ["bob"], "share": 1}],
+}
+"""The batch platform's, which are off unless a section is written."""
+PLATFORM = ("grafana", "nodes", "queues", "sample", "target", "teams", "unenforced")
+"""Outputs of every stack."""
 
 
 class Run:
     """What a configuration registers in a project, and its outputs."""
 
-    def __init__(self, facts: ProjectFacts | None = FACTS, *, preview: bool = False, **values: Any) -> None:
-        found = interpret(shipped(**values), base=ROOT, environment={})
+    def __init__(
+        self,
+        facts: ProjectFacts | None = FACTS,
+        *,
+        preview: bool = False,
+        sections: Mapping[str, Any] = MappingProxyType({}),
+        **values: Any,
+    ) -> None:
+        files = {"artifacts": str(FOLDER), "verify": False}
+        found = interpret({**shipped(**values), "mirror": files, **sections}, base=ROOT, environment={})
         self.outputs: dict[str, Any] = {}
         self.record: Record = build(
             lambda: self._program(replace(found, site=facts)), outputs=_outputs, preview=preview
@@ -51,6 +77,8 @@ def _outputs(kind: str, name: str, given: Mapping[str, Any]) -> Mapping[str, Any
         return {"address": ADDRESS}
     if kind.endswith(":RandomPassword"):
         return {"result": "a" * 64}
+    if kind.endswith("RemoteCluster"):
+        return {"kubeconfig": KUBECONFIG, "versions": {"docker": "28.5.2"}, "checks": {"hello-world": "passed"}}
     return {"id": VOLUME} if kind.endswith(":Volume") else {}
 
 
@@ -190,7 +218,11 @@ def test_the_host_key_is_the_same_in_each_run_and_one_that_openssh_reads(tmp_pat
 def test_what_users_get() -> None:
     run = Run()
     public = yaml.safe_load(run.one("Instance").inputs["userData"])["ssh_keys"]["ed25519_public"]
-    assert run.outputs == {
+    assert {name: run.outputs[name] for name in ("target", "nodes")} == {
+        "target": "cpouta",
+        "nodes": {"count": 1, "instanceType": "standard.xxlarge", "gpus": "0"},
+    }
+    assert {name: value for name, value in run.outputs.items() if name not in PLATFORM} == {
         "address": ADDRESS,
         "sshConfig": "\n".join(
             f"Host {host}\n    Hostname {ADDRESS}\n    User ubuntu\n    IdentityFile ~/.ssh/local-cpouta.pem\n"
@@ -199,10 +231,48 @@ def test_what_users_get() -> None:
         ),
         "knownHosts": f"{ADDRESS} {public}",
         "tunnels": {"kubernetes": "ssh -N -L 6443:localhost:6443 cpouta"},
+        "kubeconfig": KUBECONFIG,
+        "versions": {"docker": "28.5.2"},
+        "checks": {"hello-world": "passed"},
         "flavor": "standard.xxlarge",
         "volume": VOLUME,
         "billingUnits": {"vm": "8.4", "floatingIp": "0.2", "volume": "1.758", "total": "10.358"},
     }
+
+
+def test_the_cluster_is_waited_for_and_reached_as_the_key_says() -> None:
+    run = Run()
+    cluster = run.one("RemoteCluster")
+    public = yaml.safe_load(run.one("Instance").inputs["userData"])["ssh_keys"]["ed25519_public"]
+    given = {name: cluster.inputs[name] for name in ("address", "user", "host_key_public", "vm", "api_port")}
+    assert numbers(given) == {
+        "address": ADDRESS,
+        "user": "ubuntu",
+        "host_key_public": public,
+        "vm": "machine-id",
+        "api_port": 6443,
+    }
+    assert cluster.inputs["timeout_seconds"] == 3600
+    before = run.record.closure(cluster)
+    assert {run.one(kind).urn for kind in ("VolumeAttach", "FloatingIpAssociate", "SecGroupRule")} <= before
+
+
+def test_the_cluster_is_known_by_its_volume_and_its_kubeconfig_is_a_secret() -> None:
+    run = Run()
+    (provider,) = [item for item in run.record.resources if item.type == "pulumi:providers:kubernetes"]
+    assert provider.inputs["clusterIdentifier"] == VOLUME
+    assert "kubeconfig" in provider.secrets
+
+
+def test_the_batch_platform_is_off_and_can_be_had() -> None:
+    assert Run().record.objects() == []
+    whole = Run(sections=LAYERS)
+    assert whole.outputs["teams"].keys() == {"blue", "red"}
+    queue = whole.record.one("ClusterQueue", "blue-cluster-queue")
+    cluster = whole.one("RemoteCluster")
+    assert cluster.urn in whole.record.closure(queue)
+    # A VM in another's place has the same cluster: what is in it does not go with a VM.
+    assert {item.deleted_with for item in whole.record.objects()} == {""}
 
 
 def test_a_preview_without_credentials_shows_the_plan() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from components.artifacts import Mirror
-from tests.unit import test_aks, test_existing, test_openshift, test_platform, test_stack
+from tests.unit import test_aks, test_cpouta, test_existing, test_openshift, test_platform, test_stack
 from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 
@@ -52,6 +52,10 @@ def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_aks.deployed(mirror, test_aks.everything())
 
 
+def _cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
+    return test_cpouta.Run(sections=test_cpouta.LAYERS).record
+
+
 STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
     {
         "dev": _dev,
@@ -60,6 +64,7 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "openshift": _openshift,
         "aks": _aks,
         "aks-everything": _whole_aks,
+        "cpouta": _cpouta,
     }
 )
 

@@ -23,7 +23,7 @@ from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
-STACKS: Final = ("dev", "existing", "existing-everything", "openshift", "aks", "aks-everything")
+STACKS: Final = ("dev", "existing", "existing-everything", "openshift", "aks", "aks-everything", "cpouta")
 DEFAULTS: Final = "defaults.txt"
 FILES: Final = (DEFAULTS, "existing-everything.yaml", "aks-everything.yaml", *(f"{stack}.txt" for stack in STACKS))
 _LINE: Final = 200
