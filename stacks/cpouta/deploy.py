@@ -25,8 +25,9 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
 
     The cluster lives on the volume: a VM in another's place has the same one, so that nothing in it goes with a VM.
     """
-    openstack, resolved = inputs.settings.openstack, inputs.resolved
-    made = infrastructure.create(openstack, inputs.site if isinstance(inputs.site, ProjectFacts) else None)
+    resolved = inputs.resolved
+    facts = inputs.site if isinstance(inputs.site, ProjectFacts) else None
+    made = infrastructure.create(inputs.settings, facts)
     cluster = Cluster(
         provider=kubernetes_provider(
             "cluster",
@@ -37,8 +38,9 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
         pool=resolved.pool,
         placement=Placement(gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=resolved.fabric,
+        gpu_resource=resolved.gpu_resource,
         storage=StorageClasses(block=KIND_CLASS),
         has_admission_policies=resolved.has_admission_policies,
         ready=[made.cluster],
     )
-    return {**platform.install(inputs, releases, cluster), **outputs(openstack, made)}
+    return {**platform.install(inputs, releases, cluster), **outputs(inputs.settings, made)}

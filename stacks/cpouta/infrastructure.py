@@ -16,7 +16,7 @@ from components.openstack.host_key import host_key
 from components.openstack.machine import Machine, MachineArgs
 from components.openstack.provider import AUTH_URL, openstack_provider
 from stacks.cpouta.project_facts import ProjectFacts
-from stacks.cpouta.settings import OpenstackSettings
+from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,9 @@ class Infrastructure:
     cluster: RemoteCluster
 
 
-def create(openstack: OpenstackSettings, facts: ProjectFacts | None) -> Infrastructure:
+def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructure:
     """Register the VM and all around it. facts: what the project says, None in a preview where nobody could ask it."""
+    openstack = settings.openstack
     provider = openstack_provider("openstack", auth_url=None if facts is not None else AUTH_URL)
     within = pulumi.ResourceOptions(providers=[provider])
     firewall = Firewall(
@@ -68,7 +69,7 @@ def create(openstack: OpenstackSettings, facts: ProjectFacts | None) -> Infrastr
             public_key=openstack.ssh_public_key,
             port_id=address.port_id,
             volume_id=volume_id,
-            user_data=user_data(_first_boot(openstack, key, volume_id)),
+            user_data=user_data(_first_boot(settings, key, volume_id)),
             availability_zone=openstack.availability_zone,
             boot_volume_gib=openstack.boot_volume,
         ),
@@ -90,7 +91,8 @@ def create(openstack: OpenstackSettings, facts: ProjectFacts | None) -> Infrastr
     return Infrastructure(address=address.address, host_key=key, volume_id=volume_id, cluster=cluster)
 
 
-def _first_boot(openstack: OpenstackSettings, key: HostKey, volume_id: pulumi.Input[str]) -> FirstBootArgs:
+def _first_boot(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[str]) -> FirstBootArgs:
+    openstack = settings.openstack
     stack, kind = openstack.gpu_stack, openstack.kind
     return FirstBootArgs(
         user=openstack.user,
@@ -98,7 +100,12 @@ def _first_boot(openstack: OpenstackSettings, key: HostKey, volume_id: pulumi.In
         host_key=key,
         volume_id=volume_id,
         gpu=stack,
-        kind=KindArgs(node_image=kind.node_image, gpu=stack is not None, api_port=kind.api_port),
+        kind=KindArgs(
+            node_image=kind.node_image,
+            gpu=stack is not None,
+            registry=settings.mlops.enabled and settings.mlops.local_registry,
+            api_port=kind.api_port,
+        ),
     )
 
 

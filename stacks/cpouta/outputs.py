@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
 from stacks.cpouta.infrastructure import Infrastructure
-from stacks.cpouta.settings import OpenstackSettings
-
-HOSTS: Final = ("cpouta", "GPU-cpouta")
-"""Names of the VM in SSH's configuration, as the tutorial of the MLOps platform has them."""
+from stacks.cpouta.interfaces import HOSTS, interfaces
+from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
 
 
-def outputs(openstack: OpenstackSettings, made: Infrastructure) -> Mapping[str, Any]:
+def outputs(settings: CpoutaSettings, made: Infrastructure) -> Mapping[str, Any]:
     """Return the outputs.
 
     address: the floating address. sshConfig: for ~/.ssh/config. knownHosts: for ~/.ssh/known_hosts, so that the first
-    connection is verified. tunnels: commands that bring to this machine what the VM offers nobody else.
+    connection is verified. tunnels: commands that bring a user interface to this machine.
     kubeconfig: of the cluster, a secret; whoever uses it opens a tunnel by it. versions, checks: of what the first boot
     installed and tried. volume: its id; it stays when the stack goes. billingUnits: in an hour, by what is charged for
     and in all.
     """
+    openstack = settings.openstack
     return {
         "address": made.address,
         "sshConfig": made.address.apply(lambda address: ssh_config(openstack, address)),
         "knownHosts": pulumi.Output.format("{0} {1}", made.address, made.host_key.public),
-        "tunnels": {"kubernetes": _tunnel(openstack.kind.api_port)},
+        "tunnels": {name: ui.command for name, ui in interfaces(settings).items()},
         "kubeconfig": made.cluster.kubeconfig,
         "versions": made.cluster.versions,
         "checks": made.cluster.checks,
@@ -53,10 +52,6 @@ def billing_units(openstack: OpenstackSettings) -> Mapping[str, str]:
     """Return billing units in an hour, with as many digits as they need."""
     rates = openstack.rates
     return {name: _text(rate) for name, rate in {**rates, "total": sum(rates.values())}.items()}
-
-
-def _tunnel(port: int) -> str:
-    return f"ssh -N -L {port}:localhost:{port} {HOSTS[0]}"
 
 
 def _text(rate: object) -> str:

@@ -251,11 +251,18 @@ class OpenstackSettings(SettingsModel):
             )
 
 
+class CpoutaGpuSettings(ProvidedGpuSettings):
+    """What offers the VM's GPUs to pods. The VM's first boot brings the driver."""
+
+    install_driver: bool = False
+    """Have the operator bring NVIDIA's driver: the VM has its own, and two would break each other."""
+
+
 class CpoutaSettings(PlatformSettings):
     """Everything that the configuration of a stack on cPouta says. The batch platform's layers are off by default."""
 
     openstack: OpenstackSettings
-    gpu: ProvidedGpuSettings = ProvidedGpuSettings()
+    gpu: CpoutaGpuSettings = CpoutaGpuSettings()
     queueing: QueueingSettings = QueueingSettings(enabled=False)
     tenancy: TenancySettings = TenancySettings(enabled=False)
     monitoring: MonitoringSettings = MonitoringSettings(enabled=False)

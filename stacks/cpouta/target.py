@@ -29,12 +29,15 @@ class Cpouta(TargetSpec[CpoutaSettings]):
     sections = (
         "kubernetes",
         "openstack",
+        "gpu",
+        "nvshare",
         "scheduling",
         "queueing",
         "tenancy",
         "teams",
         "recovery",
         "monitoring",
+        "mlops",
         "mirror",
         "samples",
     )
@@ -78,8 +81,10 @@ class Cpouta(TargetSpec[CpoutaSettings]):
             ) from None
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
-        """Yield what the project does not have, or has no room for."""
+        """Yield what the VM is too small for, and what the project does not have, or has no room for."""
         openstack, facts = partial.section(OpenstackSettings), partial.site
+        if openstack is not None:
+            yield from validation.fits(partial, openstack)
         if openstack is not None and isinstance(facts, ProjectFacts):
             yield from validation.offers(openstack, facts)
             yield from validation.room(openstack, facts)

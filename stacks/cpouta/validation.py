@@ -4,13 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from components.openstack.flavors import FLAVORS
 from stacks.cpouta.project_facts import ProjectFacts
-from stacks.cpouta.settings import OpenstackSettings
+from stacks.cpouta.settings import CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
+from stacks.partial import PartialSettings
+from stacks.settings.mlops import MlopsSettings
+from stacks.settings.tenancy import QueueingSettings
+from stacks.validation.mlops import chosen
 
 SECTION: Path = ("openstack",)
+_RAY_CORES: Final = 4
+"""What the platform's setup.sh wants on top for Ray."""
+
+
+def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[ConfigError]:
+    """Yield a GPU operator where there is no GPU, a second driver, and too few cores for the MLOps platform.
+
+    NVshare says itself which nodes it needs.
+    """
+    gpu, mlops, queueing = (
+        partial.section(CpoutaGpuSettings),
+        partial.section(MlopsSettings),
+        partial.section(QueueingSettings),
+    )
+    flavor = openstack.machine
+    if gpu is not None and gpu.operator and not flavor.gpus:
+        yield ConfigError(
+            path=("gpu", "operator"),
+            value=True,
+            message=f"flavor {flavor.name} has no GPU",
+            expected=f"false, or a flavor with GPUs: {listed(name for name, one in FLAVORS.items() if one.gpus)}",
+            hint=f"remove the key, or set {key((*SECTION, 'flavor'))} to another one",
+        )
+    if gpu is not None and gpu.operator and gpu.install_driver:
+        yield ConfigError(
+            path=("gpu", "installDriver"),
+            value=True,
+            message="the VM's first boot installs the driver, and a second one would break it",
+            expected=f"false; {key((*SECTION, 'gpu', 'driver'))} says which",
+            hint="remove the key",
+        )
+    if mlops is None or not mlops.enabled or (deployment := chosen(mlops)) is None:
+        return
+    ray = _RAY_CORES if queueing is not None and queueing.enabled and queueing.kuberay.enabled else 0
+    if flavor.cores < deployment.cores + ray:
+        enough = [name for name, one in FLAVORS.items() if one.cores >= deployment.cores + ray]
+        yield ConfigError(
+            path=("mlops", "option"),
+            value=mlops.option,
+            message=f"{deployment.overlay} needs {deployment.cores + ray} cores, and flavor {flavor.name} has "
+            f"{flavor.cores}",
+            expected=f"a smaller deployment, or a flavor with as many: {listed(enough)}",
+            hint=f"remove the key for pipelines with KServe, or set {key((*SECTION, 'flavor'))} to {enough[0]}",
+        )
 
 
 def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:

@@ -11,13 +11,16 @@ from types import MappingProxyType
 from typing import Any
 
 import pulumi
+import pytest
 import yaml
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from stacks import deploy
+from stacks.cpouta import infrastructure
+from stacks.cpouta.interfaces import interfaces
 from stacks.cpouta.project_facts import ProjectFacts
 from stacks.inputs import interpret
-from tests.unit.configurations import ROOT
+from tests.unit.configurations import ROOT, settings_of
 from tests.unit.harness import Record, Registered, build
 from tests.unit.releases import FOLDER
 from tests.unit.test_cpouta_project import FACTS, VOLUME
@@ -230,7 +233,7 @@ def test_what_users_get() -> None:
             for host in ("cpouta", "GPU-cpouta")
         ),
         "knownHosts": f"{ADDRESS} {public}",
-        "tunnels": {"kubernetes": "ssh -N -L 6443:localhost:6443 cpouta"},
+        "tunnels": {},
         "kubeconfig": KUBECONFIG,
         "versions": {"docker": "28.5.2"},
         "checks": {"hello-world": "passed"},
@@ -262,6 +265,45 @@ def test_the_cluster_is_known_by_its_volume_and_its_kubeconfig_is_a_secret() -> 
     (provider,) = [item for item in run.record.resources if item.type == "pulumi:providers:kubernetes"]
     assert provider.inputs["clusterIdentifier"] == VOLUME
     assert "kubeconfig" in provider.secrets
+
+
+def test_ten_pods_share_the_gpu() -> None:
+    gpu = {"operator": True, "featureDiscovery": True}
+    layers = {**LAYERS, "gpu": gpu, "nvshare": {"enabled": True}}
+    run = Run(sections=layers, flavor="gpu.1.1gpu")
+    assert run.outputs["nodes"] == {"count": 1, "instanceType": "gpu.1.1gpu", "gpus": "10"}
+    resources = run.record.one("ClusterQueue", "blue-cluster-queue").inputs["spec"]["resourceGroups"][0]
+    assert "nvshare.com/gpu" in resources["coveredResources"]
+    assert "nvidia.com/gpu" not in resources["coveredResources"]
+
+
+@pytest.mark.parametrize(
+    ("mlops", "names"),
+    [
+        ({}, ["pipelines", "mlflow", "mlflowObjects", "prometheus", "grafana"]),
+        ({"forwarder": True}, ["pipelines", "mlflow", "mlflowObjects", "prometheus", "grafana", "forwarder", "flower"]),
+        ({"integration": False, "option": 6}, ["pipelines", "mlflow", "mlflowObjects"]),
+        ({"integration": False, "option": 2}, ["kubeflow", "mlflow", "mlflowObjects"]),
+    ],
+)
+def test_each_user_interface_has_a_tunnel(mlops: Mapping[str, Any], names: list[str]) -> None:
+    settings = settings_of({**shipped(flavor="hpc.6.14core"), "mlops": {"enabled": True, **mlops}})
+    found = interfaces(settings)
+    assert list(found) == names
+    assert len({one.local for one in found.values()}) == len(names)
+    assert found["mlflow"].command == (
+        "ssh -t -L 5000:localhost:5000 cpouta kubectl --kubeconfig /var/lib/mlbatch/kubeconfig --namespace mlflow "
+        "port-forward service/mlflow 5000:5000"
+    )
+
+
+def test_a_local_registry_runs_beside_kind() -> None:
+    settings = settings_of({**shipped(), "mlops": {"enabled": True, "localRegistry": True}})
+    made: list[Any] = []
+    record = build(lambda: made.append(infrastructure.create(settings, FACTS)), outputs=_outputs)
+    (instance,) = [item for item in record.resources if item.type.endswith(":Instance")]
+    assert "registry.sh" in instance.inputs["userData"]
+    assert "registry.sh" not in Run().one("Instance").inputs["userData"]
 
 
 def test_the_batch_platform_is_off_and_can_be_had() -> None:

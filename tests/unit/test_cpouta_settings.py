@@ -18,9 +18,9 @@ PRIVATE = (
 
 
 def shipped(**openstack: Any) -> dict[str, Any]:
-    """Return the shipped stack with some values of section openstack changed, or taken out where they are None."""
+    """Return the shipped VM without the MLOps platform, with some values changed, or taken out where they are None."""
     config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
-    raw = {name.removeprefix("mlbatch:"): value for name, value in config.items()}
+    raw = {name.removeprefix("mlbatch:"): value for name, value in config.items() if name != "mlbatch:mlops"}
     section = {**raw["openstack"], **openstack}
     return {**raw, "openstack": {name: value for name, value in section.items() if value is not None}}
 
@@ -42,6 +42,19 @@ def test_the_shipped_stack_is_the_ready_example() -> None:
     assert openstack.volume.type == "standard"
     assert openstack.gpu_stack is None
     assert openstack.kind.node_image.startswith("kindest/node:v1.34.0@sha256:")
+
+
+def test_the_shipped_stack_answers_the_setup_as_the_tutorial() -> None:
+    config = yaml.safe_load((ROOT / "Pulumi.cpouta.yaml").read_text())["config"]
+    mlops = settings_of({name.removeprefix("mlbatch:"): value for name, value in config.items()}).mlops
+    assert (mlops.enabled, mlops.integration, mlops.option, mlops.local_registry) == (True, True, 4, True)
+
+
+def test_a_deployment_that_has_too_few_cores_is_refused() -> None:
+    error = only({**shipped(), "mlops": {"enabled": True, "option": 1}})
+    assert key(error.path) == "mlbatch:mlops.option"
+    assert error.message == "integration-kubeflow-monitoring needs 12 cores, and flavor standard.xxlarge has 8"
+    assert errors_of({**shipped(flavor="hpc.6.14core"), "mlops": {"enabled": True, "option": 1}}) == []
 
 
 def test_the_tutorials_misspelt_flavor_is_told_its_name() -> None:
@@ -166,6 +179,16 @@ class TestGpus:
         error = only(shipped(flavor="gpu.1.1gpu", gpu={"driver": "470"}))
         assert "CUDA 12.2 needs driver 535 or later, and 470 is older" in error.message
         assert error.expected == "driver 535, CUDA 12.2 and toolkit 1.17.8-1 on an image of Ubuntu 22.04"
+
+    def test_an_operator_or_shared_gpus_without_a_gpu_are_refused(self) -> None:
+        error = only({**shipped(), "gpu": {"operator": True, "featureDiscovery": True}})
+        assert (key(error.path), error.message) == ("mlbatch:gpu.operator", "flavor standard.xxlarge has no GPU")
+        assert key(only({**shipped(), "nvshare": {"enabled": True}}).path) == "mlbatch:nvshare.enabled"
+
+    def test_a_second_driver_is_refused(self) -> None:
+        gpu = {"operator": True, "featureDiscovery": True, "installDriver": True}
+        error = only({**shipped(flavor="gpu.1.1gpu"), "gpu": gpu})
+        assert key(error.path) == "mlbatch:gpu.installDriver"
 
     def test_cudas_packages_are_for_one_ubuntu(self) -> None:
         error = only(shipped(flavor="gpu.1.1gpu", image="Ubuntu-24.04"))
