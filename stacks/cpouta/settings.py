@@ -116,7 +116,7 @@ class OpenstackSettings(SettingsModel):
     """User of the image."""
     ssh_public_key: values.PublicKey
     """Public SSH key of who signs in. Another one replaces the VM, which gets it at its first boot."""
-    private_key_file: str = "~/.ssh/local-cpouta.pem"
+    private_key_file: values.KeyFile = "~/.ssh/local-cpouta.pem"
     """File of the private half, on the machine that runs the engine."""
     ssh_from: Annotated[Mapping[str, Network], values.RuleNames]
     """Networks that may sign in by SSH, by who that is, such as `me: 203.0.113.7/32`."""

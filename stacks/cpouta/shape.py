@@ -13,15 +13,15 @@ _PODS: Final = Quantity.parse(110)
 """The kubelet's default limit of pods on a node."""
 
 
-def node_shape(flavor: Flavor, gpus_each: int = 1) -> NodeShape:
-    """Return what the one node has for pods: kind's node has all of the VM. gpus_each: times that a GPU is offered."""
+def node_shape(flavor: Flavor) -> NodeShape:
+    """Return what the one node has for pods: kind's node has all of the VM."""
     return NodeShape(
         instance_type=flavor.name,
         gpu_product=flavor.gpu,
         resources={
             names.CPU: Quantity.parse(flavor.cores),
             names.MEMORY: Quantity.parse(f"{flavor.memory_gib}Gi"),
-            names.GPU: Quantity.parse(flavor.gpus * gpus_each),
+            names.GPU: Quantity.parse(flavor.gpus),
             names.RDMA: Quantity.parse(0),
             names.INFINIBAND: Quantity.parse(0),
             names.PODS: _PODS,

@@ -25,6 +25,9 @@ _KEYS: Final = (
 )
 
 
+_KEY_FILES: Final = "the path of a private key's file, absolute or from the home folder (~)"
+
+
 def _name(value: str) -> str:
     if not re.fullmatch(_NAME, value):
         reject(message="this cannot be the VM's name", expected=_NAMES, hint="for example 'mlops-platform'")
@@ -56,6 +59,19 @@ def _public_key(value: str) -> str:
     return key
 
 
+def _key_file(value: str) -> str:
+    if "PRIVATE KEY" in value:
+        reject(
+            message="this is a private key itself, which now stands in the stack's configuration",
+            expected=_KEY_FILES,
+            hint="remove it, take a new pair of keys, and name the file of the private half",
+            secret=True,
+        )
+    if not value.strip() or "\n" in value or "\0" in value:
+        reject(message="this is no path of a file", expected=_KEY_FILES, hint="remove the key for the tutorial's")
+    return value
+
+
 def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     for name in values:
         if not re.fullmatch(_NAME, name):
@@ -71,4 +87,5 @@ Name = Annotated[str, matching(_name, _NAME, _NAMES)]
 User = Annotated[str, matching(_user, _USER, _USERS)]
 VolumeId = Annotated[str, matching(_id, _ID, _IDS)]
 PublicKey = Annotated[str, matching(_public_key, _KEY, _KEYS)]
+KeyFile = Annotated[str, AfterValidator(_key_file)]
 RuleNames = AfterValidator(_named)

@@ -131,6 +131,11 @@ class TestKeys:
         assert "private key" in error.message
         assert PRIVATE.splitlines()[1] not in str(error)
 
+    def test_one_in_place_of_its_files_path_is_not_repeated_either(self) -> None:
+        error = only(shipped(privateKeyFile=PRIVATE))
+        assert key(error.path) == "mlbatch:openstack.privateKeyFile"
+        assert PRIVATE.splitlines()[1] not in str(error)
+
     def test_a_short_rsa_key_is_refused(self) -> None:
         short = public(rsa.generate_private_key(65537, 1024))
         assert only(shipped(sshPublicKey=short)).message == "this key has 1024 bits"

@@ -379,7 +379,7 @@ def record(kueue_release: Release, appwrapper_release: Release, scheduler_releas
 def kinds() -> Iterator[type[pulumi.ComponentResource]]:
     """Yield every component that layers consist of."""
     for module in pkgutil.walk_packages([str(COMPONENTS)], "components."):
-        if module.name.startswith("components.azure"):
+        if module.name.startswith(("components.azure", "components.openstack")):
             continue
         for value in vars(importlib.import_module(module.name)).values():
             if (

@@ -19,6 +19,7 @@ from stacks.cluster_facts import ClusterFacts
 from stacks.errors import MISSING, ConfigError
 from stacks.parsing import read
 from stacks.partial import PartialSettings
+from tests.unit import test_cpouta, test_cpouta_settings
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build, strings
 from tests.unit.settings_strategies import NASTY, changes, knows
@@ -27,7 +28,12 @@ from tests.unit.test_existing import NODES, UID, shipped
 from tests.unit.test_settings import valid
 from tests.unit.test_stack import quantities, stack_of
 
-BASES: Mapping[str, dict[str, Any]] = {"simulated": valid(), "aks": everything(), "existing": shipped()}
+BASES: Mapping[str, dict[str, Any]] = {
+    "simulated": valid(),
+    "aks": everything(),
+    "existing": shipped(),
+    "cpouta": {**test_cpouta_settings.shipped(), **test_cpouta.LAYERS},
+}
 PYTHONS_NONE = r"(?<!Unmanaged, )(?<!did you mean )None\b"
 """Where a message says None it is Python's, but among the channels of Azure's node images."""
 FOREIGN_WORDS = re.compile(rf"Input should|validation error|pydantic|Traceback|NoneType|object has no|\b{PYTHONS_NONE}")
