@@ -270,6 +270,20 @@ def test_nothing_but_the_api_server_is_forwarded(guests: Guests) -> None:
         version(kubeconfig)
 
 
+def test_a_certificate_is_handed_on_as_it_is(guests: Guests) -> None:
+    kubeconfig = yaml.safe_load(guests.kubeconfig)
+    pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    data = base64.b64encode(pem.encode()).decode()
+    kubeconfig["users"][0]["user"] = {"client-certificate-data": data, "client-key-data": data}
+    told = json.loads(plugin(through_tunnel(yaml.safe_dump(kubeconfig), guests.start(), API_PORT)).stdout)
+    assert (told["apiVersion"], told["kind"]) == ("client.authentication.k8s.io/v1", "ExecCredential")
+    assert set(told["status"]) == {"expirationTimestamp", "clientCertificateData", "clientKeyData"}
+    assert told["status"]["clientCertificateData"] == told["status"]["clientKeyData"] == pem
+    kubeconfig["users"][0]["user"] = {"exec": {"command": "aws"}}
+    with pytest.raises(ValueError, match="has neither a token nor a certificate with its key"):
+        through_tunnel(yaml.safe_dump(kubeconfig), guests.start(), API_PORT)
+
+
 def test_user_data_that_cloud_init_ignores_is_refused() -> None:
     with pytest.raises(UserDataError, match="does not begin with the line #cloud-config"):
         UserData.parse("users: []")

@@ -223,7 +223,7 @@ def test_a_step_that_fails_is_tried_again_so_often_and_then_says_so(tmp_path: Pa
     assert (marker["state"], marker["step"]) == ("failed", "packages")
     assert marker["message"] == "step 'packages' ended with 1"
     assert "apt-get: Could not resolve" in marker["log"]
-    assert machine.log.count("packages: attempt") == 5
+    assert machine.log.count("packages: attempt") == 10
     (machine.folder / "machine/offline").unlink()
     assert machine.up()["state"] == "ready"
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pulumi
 from pulumi import dynamic
 
-from components.openstack.access.first_boot import wait
+from components.openstack.access.first_boot import FirstBootError, wait
 from components.openstack.access.host import Host
 from components.openstack.access.kubeconfig import through_tunnel
 
@@ -43,7 +43,12 @@ class _Waiting(dynamic.ResourceProvider):
     serialize_as_secret_always = False
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        found = wait(_host(props), float(props["timeout_seconds"]), _say)
+        try:
+            found = wait(_host(props), float(props["timeout_seconds"]), _say)
+        except FirstBootError:
+            # The SDK answers with the whole stack of calls, which tells nothing to who looks for a failed step.
+            sys.tracebacklimit = 0
+            raise
         if found.kubeconfig is None:
             raise ValueError(f"{props['address']} has no kubeconfig: its first boot was told of no cluster")
         kubeconfig = through_tunnel(found.kubeconfig, _host(props), int(props["api_port"]))

@@ -26,7 +26,7 @@ class Step:
 
 
 SYSTEM: Final = (
-    Step(name="packages", attempts=5, seconds=3600),
+    Step(name="packages", attempts=10, seconds=3600),
     Step(name="volume", attempts=2),
     Step(name="data-root", seconds=7200),
     Step(name="docker", attempts=5),

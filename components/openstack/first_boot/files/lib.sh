@@ -24,9 +24,20 @@ replace() {
   mv "$1.part" "$1"
 }
 
-# apt-get that asks nothing, keeps changed configuration, and first ends what a power cut interrupted.
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep "$PAUSE"
+  done
+}
+
+# apt-get that asks nothing, keeps changed configuration, and first ends what a power cut interrupted. The system's own
+# upgrade may be at work for minutes.
 packages() {
-  dpkg --configure -a --force-confdef --force-confold
+  within 600 dpkg --configure -a --force-confdef --force-confold
   apt-get --yes --no-install-recommends -o DPkg::Lock::Timeout=600 \
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
 }
@@ -47,7 +58,7 @@ fetch() {
 repository() {
   local key=/etc/apt/keyrings/$1.asc found
   fetch "$2" "$key" ""
-  found=$(gpg --show-keys --with-colons "$key" | awk -F: '$1 == "fpr" { print $10; exit }')
+  found=$(gpg --show-keys --with-colons "$key" | awk -F: '$1 == "fpr" && !seen++ { print $10 }')
   if [[ $found != "$3" ]]; then
     rm "$key"
     refuse "the key at $2 has the fingerprint '$found', not $3"
@@ -55,14 +66,4 @@ repository() {
   chmod 0644 "$key"
   echo "deb [arch=amd64 signed-by=$key] $4" | replace "/etc/apt/sources.list.d/$1.list"
   packages update
-}
-
-# within SECONDS COMMAND...: until it succeeds.
-within() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || return 1
-    sleep "$PAUSE"
-  done
 }
