@@ -29,9 +29,11 @@ from urllib3.exceptions import HTTPError
 
 from emulator import azure, cluster, mirror
 from emulator.cluster import ClusterError
-from emulator.distribution import is_openshift
+from emulator.distribution import has_openstack, is_openshift
 from emulator.environment import environment
 from emulator.openshift import definitions
+from emulator.openstack.errors import OpenStackError
+from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
 from emulator.recovery import recover
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         paths = _private(Paths.of())
         return int(options.command(_private(paths.of_stack(options.stack)) if "stack" in options else paths, options))
-    except (ClusterError, EngineError, ToolchainError) as error:
+    except (ClusterError, EngineError, OpenStackError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -125,12 +127,16 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
     require_stack(paths.root, options.stack)
     toolchain = Toolchain(paths)
     openshift = is_openshift(paths.root, options.stack)
-    progress = Progress(len(toolchain.missing(cluster=True, openshift=openshift)) + len(SETTING_UP))
+    openstack = Installation(paths) if has_openstack(paths.root, options.stack) else None
+    missing = [*toolchain.missing(cluster=True, openshift=openshift), *(openstack.missing() if openstack else ())]
+    progress = Progress(len(missing) + len(SETTING_UP))
     toolchain.install(cluster=True, progress=progress, openshift=openshift)
+    if openstack is not None:
+        openstack.install(progress)
     with progress.step(SETTING_UP[0]):
         mirror.fill(paths, toolchain, openshift=openshift)
     with progress.step(SETTING_UP[1]):
-        cluster.start(paths, progress.note, stack=options.stack, openshift=openshift)
+        cluster.start(paths, progress.note, stack=options.stack, openshift=openshift, openstack=openstack is not None)
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
@@ -212,8 +218,12 @@ def _env(paths: Paths, options: argparse.Namespace) -> int:
 def _build(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
     openshift = options.cluster and is_openshift(paths.root, options.stack)
-    missing = toolchain.missing(options.cluster, openshift=openshift)
-    toolchain.install(options.cluster, Progress(len(missing)), openshift=openshift)
+    openstack = Installation(paths) if options.cluster and has_openstack(paths.root, options.stack) else None
+    missing = [*toolchain.missing(options.cluster, openshift=openshift), *(openstack.missing() if openstack else ())]
+    progress = Progress(len(missing))
+    toolchain.install(options.cluster, progress, openshift=openshift)
+    if openstack is not None:
+        openstack.install(progress)
     mirror.fill(paths, toolchain, openshift=openshift)
     return 0
 
@@ -237,12 +247,18 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
         lent = replace(paths, state=Path(folder))
         toolchain = Toolchain(lent)
         openshift = is_openshift(paths.root, options.stack)
-        missing = toolchain.missing(cluster=True, openshift=openshift)
-        toolchain.install(cluster=True, progress=Progress(len(missing)), openshift=openshift)
+        openstack = Installation(lent) if has_openstack(paths.root, options.stack) else None
+        missing = [*toolchain.missing(cluster=True, openshift=openshift), *(openstack.missing() if openstack else ())]
+        progress = Progress(len(missing))
+        toolchain.install(cluster=True, progress=progress, openshift=openshift)
+        if openstack is not None:
+            openstack.install(progress)
         try:
             if openshift:
                 definitions.fill(lent, toolchain)
-            cluster.start(lent, lambda _: None, stack=options.stack, openshift=openshift)
+            cluster.start(
+                lent, lambda _: None, stack=options.stack, openshift=openshift, openstack=openstack is not None
+            )
             print(environment(lent).dump(), flush=True)
             sys.stdin.read()
         finally:

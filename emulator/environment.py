@@ -9,6 +9,7 @@ from typing import Final
 
 from emulator import cluster
 from emulator.cluster.layout import Layout
+from emulator.openstack.deployment import Deployment
 from emulator.paths import Paths
 from runner.engine import EngineError
 from runner.environment import Environment
@@ -26,7 +27,8 @@ def environment(paths: Paths) -> Environment:
     """
     plugin = official_plugin()
     official = {KUBERNETES} if plugin is not None else set()
-    found = cluster.status(paths).providers
+    state = cluster.status(paths)
+    found = state.providers
     missing = EMULATED - official - found.keys()
     if missing:
         raise EngineError(
@@ -39,6 +41,7 @@ def environment(paths: Paths) -> Environment:
         providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
         programs=(Layout(paths).azure_bin, paths.bin),
         plugins=(plugin,) if plugin is not None else (),
+        variables=Deployment(paths).variables() if state.openstack else {},
     )
 
 

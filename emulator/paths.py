@@ -78,6 +78,11 @@ class Paths:
         return self.state / "run"
 
     @property
+    def openstack(self) -> Path:
+        """Databases, configuration and keys of the local OpenStack, where the stack has one."""
+        return self.state / "openstack"
+
+    @property
     def mirror(self) -> Path:
         """Upstream manifests rendered from the modules whose controllers are built."""
         return self.state / "mirror"

@@ -1,4 +1,4 @@
-"""The reports of `make up` and `make status`: local cluster, emulated Azure, OpenShift, charts, versions, platform."""
+"""The reports of `make up` and `make status`: local cluster, clouds, OpenShift, charts, versions, platform."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from emulator.charts.releases import SELECTOR
 from emulator.charts.report import report as charts_report
 from emulator.cluster import ClusterStatus
 from emulator.openshift.report import report as openshift_report
+from emulator.openstack import overview as openstack
 from emulator.paths import Paths
 from runner.report import MLOPS_LABEL, connect, objects, platform_report, table
 
@@ -21,7 +22,7 @@ def cluster_report(status: ClusterStatus) -> str:
 
 
 def environment_report(paths: Paths) -> str:
-    """Describe what a running local environment holds: Azure resources, an OpenShift, charts, versions, the platform.
+    """Describe what a running local environment holds: Azure, OpenStack, an OpenShift, charts, versions, the platform.
 
     Raises the Kubernetes client's exceptions when the cluster does not answer.
     """
@@ -35,5 +36,13 @@ def environment_report(paths: Paths) -> str:
         objects(client, "v1", "PersistentVolume"),
     )
     pipelines = mlops.report(objects(client, "apps/v1", "Deployment", label_selector=MLOPS_LABEL))
-    parts = (azure.report(paths), openshift, charts, pipelines, stand_ins.report(pods), platform_report(client))
+    parts = (
+        azure.report(paths),
+        openstack.report(paths),
+        openshift,
+        charts,
+        pipelines,
+        stand_ins.report(pods),
+        platform_report(client),
+    )
     return "\n\n".join(part for part in parts if part)

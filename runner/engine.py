@@ -72,6 +72,7 @@ class Engine:
     def variables(self) -> dict[str, str]:
         """Return the environment variables of the engine, without those that it inherits."""
         variables = {
+            **self.environment.variables,
             "PATH": os.pathsep.join(self._search_path()),
             "KUBECONFIG": str(self.environment.kubeconfig),
             "PULUMI_BACKEND_URL": f"file://{self._backend}",

@@ -43,6 +43,7 @@ class Environment:
     kubeconfig: of the local cluster. mirror: the folder that holds upstream's files; None leaves the stack's settings
     as they are written. providers: loopback ports of the emulated providers, by plugin. programs: folders that are
     searched for programs before those of the user. plugins: folders of official plugins that may be used.
+    variables: what the engine, its plugins and the program find besides, such as the credentials of a cloud.
     disposable: what stands in it may be lost, so that stacks protect nothing from being deleted.
     reads_secrets: a stack's file may hold secrets that the local passphrase has encrypted; otherwise a made-up value
     stands in for every one.
@@ -53,6 +54,7 @@ class Environment:
     providers: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[Path, ...] = ()
     plugins: tuple[Path, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
     disposable: bool = False
     reads_secrets: bool = True
 
@@ -75,6 +77,7 @@ class Environment:
                 providers={str(plugin): int(port) for plugin, port in found["providers"].items()},
                 programs=tuple(map(Path, found["programs"])),
                 plugins=tuple(map(Path, found["plugins"])),
+                variables={str(name): str(value) for name, value in found["variables"].items()},
                 disposable=bool(found["disposable"]),
                 reads_secrets=bool(found["reads_secrets"]),
             )

@@ -29,6 +29,7 @@ class ClusterStatus:
     server:         URL of the API server while a supervisor runs.
     provider_port:  port of the emulated Kubernetes provider while the supervisor runs one.
     azure_port:     port of the emulated Azure, which serves for azure-native and random, likewise.
+    openstack:      whether an OpenStack runs beside the cluster.
     leftovers:      processes of the cluster that live without a supervisor, process id -> command line.
     """
 
@@ -39,6 +40,7 @@ class ClusterStatus:
     provider_port: int | None
     leftovers: dict[int, str]
     azure_port: int | None = None
+    openstack: bool = False
 
     @property
     def providers(self) -> dict[str, int]:

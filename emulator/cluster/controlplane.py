@@ -11,8 +11,9 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from emulator.cluster import certificates, credentials, images
@@ -20,6 +21,7 @@ from emulator.cluster.api import Api
 from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout
 from emulator.cluster.node import node_ready
 from emulator.cluster.ports import Ports
+from emulator.openstack.deployment import Deployment
 from runner.files import write_private
 
 SUPERVISOR = "emulator.cluster.supervisor"
@@ -62,12 +64,14 @@ class Parts:
     """What of the cluster runs.
 
     provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
-    and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift.
+    and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. openstack: an OpenStack runs
+    beside it.
     """
 
     provider: bool = True
     admission_policies: bool = True
     openshift: bool = False
+    openstack: bool = False
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -81,8 +85,12 @@ def environment(layout: Layout) -> dict[str, str]:
     return {**kept, MARKER: str(layout.paths.state), "PYTHONPATH": str(_PACKAGE_ROOT), "PYTHONUNBUFFERED": "1"}
 
 
-def prepare(layout: Layout, ports: Ports) -> None:
-    """Write certificates, tokens, kubeconfigs and the API server's egress configuration."""
+def prepare(layout: Layout, ports: Ports, parts: Parts) -> None:
+    """Write certificates, tokens, kubeconfigs, the API server's egress configuration, and what OpenStack needs."""
+    if parts.openstack:
+        deployment = Deployment(layout.paths)
+        deployment.ensure(ports.openstack)
+        deployment.fit(ports.openstack)
     certificates.ensure(layout.secrets)
     credentials.write(layout, ports.api)
     # Calls to the cluster's network go to the kubelet's proxy (EgressSelectorConfiguration, apiserver.k8s.io/v1beta1).
@@ -170,7 +178,20 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
         found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
         serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
         found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
+    if parts.openstack:
+        found += _openstack(layout, ports)
     return tuple(found)
+
+
+def _openstack(layout: Layout, ports: Ports) -> Iterator[ProcessSpec]:
+    deployment = Deployment(layout.paths)
+    for service, port in ports.openstack.items():
+        yield ProcessSpec(
+            service,
+            deployment.command(service, port),
+            partial(accepts, port),
+            prepare=partial(deployment.ensure, ports.openstack),
+        )
 
 
 def fingerprint(layout: Layout, parts: Parts) -> str:
@@ -179,7 +200,7 @@ def fingerprint(layout: Layout, parts: Parts) -> str:
     A running cluster whose fingerprint differs was started by other code and has to be started again.
     """
     package = _PACKAGE_ROOT / "emulator"
-    files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".yaml"))
+    files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".yaml", ".conf"))
     files.append(layout.simulations)
     files += [
         (layout.paths.bin / name).resolve() for name in sorted({*_BINARIES, _OPENSHIFT_API_SERVER, *images.binaries()})
@@ -195,7 +216,8 @@ def fingerprint(layout: Layout, parts: Parts) -> str:
 def missing_binaries(layout: Layout, parts: Parts) -> list[str]:
     """Return the names of the binaries that the cluster needs and the bin folder lacks."""
     wanted = (*_BINARIES, *((_OPENSHIFT_API_SERVER,) if parts.openshift else ()))
-    return [name for name in wanted if not os.access(layout.paths.bin / name, os.X_OK)]
+    missing = [name for name in wanted if not os.access(layout.paths.bin / name, os.X_OK)]
+    return [*missing, *(["OpenStack"] if parts.openstack and not Deployment(layout.paths).installed else [])]
 
 
 def _etcd(layout: Layout) -> tuple[str, ...]:

@@ -22,9 +22,10 @@ from emulator.cluster.controlplane import Parts
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
 from emulator.cluster.seeds import SeedError
+from emulator.openstack.deployment import Deployment
 from emulator.paths import Paths
 
-_START_SECONDS = 120.0
+_START_SECONDS = 240.0
 _STOP_SECONDS = 45.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 15
@@ -42,22 +43,28 @@ def start(
     provider: bool = True,
     admission_policies: bool = True,
     openshift: bool = False,
+    openstack: bool = False,
 ) -> None:
     """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
 
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
     `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those. With `openshift`
-    the cluster is an OpenShift.
+    the cluster is an OpenShift, with `openstack` an OpenStack runs beside it.
 
-    Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within two minutes, or a
-    seed cannot be applied.
+    Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within four minutes, a seed
+    cannot be applied, or other releases of OpenStack made what this environment holds.
     """
     layout = Layout(paths)
-    parts = Parts(provider=provider, admission_policies=admission_policies, openshift=openshift)
+    parts = Parts(provider=provider, admission_policies=admission_policies, openshift=openshift, openstack=openstack)
     missing = controlplane.missing_binaries(layout, parts)
     if missing:
         raise ClusterError(f"{paths.bin} lacks {', '.join(missing)}: build the tools first")
+    if openstack and Deployment(paths).foreign:
+        raise ClusterError(
+            "other releases of OpenStack made what the local one holds, and these cannot read it: `make clean` forgets "
+            "it, and the local clusters' data with it"
+        )
     layout.make_folders()
     found = _ask(layout)
     if found is not None and found["fingerprint"] != controlplane.fingerprint(layout, parts):
@@ -102,24 +109,26 @@ def stop(paths: Paths) -> None:
 def reset(paths: Paths) -> None:
     """Stop the cluster and remove its data.
 
-    That is everything in etcd and in the emulated Azure, certificates, tokens and the kubeconfig.
+    That is everything in etcd, in the emulated Azure and in OpenStack, certificates, tokens and the kubeconfig.
     """
     stop(paths)
     layout = Layout(paths)
-    for folder in (layout.etcd_data, layout.secrets):
+    for folder in (layout.etcd_data, layout.secrets, layout.paths.openstack):
         shutil.rmtree(folder, ignore_errors=True)
     paths.kubeconfig.unlink(missing_ok=True)
     (layout.azure / "subscription.json").unlink(missing_ok=True)
 
 
 def wipe(paths: Paths) -> None:
-    """Throw away everything in etcd; a running cluster starts anew, with the same addresses and credentials.
+    """Throw away everything in etcd and in OpenStack; a running cluster starts anew.
 
-    What serves the engine goes on running. Raises ClusterError when the cluster is not ready again in time.
+    Addresses and credentials stay the same, and what serves the engine goes on running. Raises ClusterError when the
+    cluster is not ready again in time.
     """
     layout = Layout(paths)
     if _ask(layout, "wipe") is None:
-        shutil.rmtree(layout.etcd_data, ignore_errors=True)
+        for folder in (layout.etcd_data, layout.paths.openstack):
+            shutil.rmtree(folder, ignore_errors=True)
         return
     _wait_ready(layout, lambda line: None)
 
@@ -141,6 +150,7 @@ def status(paths: Paths) -> ClusterStatus:
         provider_port=found["provider_port"],
         leftovers={},
         azure_port=found["azure_port"],
+        openstack=found["openstack"],
     )
 
 
@@ -166,6 +176,8 @@ def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
         command.append("--without-admission-policies")
     if parts.openshift:
         command.append("--openshift")
+    if parts.openstack:
+        command.append("--openstack")
     layout.log("supervisor").touch(mode=0o600)
     with layout.log("supervisor").open("ab") as log:
         return subprocess.Popen(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from emulator.openstack.folder import SERVICES
 from runner.files import write_private
 
 # Below the kernel's ephemeral range (from 32768 by default, ip-sysctl.rst): no outgoing connection takes a kept port.
@@ -26,6 +27,17 @@ class Ports:
     kwok: int
     provider: int
     azure: int
+    keystone: int
+    placement: int
+    glance: int
+    neutron: int
+    cinder: int
+    nova: int
+
+    @property
+    def openstack(self) -> dict[str, int]:
+        """The port of each service of OpenStack."""
+        return {service: getattr(self, service) for service in SERVICES}
 
 
 NAMES = tuple(field.name for field in fields(Ports))

@@ -105,6 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--without-provider", action="store_true", help="run the cluster alone")
     parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
     parser.add_argument("--openshift", action="store_true", help="be an OpenShift")
+    parser.add_argument("--openstack", action="store_true", help="run an OpenStack beside the cluster")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
@@ -121,11 +122,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     chosen = ports.choose(str(layout.paths.state), ports.load(layout.ports_file))
     ports.save(layout.ports_file, chosen)
-    controlplane.prepare(layout, chosen)
-
     provider = not options.without_provider
-    policies = not options.without_admission_policies
-    parts = Parts(provider=provider, admission_policies=policies, openshift=options.openshift)
+    parts = Parts(
+        provider=provider,
+        admission_policies=not options.without_admission_policies,
+        openshift=options.openshift,
+        openstack=options.openstack,
+    )
+    controlplane.prepare(layout, chosen, parts)
     specs = controlplane.processes(layout, chosen, parts)
     supervisor = Supervisor(
         children=[Child(spec, layout.log(spec.name)) for spec in specs],
@@ -136,8 +140,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "server": f"https://127.0.0.1:{chosen.api}",
             "provider_port": chosen.provider if provider else None,
             "azure_port": chosen.azure if provider else None,
+            "openstack": parts.openstack,
         },
-        data=(layout.etcd_data,),
+        data=(layout.etcd_data, layout.paths.openstack),
     )
 
     def stop(number: int, frame: object) -> None:

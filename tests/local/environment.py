@@ -21,6 +21,7 @@ from emulator import azure, mirror
 from emulator import cluster as local_cluster
 from emulator.environment import KUBERNETES
 from emulator.environment import environment as emulated_environment
+from emulator.openstack.installation import Installation
 from emulator.paths import Paths
 from emulator.progress import Progress
 from emulator.recovery import recover
@@ -58,20 +59,26 @@ def local_environment(
     *,
     admission_policies: bool = True,
     openshift: bool = False,
+    openstack: bool = False,
 ) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
 
     prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
-    openshift: it is an OpenShift.
+    openshift: it is an OpenShift. openstack: an OpenStack runs beside it.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
         toolchain = Toolchain(paths)
         missing = toolchain.missing(cluster=True, openshift=openshift)
         toolchain.install(cluster=True, progress=Progress(len(missing)), openshift=openshift)
+        if openstack:
+            installation = Installation(paths)
+            installation.install(Progress(len(installation.missing())))
         mirror.fill(paths, toolchain, openshift=openshift)
         prepare(paths)
-        local_cluster.start(paths, print, admission_policies=admission_policies, openshift=openshift)
+        local_cluster.start(
+            paths, print, admission_policies=admission_policies, openshift=openshift, openstack=openstack
+        )
         try:
             yield paths
         finally:

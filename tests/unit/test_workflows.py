@@ -12,7 +12,7 @@ import yaml
 
 from emulator.cluster import controlplane
 from emulator.cluster.layout import Layout
-from emulator.cluster.ports import Ports
+from emulator.cluster.ports import NAMES, Ports
 from emulator.paths import Paths
 from review.markdown import MARKER
 from tests.local import official
@@ -156,9 +156,9 @@ def test_the_cluster_of_the_official_providers_has_the_local_clusters_minor_vers
 
 
 def test_nodes_are_simulated_there_as_here(tmp_path: Path) -> None:
-    layout, ports = Layout(Paths.of(state=tmp_path)), Ports(1, 2, 3, 4, 5, 6)
+    layout, ports = Layout(Paths.of(state=tmp_path)), Ports(*range(1, 1 + len(NAMES)))
     layout.make_folders()
-    controlplane.prepare(layout, ports)
+    controlplane.prepare(layout, ports, controlplane.Parts())
     found = controlplane.processes(layout, ports, controlplane.Parts())
     command = next(spec.command for spec in found if spec.name == "kwok")
     same = [option for option in command[1:] if not option.startswith(("--kubeconfig", "--config", "--server"))]

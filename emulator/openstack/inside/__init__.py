@@ -1,0 +1,1 @@
+"""What runs in the Python environment of OpenStack's packages, and imports them."""

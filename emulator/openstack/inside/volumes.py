@@ -1,0 +1,77 @@
+"""Cinder's backend: volumes that are booked and attached, and have no bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cinder import interface
+from cinder.volume import driver
+
+
+@interface.volumedriver
+class Nowhere(driver.VolumeDriver):
+    """A volume driver (`cinder/interface/volume_driver.py`) without a store."""
+
+    VERSION = "1.0.0"
+
+    def check_for_setup_error(self) -> None:
+        """There is nothing that could be wrong."""
+
+    def create_volume(self, volume: Any) -> None:
+        """Cinder's database has all there is of it."""
+
+    def delete_volume(self, volume: Any) -> None:
+        """As for the creation."""
+
+    def extend_volume(self, volume: Any, new_size: int) -> None:
+        """As for the creation."""
+
+    def create_snapshot(self, snapshot: Any) -> None:
+        """As for a volume."""
+
+    def delete_snapshot(self, snapshot: Any) -> None:
+        """As for a volume."""
+
+    def create_volume_from_snapshot(self, volume: Any, snapshot: Any) -> None:
+        """There are no bytes to copy."""
+
+    def create_cloned_volume(self, volume: Any, src_vref: Any) -> None:
+        """There are no bytes to copy."""
+
+    def clone_image(
+        self, context: Any, volume: Any, image_location: Any, image_meta: Any, image_service: Any
+    ) -> tuple[dict[str, Any], bool]:
+        """Say that the backend has copied the image by itself, as Ceph does."""
+        return {}, True
+
+    def retype(self, context: Any, volume: Any, new_type: Any, diff: Any, host: Any) -> tuple[bool, None]:
+        """Every type is of this one backend."""
+        return True, None
+
+    def ensure_export(self, context: Any, volume: Any) -> None:
+        """Nothing is exported."""
+
+    def create_export(self, context: Any, volume: Any, connector: Any) -> None:
+        """Nothing is exported."""
+
+    def remove_export(self, context: Any, volume: Any) -> None:
+        """Nothing is exported."""
+
+    def initialize_connection(self, volume: Any, connector: Any) -> dict[str, Any]:
+        """Return the connection that Nova's fake driver notes."""
+        return {"driver_volume_type": "fake", "data": {"volume_id": volume.id, "target_lun": 1}}
+
+    def terminate_connection(self, volume: Any, connector: Any, **options: Any) -> None:
+        """Nothing was connected."""
+
+    def _update_volume_stats(self) -> None:
+        self._stats = {
+            "volume_backend_name": "nowhere",
+            "vendor_name": "none",
+            "driver_version": self.VERSION,
+            "storage_protocol": "fake",
+            "total_capacity_gb": "infinite",
+            "free_capacity_gb": "infinite",
+            "reserved_percentage": 0,
+            "multiattach": False,
+        }
