@@ -23,7 +23,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure openstack
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -57,6 +57,9 @@ review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (d
 
 azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
 	@$(VENV)/bin/python -m emulator.azure $(ARGS)
+
+openstack: $(ENVIRONMENT) ## act in the local OpenStack behind the engine's back: make openstack ARGS="open --group ssh"
+	@$(VENV)/bin/python -m emulator.openstack $(ARGS)
 
 env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$(make -s env)"
 	@$(EMULATOR) env $(OPTIONS)
@@ -128,6 +131,9 @@ requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.l
 	$(VENV)/bin/uv lock
 	$(VENV)/bin/uv export --quiet --frozen --no-dev --output-file requirements.txt
 	$(VENV)/bin/uv export --quiet --frozen --only-group setup --output-file requirements-uv.txt
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --custom-compile-command "make requirements" \
+		--output-file emulator/tools/openstack/requirements.txt emulator/tools/openstack/requirements.in
 
 # pip fetches uv, by its digest; uv then installs what uv.lock names, itself among it, and removes what it does not name.
 $(ENVIRONMENT): uv.lock requirements-uv.txt
