@@ -94,7 +94,9 @@ class Engine:
     def exports(self) -> str:
         """Return shell lines after which a plain `pulumi` does the same as the make targets, once `prepare` ran."""
         variables = {**self.variables(), **past_proxies(), "PULUMI_OPTION_CONFIG_FILE": str(self.configuration)}
-        others = sorted(name for name in os.environ if name.startswith("PULUMI_") and name not in variables)
+        # One of the user's own beside those of a credential (OS_CLOUD) would lead to another cloud.
+        families = ("PULUMI_", *{f"{name.partition('_')[0]}_" for name in self.environment.variables})
+        others = sorted(name for name in os.environ if name.startswith(families) and name not in variables)
         lines = [f"unset {name}" for name in others]
         lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         return "".join(f"{line}\n" for line in lines)

@@ -457,3 +457,14 @@ def test_the_exports_make_a_plain_pulumi_do_the_same(engine: Engine, monkeypatch
     assert f"export PULUMI_OPTION_CONFIG_FILE={engine.configuration}" in lines
     for name, value in engine.variables().items():
         assert f"export {name}={value}" in lines
+
+
+def test_the_exports_leave_no_credential_of_the_users_beside_the_environments(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_CLOUD", "theirs")
+    assert "unset OS_CLOUD" not in engine.exports().splitlines()
+    environment = replace(engine.environment, variables={"OS_AUTH_TYPE": "v3applicationcredential"})
+    lines = Engine(engine.configuration.parent, engine.configuration.parent, "dev", environment).exports().splitlines()
+    assert "unset OS_CLOUD" in lines
+    assert "export OS_AUTH_TYPE=v3applicationcredential" in lines

@@ -45,6 +45,7 @@ def test_an_environment_is_what_it_was_after_its_way_to_another_process() -> Non
         providers={"kubernetes": 1, "random": 2},
         programs=(Path("/l/bin"),),
         plugins=(Path("/p"),),
+        variables={"OS_AUTH_TYPE": "v3applicationcredential"},
         disposable=True,
         reads_secrets=False,
     )
