@@ -21,6 +21,7 @@ from grpc import ServicerContext as Context
 from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc, status_pb2
 from pulumi.runtime.proto import provider_pb2 as protocol
 
+from emulator.plugin import paths
 from emulator.plugin.connections import Connections
 from emulator.plugin.diffing import Difference
 from emulator.plugin.errors import OutcomeUnknownError, PartialError, ProviderError
@@ -237,7 +238,8 @@ def _diff_response(difference: Difference, *, detailed: bool) -> protocol.DiffRe
     some, none = protocol.DiffResponse.DIFF_SOME, protocol.DiffResponse.DIFF_NONE
     response = protocol.DiffResponse(
         changes=some if difference.changes else none,
-        diffs=list(difference.changes),
+        # The engine's summary of a step shows of what has changed the properties that are named here.
+        diffs=list(dict.fromkeys(str(paths.parse(path)[0]) for path in difference.changes)),
         replaces=difference.replaces,
         deleteBeforeReplace=difference.delete_before_replace,
         hasDetailedDiff=detailed,
