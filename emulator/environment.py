@@ -10,6 +10,7 @@ from typing import Final
 from emulator import cluster
 from emulator.cluster.layout import Layout
 from emulator.openstack.deployment import Deployment
+from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
 from runner.engine import EngineError
 from runner.environment import Environment
@@ -27,6 +28,7 @@ def environment(paths: Paths) -> Environment:
     """
     plugin = official_plugin()
     official = {KUBERNETES} if plugin is not None else set()
+    of_openstack = official_plugin(openstack.NAME) or openstack.install(paths)
     state = cluster.status(paths)
     found = state.providers
     missing = EMULATED - official - found.keys()
@@ -40,7 +42,7 @@ def environment(paths: Paths) -> Environment:
         mirror=paths.mirror,
         providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
         programs=(Layout(paths).azure_bin, paths.bin),
-        plugins=(plugin,) if plugin is not None else (),
+        plugins=(of_openstack, *([plugin] if plugin is not None else [])),
         variables=Deployment(paths).variables() if state.openstack else {},
     )
 
