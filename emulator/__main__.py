@@ -27,10 +27,10 @@ from pathlib import Path
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from emulator import azure, cluster, mirror
+from emulator import cluster, mirror
 from emulator.cluster import ClusterError
 from emulator.distribution import has_openstack, is_openshift
-from emulator.environment import environment
+from emulator.environment import environment, orphans
 from emulator.openshift import definitions
 from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
@@ -184,7 +184,7 @@ def _destroy(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _recover(engine: Engine, paths: Paths) -> None:
-    recover(engine, lambda: azure.orphans(paths), paths.bin / "helm")
+    recover(engine, lambda: orphans(paths, engine.variables()), paths.bin / "helm")
 
 
 def _status(paths: Paths, options: argparse.Namespace) -> int:

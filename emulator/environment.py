@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from emulator import cluster
+from emulator import azure, cluster
 from emulator.cluster.layout import Layout
 from emulator.openstack.deployment import Deployment
 from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
+from emulator.recovery import Created
 from runner.engine import EngineError
 from runner.environment import Environment
 
@@ -45,6 +47,14 @@ def environment(paths: Paths) -> Environment:
         plugins=(of_openstack, *([plugin] if plugin is not None else [])),
         variables=Deployment(paths).variables() if state.openstack else {},
     )
+
+
+def orphans(paths: Paths, variables: Mapping[str, str]) -> dict[str, Created]:
+    """Return what was created in a cloud for engines that do not know it, by URN. variables: of the engine.
+
+    Raises EngineError where an OpenStack cannot be asked.
+    """
+    return {**azure.orphans(paths), **openstack.orphans(paths, variables)}
 
 
 def official_plugin(name: str = KUBERNETES) -> Path | None:

@@ -5,8 +5,8 @@ get there: what it created exists, the state does not have it, and to create it 
 the same steps for a stack of your own, whose engine writes down each resource at once.
 
 - Objects of Kubernetes are taken over by an update under the provider's own option `upsertExistingObjects`.
-- Resources in Azure, which has no such option, are added to the state first: the emulated Azure knows for which of the
-  program's resources it has created each, with which inputs.
+- Resources in Azure and in an OpenStack, which have no such option, are added to the state first: the emulated Azure
+  and the provider for OpenStack know for which of the program's resources they have created each, with which inputs.
 - A release that the killed update has installed is uninstalled. Helm installs over none.
 
 It belongs before an update, never before a command that only looks.
@@ -46,7 +46,7 @@ State = dict[str, Any]
 
 
 class Created(Protocol):
-    """A resource as the emulated Azure hands it back."""
+    """A resource as it is handed back to the state."""
 
     @property
     def id(self) -> str: ...
@@ -78,17 +78,17 @@ class Installed:
             raise EngineError(f"the release {namespace}/{name} of a killed update stays: {error}") from None
 
 
-def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]], helm: Path) -> None:
+def recover(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: Path) -> None:
     """Finish the last update of the engine's stack where it was killed; nothing happens where it was not.
 
-    orphans_in_azure: returns what the emulated Azure has created for engines that do not know it, by URN. helm: Helm's
-    command. Raises EngineError where the stack cannot be previewed or updated, or a live engine holds its lock.
+    orphans: returns what was created in a cloud for engines that do not know it, by URN. helm: Helm's command. Raises
+    EngineError where the stack cannot be previewed or updated, or a live engine holds its lock.
     """
     pending = {operation["resource"]["urn"] for operation in engine.read_state().get("pending_operations") or ()}
     began = engine.killed
     if began is None and not pending:
         return
-    take_over(engine, orphans_in_azure())
+    take_over(engine, orphans())
     installed = Installed(engine.environment.kubeconfig, helm)
     for namespace, name in left_behind(_planned_creations(engine), installed.since, began, pending):
         installed.uninstall(namespace, name)
@@ -102,7 +102,7 @@ def recover(engine: Engine, orphans_in_azure: Callable[[], Mapping[str, Created]
 
 
 def take_over(engine: Engine, orphans: Mapping[str, Created]) -> None:
-    """Add to the stack's state what a killed update has created in Azure, and forget what was pending.
+    """Add to the stack's state what a killed update has created in a cloud, and forget what was pending.
 
     Without that no preview can know what is in the cluster.
     """
@@ -134,9 +134,9 @@ def creations(steps: Iterable[Mapping[str, Any]]) -> list[State]:
 
 
 def handed_back(planned: Sequence[State], orphans: Mapping[str, Created]) -> list[State]:
-    """Return those of the planned creations that the emulated Azure has already carried out, as they are there.
+    """Return those of the planned creations that were carried out already, as they are there.
 
-    orphans: what it has created for engines that do not know it, by URN.
+    orphans: what was created for engines that do not know it, by URN.
     """
     found = []
     for state in planned:

@@ -1,7 +1,7 @@
 """The provider plugin `openstack`, for where the official one cannot be had: the resources of any OpenStack.
 
-It is used on this machine alone (`plugin`), against whatever OpenStack the environment or a provider resource names:
-the local one, or a real one. It emulates no OpenStack: whatever is refused, the services themselves refuse.
+It emulates no OpenStack: what is refused, the services themselves refuse. It acts on whatever OpenStack the environment
+or a provider resource names; the local environment starts it so that it takes none but its own (`plugin`).
 
 What it follows:
 
@@ -20,11 +20,15 @@ What is as in the official provider, and surprises:
 - What somebody changes by hand of the `securityGroupIds` and `fixedIps` of a port is not seen.
 - What was created and not yet recorded when the engine was killed is an orphan: the next update creates it anew. What
   is recorded at a failure: a server and a volume from the moment that they have an ID, all others when they are ready.
-- A server in status ERROR is recorded, and is left as it is by the next update.
+- A server that goes into status ERROR is recorded as it was planned, and the next update leaves it as it is. After a
+  refresh, which finds it without networks, the next update replaces it.
+- The quotas of compute may not be asked for by ordinary users in `getLimitsV2`; `getQuotaSetV2` answers them.
 
 Known differences, by design:
 
 - A status is asked for after 0.3 s and then less and less often, up to 3 s; upstream begins with 3 s or less.
 - The error of a server that went into status ERROR has Nova's fault; upstream has the status alone.
+- It keeps what it has created until an engine shows that it knows it (`journal`), so that the local environment can
+  hand back to a stack's state what a killed engine has left (`recovery`).
 - The deletion of a port that is not ACTIVE is waited for; upstream fails on it.
 """

@@ -23,15 +23,24 @@ class Call:
     """What a kind of resource works with. region: the resource's own, empty for the provider's.
 
     seconds: how long the operation may take. identifier: of the resource; a creation sets it as soon as the official
-    provider would keep what it has made, even if it fails later.
+    provider would keep what it has made, even if it fails later. made: told of what a creation has made, at once.
     kept: properties that only the answer to a creation has.
     """
 
-    def __init__(self, cloud: Cloud, region: str, operation: Operation, seconds: float, identifier: str = "") -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        region: str,
+        operation: Operation,
+        seconds: float,
+        identifier: str = "",
+        made: Callable[[str], object] = lambda identifier: None,
+    ) -> None:
         self._cloud = cloud
         self.region = region or cloud.region
         self.operation = operation
         self.identifier = identifier
+        self.made = made
         self.kept: dict[str, Any] = {}
         self._deadline = Deadline(operation.timeout or seconds)
 

@@ -154,7 +154,7 @@ class Cloud:
                 "one of 'authUrl' or 'cloud' must be specified: source the openrc file of an application credential, "
                 "or set OS_AUTH_URL or OS_CLOUD"
             )
-        self._given = given
+        self.given = given
         self._connections: dict[str, Connection] = {}
         self._lock = threading.Lock()
         if str(given.get("delayedAuth", "true")).lower() in ("false", "0"):
@@ -163,7 +163,7 @@ class Cloud:
     @property
     def region(self) -> str:
         """The region for resources that name none."""
-        return str(self._given.get("region") or "")
+        return str(self.given.get("region") or "")
 
     def service(self, name: str, region: str) -> Service:
         """Return an API: compute, network, block_storage, image or identity."""
@@ -174,11 +174,15 @@ class Cloud:
 
     def connection(self, region: str) -> Connection:
         """Return the signed-in connection of a region."""
+        if not any(self.given.get(name) for name in ("cloud", "applicationCredentialSecret", "token", "password")):
+            raise ProviderError(
+                f"there is no credential for {self.given['authUrl']}: source the openrc of an application credential"
+            )
         with self._lock:
             if region not in self._connections:
                 try:
                     connection = openstack.connect(**self._arguments(region))
-                    connection.authorize()
+                    connection.session.get_token()
                 except (keystone.ClientException, exceptions.SDKException, ValueError) as error:
                     raise ProviderError(_explained(error)) from None
                 self._connections[region] = connection
@@ -196,7 +200,7 @@ class Cloud:
         return access
 
     def _arguments(self, region: str) -> dict[str, Any]:
-        given = self._given
+        given = self.given
         application = bool(given.get("applicationCredentialSecret"))
         names = _APPLICATION if application else _AUTH
         auth = {name: given[key] for key, name in names.items() if given.get(key)}

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from emulator.openstack_provider import inputs, planning
 from emulator.openstack_provider.call import Call
 from emulator.openstack_provider.cloud import Cloud
+from emulator.openstack_provider.journal import Entry, Journal
 from emulator.openstack_provider.kinds.base import Kind
 from emulator.openstack_provider.schema import DEFAULTS, Property, Resource, is_empty
 from emulator.plugin.diffing import Difference, not_ignored
-from emulator.plugin.errors import CancelledError, OutcomeUnknownError, PartialError, ProviderError
+from emulator.plugin.errors import PartialError, ProviderError
 from emulator.plugin.operation import Operation
 from emulator.plugin.provider import Checked, Found, Naming
 from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
 
 
 class OpenStackResources:
-    """The resources of one type."""
+    """The resources of one type. journal: of what is created."""
 
-    def __init__(self, cloud: Cloud, resource: Resource, kind: Kind) -> None:
+    def __init__(self, cloud: Cloud, resource: Resource, kind: Kind, journal: Journal) -> None:
         self._cloud = cloud
+        self._journal = journal
         self._resource = resource
         self._kind = kind
 
@@ -36,6 +37,7 @@ class OpenStackResources:
         self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
     ) -> Difference:
         """Compare the recorded state with the new inputs."""
+        self._journal.known(operation.urn, identifier)
         changes = planning.changes(state.plain, news.plain, self._resource.properties)
         found = Difference(not_ignored(self._kind.judged(changes, state.plain, news.plain), operation.ignore))
         named = "name" in news.plain and "name" not in news.plain.get(DEFAULTS, ())
@@ -45,20 +47,30 @@ class OpenStackResources:
 
     def create(self, inputs: Properties, operation: Operation) -> tuple[str, Values]:
         """Create a resource and wait for it; at preview, return what can be foreseen."""
-        planned = planning.planned(None, inputs.plain, self._resource.properties)
         if operation.preview:
-            return "", planned
+            return "", planning.planned(None, inputs.plain, self._resource.properties)
+        planned = self.recorded(inputs.plain)
         call = self._call(inputs.plain, operation, "create")
+        call.made = lambda made: self._journal.created(
+            Entry(operation.urn, self._resource.token, made, inputs.plain, self._cloud.given)
+        )
         try:
             self._kind.create(call, inputs.plain)
-            return call.identifier, self._state(call, _known(planned))
+            return call.identifier, self._state(call, planned)
         except ProviderError as error:
             if not call.identifier:
                 raise
-            raise self._partial(call, _known(planned), inputs, error) from error
+            # Upstream records what was planned, and reads nothing.
+            state = {**planned, **call.kept, "id": call.identifier}
+            raise PartialError(str(error), call.identifier, self._hidden(state), inputs, [str(error)]) from error
+
+    def recorded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the state that is known of a resource right after its creation."""
+        return _known(planning.planned(None, inputs, self._resource.properties))
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
         """Return a resource as it is now."""
+        self._journal.known(operation.urn, identifier)
         before = {name: value for name, value in state.plain.items() if name != "id"}
         call = self._call(before, operation, "read", identifier)
         read = self._kind.read(call, identifier, before)
@@ -80,6 +92,7 @@ class OpenStackResources:
 
     def delete(self, identifier: str, state: Properties, operation: Operation) -> None:
         """Delete a resource and wait until it is gone."""
+        self._journal.known(operation.urn, identifier)
         call = self._call(state.plain, operation, "delete", identifier)
         self._kind.delete(call, identifier, state.plain)
 
@@ -96,16 +109,6 @@ class OpenStackResources:
 
     def _with_region(self, call: Call, state: dict[str, Any]) -> dict[str, Any]:
         return {**state, "region": call.region}
-
-    def _partial(
-        self, call: Call, planned: Mapping[str, Any], inputs: Properties, error: ProviderError
-    ) -> PartialError:
-        """Return the error of a resource that exists and is not what it should be: the engine keeps it."""
-        state: dict[str, Any] = {**planned, **call.kept, "id": call.identifier}
-        if not isinstance(error, CancelledError | OutcomeUnknownError):
-            with contextlib.suppress(ProviderError):
-                state = self._state(call, planned)
-        return PartialError(str(error), call.identifier, state, inputs, [str(error)])
 
     def _hidden(self, state: Mapping[str, Any]) -> dict[str, Any]:
         properties = self._resource.properties

@@ -17,6 +17,7 @@ from emulator import __main__ as command
 from emulator import cluster
 from emulator.cluster import ClusterStatus, ProcessStatus
 from emulator.environment import EMULATED, environment, official_plugin
+from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
 from runner.engine import EngineError
 
@@ -50,7 +51,7 @@ def test_all_local_providers_have_to_be_there(paths: Paths, monkeypatch: pytest.
     found = environment(paths.of_stack("dev"))
     assert found.providers.keys() == EMULATED
     assert (found.kubeconfig, found.mirror) == (paths.state / "dev" / "kubeconfig", paths.state / "dev" / "mirror")
-    assert found.plugins == ()
+    assert found.plugins == (openstack.install(paths.of_stack("dev")),)
     assert [folder.name for folder in found.programs] == ["bin", "bin"]
     assert found.programs[0].parent.name == "azure", "what signs in to the emulated cluster comes first"
 
@@ -79,9 +80,11 @@ def test_an_installed_official_plugin_takes_the_place_of_the_emulated_one(
     (plugins / "resource-kubernetes-v1.2.3").mkdir(parents=True)
     assert official_plugin() is None, "the engine takes no other version than the SDK's"
     wanted = plugins / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
-    wanted.mkdir()
+    of_openstack = plugins / f"resource-openstack-v{version('pulumi-openstack')}"
+    for folder in (wanted, of_openstack):
+        folder.mkdir()
     found = environment(paths)
-    assert found.plugins == (wanted,)
+    assert found.plugins == (of_openstack, wanted)
     assert found.providers.keys() == EMULATED - {"kubernetes"}
 
 

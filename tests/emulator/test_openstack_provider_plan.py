@@ -11,6 +11,7 @@ import pytest
 from emulator.azure.schema import Field, fields_of
 from emulator.openstack_provider import planning, schema
 from emulator.openstack_provider.cloud import Cloud
+from emulator.openstack_provider.journal import Journal
 from emulator.openstack_provider.kinds import KINDS
 from emulator.openstack_provider.resources import OpenStackResources
 from emulator.openstack_provider.schema import Property
@@ -56,7 +57,9 @@ hand: an input without ForceNew, nor with it on what is inside of it."""
 
 
 def resources(token: str) -> OpenStackResources:
-    return OpenStackResources(Cloud({"authUrl": "http://127.0.0.1:1/v3"}), schema.resources()[token], KINDS[token])
+    return OpenStackResources(
+        Cloud({"authUrl": "http://127.0.0.1:1/v3"}), schema.resources()[token], KINDS[token], Journal(None)
+    )
 
 
 def operation(token: str, *ignored: str, preview: bool = False) -> Operation:

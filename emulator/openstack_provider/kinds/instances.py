@@ -79,6 +79,7 @@ class Instance(Kind):
         body["config_drive"] = bool(inputs.get("configDrive"))
         request = {"server": body, **({"os:scheduler_hints": hints} if hints else {})}
         call.identifier = call.compute.post("/servers", request, _version(inputs))["server"]["id"]
+        call.made(call.identifier)
         _wait(call, ["ACTIVE"], ["BUILD"])
         if inputs.get("powerState", "").lower() == "shutoff":
             _act(call, {"os-stop": None}, ["SHUTOFF"])

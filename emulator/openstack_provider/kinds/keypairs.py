@@ -21,6 +21,7 @@ class Keypair(Kind):
         body |= inputs.get("valueSpecs") or {}
         made = call.compute.post("/os-keypairs", {"keypair": body}, _version(inputs))["keypair"]
         call.identifier = made["name"]
+        call.made(call.identifier)
         call.kept = {"privateKey": made.get("private_key") or "", "userId": inputs.get("userId") or ""}
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:

@@ -47,6 +47,7 @@ class Port(Kind):
             body["fixed_ips"] = []
         body |= inputs.get("valueSpecs") or {}
         port = call.network.post("/ports", {"port": body})["port"]["id"]
+        call.made(port)
         call.wait(f"the port {port}", lambda: _status(call, f"/ports/{port}", "port"), _READY)
         call.identifier = port
         if inputs.get("tags"):
@@ -153,6 +154,7 @@ class FloatingIp(Kind):
         )
         body |= inputs.get("valueSpecs") or {}
         floating_ip, subnet = _first_free(call, body, subnets, retried=bool(inputs.get("subnetIds")))
+        call.made(floating_ip)
         path = f"/floatingips/{floating_ip}"
         call.wait(f"the floating IP {floating_ip}", lambda: _status(call, path, "floatingip"), _READY)
         call.identifier = floating_ip
@@ -211,6 +213,7 @@ class FloatingIpAssociate(Kind):
         body = given(port_id=inputs["portId"], fixed_ip_address=inputs.get("fixedIp"))
         call.network.put(f"/floatingips/{found[0]['id']}", {"floatingip": body})
         call.identifier = found[0]["id"]
+        call.made(call.identifier)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/floatingips/{identifier}")

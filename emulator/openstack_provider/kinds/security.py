@@ -19,6 +19,7 @@ class SecGroup(Kind):
             name=inputs["name"], description=inputs.get("description"), tenant_id=inputs.get("tenantId")
         ) | stated(inputs, stateful="stateful")
         made = call.network.post("/security-groups", {"security_group": body})["security_group"]
+        call.made(made["id"])
         if inputs.get("deleteDefaultRules"):
             for rule in call.network.get(f"/security-groups/{made['id']}")["security_group"]["security_group_rules"]:
                 call.network.delete(f"/security-group-rules/{rule['id']}")
@@ -72,6 +73,7 @@ class SecGroupRule(Kind):
         )
         made = call.network.post("/security-group-rules", {"security_group_rule": body})["security_group_rule"]
         call.identifier = made["id"]
+        call.made(call.identifier)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/security-group-rules/{identifier}")
@@ -111,6 +113,7 @@ class AddressGroup(Kind):
             addresses=inputs["addresses"],
         )
         call.identifier = call.network.post("/address-groups", {"address_group": body})["address_group"]["id"]
+        call.made(call.identifier)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/address-groups/{identifier}")

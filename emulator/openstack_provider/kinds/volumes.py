@@ -41,6 +41,7 @@ class Volume(Kind):
         request = {"volume": body, **({"OS-SCH-HNT:scheduler_hints": hints} if hints else {})}
         made = call.storage.post("/volumes", request, _FROM_BACKUP if inputs.get("backupId") else None)["volume"]
         call.identifier = made["id"]
+        call.made(call.identifier)
         self._wait(call, ["available"], ["downloading", "creating"])
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
@@ -137,6 +138,7 @@ class VolumeAttach(Kind):
         body = given(volumeId=volume, device=inputs.get("device"), tag=inputs.get("tag"))
         path = f"/servers/{server}/os-volume_attachments"
         made = call.compute.post(path, {"volumeAttachment": body}, version)["volumeAttachment"]
+        call.made(f"{server}/{made['id']}")
         confirm = not (inputs.get("vendorOptions") or {}).get("ignoreVolumeConfirmation")
 
         def status() -> str:
