@@ -333,11 +333,16 @@ class Engine:
         if folder.is_symlink():
             folder.unlink()
         private_folder(folder)
-        for link in folder.iterdir():
-            if link.is_symlink():
-                link.unlink()
+        for each in folder.iterdir():
+            if each.is_symlink():
+                each.unlink()
+            elif each.is_dir() and all(file.is_symlink() for file in each.iterdir()):
+                shutil.rmtree(each)
         for plugin in self.environment.plugins:
-            (folder / plugin.name).symlink_to(plugin)
+            # The engine takes no link for a plugin's folder (Pulumi SDK, go/common/workspace/plugins.go, tryPlugin).
+            linked = private_folder(folder / plugin.name)
+            for file in plugin.iterdir():
+                (linked / file.name).symlink_to(file)
 
 
 def stacks(root: Path) -> tuple[str, ...]:

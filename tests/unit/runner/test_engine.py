@@ -127,14 +127,19 @@ def test_only_the_plugins_of_the_environment_are_found(engine: Engine, tmp_path:
     users = tmp_path / "users" / "plugins"
     for name in ("resource-kubernetes-v1", "resource-openstack-v1"):
         (users / name).mkdir(parents=True)
+        (users / name / "program").touch()
     home = tmp_path / "state" / "pulumi-home"
     home.mkdir(parents=True)
     (home / "plugins").symlink_to(users)
     mine = replace(engine.environment, plugins=(users / "resource-kubernetes-v1",))
     for environment, found in ((mine, ["resource-kubernetes-v1"]), (engine.environment, [])):
         Engine(tmp_path / "checkout", tmp_path / "state", "dev", environment).prepare()
-        assert [link.name for link in (home / "plugins").iterdir()] == found
-    assert len(list(users.iterdir())) == 2
+        folders = list((home / "plugins").iterdir())
+        assert [folder.name for folder in folders] == found
+        for folder in folders:
+            assert not folder.is_symlink(), "the engine takes no link for a plugin's folder"
+            assert (folder / "program").resolve() == users / folder.name / "program"
+    assert len(list(users.glob("*/program"))) == 2
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
