@@ -233,6 +233,9 @@ ARTIFACTS: Final = (
     ),
 )
 
+RUNBOOKS: Final = "https://github.com/example/mlbatch/blob/main/docs/runbooks.md"
+"""What alerts link to: a section for each, by its name."""
+
 DASHBOARDS: Final = (
     Artifact(
         name="grafana-dashboard-23123",

@@ -60,6 +60,7 @@ _KUBERNETES_VARIABLES = (
     f"k8s.io/component-base/version.gitMajor={KUBERNETES_VERSION.split('.')[0]}",
     f"k8s.io/component-base/version.gitMinor={KUBERNETES_VERSION.split('.')[1]}",
 )
+_PROMETHEUS_VARIABLES = ("github.com/prometheus/common/version.Version=3.7.3",)
 
 
 def _kubernetes(name: str) -> Tool:
@@ -114,6 +115,14 @@ KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 HELM = Module(
     "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
 )
+PROMETHEUS = Module(
+    "prometheus",
+    tuple(
+        Tool(name, f"github.com/prometheus/prometheus/cmd/{name}", _PROMETHEUS_VARIABLES)
+        for name in ("promtool", "prometheus")
+    ),
+)
+"""What alerts are tried with, and what dashboards are asked of; its web interface is in no module."""
 CHARTS = Module("charts", ())
 """Modules that hold Helm charts; nothing is built from them."""
 DEFINITIONS = Module("definitions", ())
@@ -182,12 +191,13 @@ class Toolchain:
             needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
-            needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM) for tool in module.tools]
+            needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM, PROMETHEUS) for tool in module.tools]
         if openshift:
             needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
         return needs
 
-    def _folder(self, module: Module) -> Path:
+    def folder(self, module: Module) -> Path:
+        """Return where the tools of a module are, once they are built."""
         source = self._modules / module.folder
         digest = hashlib.sha256()
         for file in (source / "go.mod", source / "go.sum", *sorted(source.glob("*/*.go"))):
@@ -197,7 +207,7 @@ class Toolchain:
         return self._paths.cache / "tools" / f"{module.folder}-{digest.hexdigest()[:16]}"
 
     def _built(self, need: Need) -> Path:
-        return self._folder(need.module) / need.tool.name
+        return self.folder(need.module) / need.tool.name
 
     def _build(self, need: Need) -> None:
         target = self._built(need)

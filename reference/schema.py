@@ -29,6 +29,10 @@ _SECRET: Final = "secret"
 SECRETS: Final = {
     secrets.JUPYTER_TOKEN: "Token by which users sign in to JupyterLab; default one that is made up.",
     secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator; default one that is made up.",
+    secrets.ALERT_ADDRESSES["slack"]: "Address of a Slack webhook, for the receiver slack.",
+    secrets.ALERT_ADDRESSES["teams"]: "Address of a Teams workflow, for the receiver teams.",
+    secrets.ALERT_ADDRESSES["webhook"]: "Address that is sent alerts as JSON, for the receiver webhook.",
+    secrets.ALERT_ADDRESSES["pagerduty"]: "Integration key of PagerDuty's Events API v2, for the receiver pagerduty.",
     secrets.BLOB_SAS_TOKEN: "Shared access signature for volumes with access sas.",
     secrets.OBJECT_STORE_SECRET_KEY: "Secret key of the workbench's object store, where its kind is external.",
 }

@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 
 JUPYTER_TOKEN: Final = "jupyterToken"
 GRAFANA_PASSWORD: Final = "grafanaPassword"
+ALERT_ADDRESSES: Final[Mapping[str, str]] = {
+    "slack": "alertSlackUrl",
+    "teams": "alertTeamsUrl",
+    "webhook": "alertWebhookUrl",
+    "pagerduty": "alertPagerdutyKey",
+}
+"""Where each kind of receiver of alerts is told: whoever knows it can write there."""
 BLOB_SAS_TOKEN: Final = "blobSasToken"
 """A shared access signature, of targets with blob storage."""
 OBJECT_STORE_SECRET_KEY: Final = "objectStoreSecretKey"
 """By which an object store of the site's own lets the workbench in."""
-COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD)
+COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD, *ALERT_ADDRESSES.values())
 """Keys whose values are secrets on every target; a target may have others (`TargetSpec.secrets`). Each is a key of its
 own, because a secret inside of a section would make a secret of the whole section."""
 

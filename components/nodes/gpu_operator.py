@@ -14,6 +14,7 @@ from components.kubernetes.charts import Chart, ChartArgs
 from components.kubernetes.placement import Placement
 from components.layer import Layer
 from components.observability.metrics import DCGM_FIELDS
+from components.observability.prometheus import BY_NODE
 
 _METRICS: Final = "mlbatch-dcgm-metrics"
 
@@ -110,7 +111,7 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         driver["version"] = args.driver_version
     monitor: dict[str, Any] = {"enabled": args.monitor_labels is not None}
     if args.monitor_labels is not None:
-        monitor["additionalLabels"] = dict(args.monitor_labels)
+        monitor |= {"additionalLabels": dict(args.monitor_labels), "relabelings": [dict(BY_NODE)]}
     return {
         "nfd": {"enabled": False},
         "operator": args.placement.system.body(),

@@ -1,18 +1,26 @@
-"""What somebody should look at: broken GPUs, lost nodes, queues that do not move, InfiniBand links that fail."""
+"""What somebody should look at: broken GPUs, lost nodes, queues that do not move, InfiniBand links that fail.
+
+An expression reads `node`, which monitors of what runs on each node write (`BY_NODE` in prometheus.py), and no label
+that a restart of an exporter or of a job changes: a series that is new starts at its count, so that `increase` sees
+nothing, and one that is replaced is there twice for five minutes. Therefore each is `max by` what it is about.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pulumi
 
-from components import names
+from components import catalogue, names
 from components.health import autopilot
 from components.kubernetes.manifests import Document, Manifest
+from components.observability.metrics import RECORDED
 
 RULES_NAME: Final = "mlbatch-alerts"
+CONTROLLERS: Final = ("kueue-controller-manager", "appwrapper-controller-manager", "slack-controller")
+"""Deployments in mlbatch-system without which nothing is admitted, run anew or lent rightly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +31,8 @@ class Alert:
     lasting: how long it has to hold first, such as `5m`; an empty text for none at all.
     severity: critical for what takes capacity away now, warning for the rest.
     summary, action: one sentence each; may name labels as `{{ $labels.node }}`.
+
+    docs/runbooks.md has a section of its name.
     """
 
     name: str
@@ -33,76 +43,247 @@ class Alert:
     action: str
 
 
-ALERTS: Final = (
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What alerts have to know of a cluster.
+
+    gpu_resource: as which nodes offer GPUs. gpus_per_node: how many each GPU node has; None where nodes differ.
+    has_autoscaler: nodes come and go by themselves, so that a node that is gone is no news.
+    """
+
+    gpu_resource: str = names.GPU
+    gpus_per_node: int | None = None
+    has_autoscaler: bool = False
+
+
+def alerts(watched: Watched = Watched()) -> Sequence[Alert]:
+    """Return the alerts of a cluster."""
+    return (*_GPUS, *_nodes(watched), *_queues(watched), *_PLATFORM, *_HEALTH, *_INFINIBAND)
+
+
+_GPUS: Final = (
     Alert(
         name="MLBatchGpuXidError",
         # Of the XID errors, those after which NVIDIA's guide has the application or the GPU restarted, or the board
-        # replaced: 48, 63, 64, 74, 79, 94, 95, 119, 120. 13, 31, 43 and 45 are errors of an application.
-        expression="DCGM_FI_DEV_XID_ERRORS == 48 or DCGM_FI_DEV_XID_ERRORS == 63 or DCGM_FI_DEV_XID_ERRORS == 64"
-        " or DCGM_FI_DEV_XID_ERRORS == 74 or DCGM_FI_DEV_XID_ERRORS == 79 or DCGM_FI_DEV_XID_ERRORS == 94"
-        " or DCGM_FI_DEV_XID_ERRORS == 95 or DCGM_FI_DEV_XID_ERRORS == 119 or DCGM_FI_DEV_XID_ERRORS == 120",
-        lasting="1m",
+        # replaced. 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a minute.
+        # The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
+        expression="max by (node, gpu, xid) "
+        '(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{xid=~"48|63|64|74|79|94|95|119|120"}[15m])) > 0',
+        lasting="",
         severity="critical",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.Hostname }} reports XID error {{ $value }}.",
+        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID error {{ $labels.xid }}.",
         action="Cordon the node, run the health check on it, and look the number up in NVIDIA's table of XID errors.",
     ),
     Alert(
         name="MLBatchGpuEccError",
-        expression="increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL[1h]) > 0",
+        # Since the GPU was last reset, which is the repair.
+        expression="max by (node, gpu) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL) > 0",
         lasting="",
         severity="critical",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.Hostname }} had a memory error that could not be corrected.",
+        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} had a memory error that could not be corrected.",
         action="The job on it has failed or computes nonsense: cordon the node and have the GPU reset.",
     ),
     Alert(
         name="MLBatchGpuRowRemapFailure",
-        expression="DCGM_FI_DEV_ROW_REMAP_FAILURE > 0",
+        expression="max by (node, gpu) (DCGM_FI_DEV_ROW_REMAP_FAILURE) > 0",
         lasting="",
         severity="critical",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.Hostname }} cannot replace broken memory rows any more.",
+        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} cannot replace broken memory rows any more.",
         action="Cordon the node and hand it back to the provider.",
     ),
     Alert(
-        name="MLBatchNodeLost",
-        expression='kube_node_status_condition{condition="Ready",status="true"} == 0',
+        name="MLBatchGpuLost",
+        expression="count by (node) (max by (node, gpu) (max_over_time(DCGM_FI_DEV_GPU_TEMP[6h]))) "
+        "> on (node) count by (node) (max by (node, gpu) (DCGM_FI_DEV_GPU_TEMP))",
         lasting="5m",
         severity="critical",
-        summary="Node {{ $labels.node }} has not been ready for five minutes.",
-        action="See `kubectl describe node`; the slack queue lends as much less as the node had.",
+        summary="Node {{ $labels.node }} had {{ $value }} GPUs within six hours, and shows fewer now.",
+        action="One has fallen off the bus: cordon the node, restart it, and hand it back when the GPU stays away.",
     ),
     Alert(
-        name="MLBatchQueueStuck",
-        expression="sum by (cluster_queue) (kueue_pending_workloads) > 0 unless on (cluster_queue) "
-        "sum by (cluster_queue) (increase(kueue_admitted_workloads_total[2h])) > 0",
-        lasting="30m",
-        severity="warning",
-        summary="{{ $value }} workloads wait in {{ $labels.cluster_queue }}, and none was admitted for two hours.",
-        action="See `kubectl describe workload` in the team's namespace: the quota may be less than the job asks for.",
-    ),
-    Alert(
-        name="MLBatchSlackSpent",
-        expression=f'mlbatch_lending_limit{{queue="{names.SLACK_QUEUE}",resource="{names.GPU}"}} == 0',
+        name="MLBatchGpusNotWatched",
+        expression='count by (node) (kube_node_status_allocatable{resource="nvidia_com_gpu"} > 0) '
+        "unless on (node) count by (node) (DCGM_FI_DEV_GPU_TEMP) "
+        "and on () count(max_over_time(DCGM_FI_DEV_GPU_TEMP[1d]))",
         lasting="15m",
-        severity="critical",
-        summary="As many GPUs are lost as the slack queue has: with more, teams miss their own quota.",
-        action="See which nodes count for nothing in mlbatch_node_unusable, and bring them back.",
-    ),
-    Alert(
-        name="MLBatchNodeUnusable",
-        expression="mlbatch_node_unusable == 1",
-        lasting="1h",
         severity="warning",
-        summary="Node {{ $labels.node }} has counted for nothing for an hour: {{ $labels.reason }}.",
-        action="Bring it back, or take it out of the pool and its quotas.",
+        summary="No metrics come of the GPUs of node {{ $labels.node }}.",
+        action="See the pod nvidia-dcgm-exporter there: without it, no other alert on these GPUs can be raised.",
     ),
     Alert(
-        name="MLBatchSlackControllerSilent",
-        expression="time() - mlbatch_slack_last_reconcile_timestamp_seconds > 300",
+        name="MLBatchGpuThrottled",
+        expression="max by (node, gpu, clock_event) "
+        '(DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=~"hw_slowdown|hw_thermal|hw_power_brake|sw_thermal"}) > 0',
+        lasting="15m",
+        severity="warning",
+        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} runs slower: {{ $labels.clock_event }}.",
+        action="A job is as slow as its slowest GPU: look at cooling and power of the node, or cordon it.",
+    ),
+    Alert(
+        name="MLBatchNvlinkErrors",
+        expression="max by (node, gpu) (increase(DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL[1h])) > 0",
+        lasting="",
+        severity="warning",
+        summary="A link of GPU {{ $labels.gpu }} of {{ $labels.node }} had to be set up anew within an hour.",
+        action="When it happens again, cordon the node and run the NCCL check on it.",
+    ),
+    Alert(
+        name="MLBatchGpusIdle",
+        expression="count by (exported_namespace) (max by (node, gpu, exported_namespace) "
+        '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[2h])) == 0 '
+        'and max by (node, gpu, exported_namespace) (DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""} offset 2h))',
+        lasting="10m",
+        severity="warning",
+        summary="{{ $value }} GPUs that {{ $labels.exported_namespace }} has been given did nothing for two hours.",
+        action="Ask the team: a job that hangs holds its GPUs until somebody ends it.",
+    ),
+)
+
+
+def _nodes(watched: Watched) -> Sequence[Alert]:
+    gpus = watched.gpu_resource.replace("/", "_").replace(".", "_").replace("-", "_")
+    offered = f'kube_node_status_allocatable{{resource="{gpus}"}}'
+    capacity = f'kube_node_status_capacity{{resource="{gpus}"}}'
+    should = f"max by (node) (max_over_time({capacity}[6h]))"
+    if watched.gpus_per_node is not None:
+        fewer = f"max by (node) ({offered}) < {watched.gpus_per_node} and on (node) {should} > 0"
+    else:
+        fewer = f"max by (node) ({offered}) < on (node) {should}"
+    gone = Alert(
+        name="MLBatchNodeGone",
+        expression=f"max by (node) (max_over_time({capacity}[6h])) > 0 unless on (node) kube_node_info",
         lasting="5m",
         severity="critical",
-        summary="The slack controller has looked at no node for five minutes: limits stay as they are.",
-        action="See its pod in mlbatch-system, and its log.",
+        summary="Node {{ $labels.node }} with {{ $value }} GPUs is not in the cluster any more.",
+        action="Where nobody took it out, see the provider's events; the slack queue lends as much less.",
+    )
+    return (
+        Alert(
+            name="MLBatchNodeLost",
+            expression='kube_node_status_condition{condition="Ready",status="true"} == 0',
+            lasting="5m",
+            severity="critical",
+            summary="Node {{ $labels.node }} has not been ready for five minutes.",
+            action="See `kubectl describe node`; the slack queue lends as much less as the node had.",
+        ),
+        *(() if watched.has_autoscaler else (gone,)),
+        Alert(
+            name="MLBatchNodeFewerGpus",
+            expression=fewer,
+            lasting="15m",
+            severity="critical",
+            summary="Node {{ $labels.node }} offers {{ $value }} GPUs, fewer than it should.",
+            action="See the device plugin's pod there and the GPUs of the node; jobs over whole nodes avoid it.",
+        ),
+        Alert(
+            name="MLBatchNodeUnusable",
+            expression="max by (node, reason) (mlbatch_node_unusable) == 1",
+            lasting="1h",
+            severity="warning",
+            summary="Node {{ $labels.node }} has counted for less than it has for an hour: {{ $labels.reason }}.",
+            action="Bring it back, or take it out of the pool and its quotas.",
+        ),
+    )
+
+
+def _queues(watched: Watched) -> Sequence[Alert]:
+    gpu = watched.gpu_resource
+    quotas = f'mlbatch_quota{{resource="{gpu}"}}'
+    slack = f'mlbatch_quota{{queue="{names.SLACK_QUEUE}",resource="{gpu}"}}'
+    usable = f'mlbatch_usable{{resource="{gpu}"}}'
+    held = "sum by (cluster_queue) (max by (cluster_queue, flavor) (kueue_cluster_queue_resource_reservation"
+    nominal = "sum by (cluster_queue) (max by (cluster_queue, flavor) (kueue_cluster_queue_nominal_quota"
+    return (
+        Alert(
+            name="MLBatchQueueStuck",
+            # Both figures are gauges: neither a restart of Kueue nor an idle spell changes what they say. Who waits
+            # behind a full quota waits for others' jobs, which is no fault.
+            expression="sum by (cluster_queue) (max by (cluster_queue, status) (kueue_pending_workloads)) > 0 "
+            f'and on (cluster_queue) {held}{{resource="{gpu}"}})) '
+            f'< on (cluster_queue) {nominal}{{resource="{gpu}"}}))',
+            lasting="30m",
+            severity="warning",
+            summary="{{ $value }} workloads wait in {{ $labels.cluster_queue }}, which holds less than its quota.",
+            action="See `kubectl describe workload` in the team's namespace: a job may ask for more than the quota.",
+        ),
+        Alert(
+            name="MLBatchQueueInactive",
+            expression='max by (cluster_queue) (kueue_cluster_queue_status{status!="active"}) == 1',
+            lasting="5m",
+            severity="critical",
+            summary="Kueue admits nothing from {{ $labels.cluster_queue }}.",
+            action="See the conditions of the ClusterQueue: its flavor may be gone, or somebody has stopped it.",
+        ),
+        Alert(
+            name="MLBatchWorkloadWaits",
+            expression=f"max by (namespace) ({RECORDED[0]}) > 86400",
+            lasting="15m",
+            severity="warning",
+            summary="A workload in {{ $labels.namespace }} has waited for {{ $value | humanizeDuration }}.",
+            action="Compare what it asks for with the quota of its queue, and with what one node has.",
+        ),
+        Alert(
+            name="MLBatchSlackSpent",
+            expression=f"sum(max by (queue) ({quotas})) - max({usable}) >= max({slack}) > 0",
+            lasting="15m",
+            severity="critical",
+            summary="As many GPUs are lost as the slack queue has: with more, teams miss their own quota.",
+            action="See which nodes lack what in mlbatch_node_lost, and bring them back.",
+        ),
+        Alert(
+            name="MLBatchSlackControllerSilent",
+            expression="time() - max(mlbatch_slack_last_reconcile_timestamp_seconds) > 300 "
+            "or absent(mlbatch_slack_last_reconcile_timestamp_seconds)",
+            lasting="5m",
+            severity="critical",
+            summary="The slack controller has brought no limit up to date for five minutes: they stay as they are.",
+            action="See its pod in mlbatch-system, and its log.",
+        ),
+    )
+
+
+_AVAILABLE: Final = "kube_deployment_status_replicas_available"
+_PLATFORM: Final = (
+    Alert(
+        name="MLBatchControllerDown",
+        expression=" or ".join(
+            [
+                f'max by (deployment) ({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}"}}) == 0',
+                *(
+                    f'absent({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}",deployment="{name}"}})'
+                    for name in CONTROLLERS
+                ),
+            ]
+        ),
+        lasting="5m",
+        severity="critical",
+        summary="No pod of {{ $labels.deployment }} runs: jobs are not admitted, or not looked after.",
+        action="See the Deployment in mlbatch-system, its pods and their logs.",
     ),
+    Alert(
+        name="MLBatchWebhookFails",
+        # A webhook's first failure is a new series, which no rate shows.
+        expression="sum by (name) (increase(apiserver_admission_webhook_rejection_count"
+        '{error_type="calling_webhook_error",name=~".*(kueue|codeflare|mlbatch).*"}[10m])) > 0 '
+        "or sum by (name) (apiserver_admission_webhook_rejection_count"
+        '{error_type="calling_webhook_error",name=~".*(kueue|codeflare|mlbatch).*"} unless '
+        "apiserver_admission_webhook_rejection_count offset 10m) > 0",
+        lasting="",
+        severity="critical",
+        summary="The API server did not reach the webhook {{ $labels.name }}, and refused what came.",
+        action="See the controller that answers it, its Service, and the policies of mlbatch-system.",
+    ),
+    Alert(
+        name="MLBatchVolumeFull",
+        expression="min by (namespace, persistentvolumeclaim) "
+        "(kubelet_volume_stats_available_bytes / kubelet_volume_stats_capacity_bytes) < 0.05",
+        lasting="10m",
+        severity="warning",
+        summary="Volume {{ $labels.persistentvolumeclaim }} of {{ $labels.namespace }} is nearly full.",
+        action="Jobs that write there will fail: have the team clear it, or enlarge it.",
+    ),
+)
+_HEALTH: Final = (
     Alert(
         name="MLBatchNodeSick",
         expression='kube_node_labels{label_autopilot_ibm_com_gpuhealth=~"ERR|EVICT"} == 1',
@@ -159,36 +340,43 @@ ALERTS: Final = (
         summary="Autopilot does not run on {{ $value }} nodes.",
         action="See its pods: GPUs that do not answer keep them from starting.",
     ),
+)
+_INFINIBAND: Final = (
     Alert(
         name="MLBatchInfiniBandPortDown",
-        expression="node_infiniband_state_id != 4",
+        expression="max by (node, device, port) (node_infiniband_state_id) != 4",
         lasting="5m",
         severity="warning",
-        summary="Port {{ $labels.device }} of {{ $labels.instance }} is not active.",
+        summary="Port {{ $labels.device }} of {{ $labels.node }} is not active.",
         action="Jobs over several nodes fail or crawl there: cordon the node and hand it back to the provider.",
     ),
     Alert(
         name="MLBatchInfiniBandLinkFlaps",
-        expression="increase(node_infiniband_link_downed_total[1h]) > 0",
+        expression="max by (node, device, port) (increase(node_infiniband_link_downed_total[1h])) > 0",
         lasting="",
         severity="warning",
-        summary="Port {{ $labels.device }} of {{ $labels.instance }} lost its link within the last hour.",
+        summary="Port {{ $labels.device }} of {{ $labels.node }} lost its link within the last hour.",
         action="When it happens again, cordon the node and run the NCCL check on it.",
     ),
 )
+_NO_QUOTA: Final = 'mlbatch_workload_condition{condition="QuotaReserved"} == 0'
+_PENDING: Final = (
+    "time() - max by (namespace, name) (("
+    f'(mlbatch_workload_condition_since{{condition="QuotaReserved"}} and on (namespace, name) {_NO_QUOTA}) '
+    "or on (namespace, name) mlbatch_workload_created) "
+    'unless on (namespace, name) mlbatch_workload_condition{condition=~"QuotaReserved|Finished"} == 1 '
+    "unless on (namespace, name) mlbatch_workload_active == 0)"
+)
+"""For how long each workload has waited: since it was created, or was last taken its quota from."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsArgs:
-    """namespace: must exist. labels: those by which Prometheus finds its rules. alerts: which ones.
-
-    gpu_resource: as which nodes offer GPUs.
-    """
+    """namespace: must exist. labels: those by which Prometheus finds its rules. watched: what of."""
 
     namespace: pulumi.Input[str]
     labels: Mapping[str, str]
-    alerts: Sequence[Alert] = ALERTS
-    gpu_resource: str = names.GPU
+    watched: Watched = Watched()
 
 
 class Alerts(pulumi.ComponentResource):
@@ -202,19 +390,29 @@ class Alerts(pulumi.ComponentResource):
 
 def prometheus_rule(args: AlertsArgs) -> Document:
     """Return the rules (prometheus-operator/prometheus-operator, Documentation/api-reference)."""
-    rules = [
-        {
-            "alert": alert.name,
-            "expr": alert.expression.replace(f'resource="{names.GPU}"', f'resource="{args.gpu_resource}"'),
-            **({"for": alert.lasting} if alert.lasting else {}),
-            "labels": {"severity": alert.severity},
-            "annotations": {"summary": alert.summary, "description": alert.action},
-        }
-        for alert in args.alerts
-    ]
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {"name": RULES_NAME, "namespace": args.namespace, "labels": dict(args.labels)},
-        "spec": {"groups": [{"name": "mlbatch", "rules": rules}]},
+        "spec": {"groups": groups(args.watched)},
+    }
+
+
+def groups(watched: Watched = Watched()) -> list[dict[str, Any]]:
+    """Return the groups of rules (prometheus/prometheus, docs/configuration/recording_rules.md)."""
+    recorded = {"record": RECORDED[0], "expr": _PENDING}
+    return [{"name": "mlbatch", "rules": [recorded, *(_rule(alert) for alert in alerts(watched))]}]
+
+
+def _rule(alert: Alert) -> dict[str, Any]:
+    return {
+        "alert": alert.name,
+        "expr": alert.expression,
+        **({"for": alert.lasting} if alert.lasting else {}),
+        "labels": {"severity": alert.severity},
+        "annotations": {
+            "summary": alert.summary,
+            "description": alert.action,
+            "runbook_url": f"{catalogue.RUNBOOKS}#{alert.name.lower()}",
+        },
     }

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components import names
 from components.kubernetes.manifests import Document, Manifest
 
 LABEL: Final[Mapping[str, str]] = {"grafana_dashboard": "1"}
@@ -52,58 +53,134 @@ class Dashboard:
     variables: Mapping[str, str]
 
 
+_GPU_LEGEND: Final = "{{node}} GPU {{gpu}}"
+_PORT_LEGEND: Final = "{{node}} {{device}}"
+_QUEUE: Final = 'cluster_queue=~"$queue"'
+
+
+def _gpu(metric: str) -> str:
+    """Return a metric of each GPU, which a job that ends there does not make another series of."""
+    return f'max by (node, gpu) ({metric}{{node=~"$node"}})'
+
+
+def _given(name: str) -> str:
+    """Return a metric of each GPU that a namespace's pod has."""
+    return f'max by (node, gpu, exported_namespace) ({name}{{exported_namespace!=""}})'
+
+
+def _queue(metric: str) -> str:
+    """Return the GPUs of each queue that a metric of Kueue's counts, once where it has several replicas."""
+    selected = f'{metric}{{{_QUEUE},resource="nvidia.com/gpu"}}'
+    return f"sum by (cluster_queue) (max by (cluster_queue, flavor) ({selected}))"
+
+
+def _port(metric: str) -> str:
+    """Return a metric of each InfiniBand port."""
+    return f'max by (node, device, port) ({metric}{{node=~"$node"}})'
+
+
+def _port_change(function: str, metric: str, span: str) -> str:
+    """Return by how much a counter of each InfiniBand port changed."""
+    return f'max by (node, device, port) ({function}({metric}{{node=~"$node"}}[{span}]))'
+
+
+def _wait(share: float) -> str:
+    """Return the time within which a share of the admitted was admitted."""
+    bucket = f"kueue_admission_wait_time_seconds_bucket{{{_QUEUE}}}"
+    return f"histogram_quantile({share}, sum by (cluster_queue, le) (rate({bucket}[1h])))"
+
+
+_HELD: Final = _queue("kueue_cluster_queue_resource_reservation")
+_QUOTA: Final = _queue("kueue_cluster_queue_nominal_quota")
+_SENT: Final = _port_change("rate", "node_infiniband_port_data_transmitted_bytes_total", "5m")
+
 GPUS: Final = Dashboard(
     uid="mlbatch-gpus",
     title="MLBatch / GPUs",
-    variables={"node": "label_values(DCGM_FI_DEV_GPU_UTIL, Hostname)"},
+    variables={"node": "label_values(DCGM_FI_DEV_GPU_UTIL, node)"},
     panels=(
         Panel(
-            title="Utilization",
-            unit="percent",
-            queries={"{{Hostname}} GPU {{gpu}}": 'DCGM_FI_DEV_GPU_UTIL{Hostname=~"$node"}'},
+            title="GPUs that teams hold, and those that work",
+            description="What lies between the two lines of a team is waste.",
+            queries={
+                "{{namespace}} held": (
+                    'sum by (namespace) (kube_pod_container_resource_requests{resource="nvidia_com_gpu"} '
+                    'and on (namespace, pod) kube_pod_status_phase{phase="Running"} == 1)'
+                ),
+                "{{exported_namespace}} at work": (
+                    f"sum by (exported_namespace) ({_given('DCGM_FI_DEV_GPU_UTIL')}) / 100"
+                ),
+            },
         ),
+        Panel(
+            title="GPUs that are held and idle",
+            description="Without any work within a quarter of an hour.",
+            stacked=True,
+            queries={
+                "{{exported_namespace}}": (
+                    "sum by (exported_namespace) (max by (node, gpu, exported_namespace) "
+                    '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[15m])) == bool 0)'
+                )
+            },
+        ),
+        Panel(title="Utilization", unit="percent", queries={_GPU_LEGEND: _gpu("DCGM_FI_DEV_GPU_UTIL")}),
         Panel(
             title="Tensor cores active",
             unit="percentunit",
             description="A busy GPU whose tensor cores idle waits for data or for its peers.",
-            queries={"{{Hostname}} GPU {{gpu}}": 'DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{Hostname=~"$node"}'},
+            queries={_GPU_LEGEND: _gpu("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE")},
         ),
-        Panel(
-            title="Memory used",
-            unit="mbytes",
-            queries={"{{Hostname}} GPU {{gpu}}": 'DCGM_FI_DEV_FB_USED{Hostname=~"$node"}'},
-        ),
+        Panel(title="Memory used", unit="mbytes", queries={_GPU_LEGEND: _gpu("DCGM_FI_DEV_FB_USED")}),
         Panel(
             title="Power",
             unit="watt",
             stacked=True,
-            queries={"{{Hostname}}": 'sum by (Hostname) (DCGM_FI_DEV_POWER_USAGE{Hostname=~"$node"})'},
+            queries={"{{node}}": f"sum by (node) ({_gpu('DCGM_FI_DEV_POWER_USAGE')})"},
         ),
         Panel(
             title="Temperature",
             unit="celsius",
             queries={
-                "{{Hostname}} hottest GPU": 'max by (Hostname) (DCGM_FI_DEV_GPU_TEMP{Hostname=~"$node"})',
-                "{{Hostname}} hottest memory": 'max by (Hostname) (DCGM_FI_DEV_MEMORY_TEMP{Hostname=~"$node"})',
+                "{{node}} hottest GPU": f"max by (node) ({_gpu('DCGM_FI_DEV_GPU_TEMP')})",
+                "{{node}} hottest memory": f"max by (node) ({_gpu('DCGM_FI_DEV_MEMORY_TEMP')})",
+            },
+        ),
+        Panel(
+            title="Reasons for lower clocks",
+            description="Counted over five minutes. Heat and power brakes are faults, a power cap is none.",
+            queries={
+                f"{_GPU_LEGEND} {{{{clock_event}}}}": (
+                    'max by (node, gpu, clock_event) (DCGM_EXP_CLOCK_EVENTS_COUNT{node=~"$node"})'
+                )
             },
         ),
         Panel(
             title="NVLink traffic",
-            description="Change of DCGM's counter over all lanes; compare GPUs with each other.",
+            unit="Bps",
             queries={
-                "{{Hostname}} GPU {{gpu}}": 'rate(DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{Hostname=~"$node"}[5m])',
+                f"{_GPU_LEGEND} sent": _gpu("DCGM_FI_PROF_NVLINK_TX_BYTES"),
+                f"{_GPU_LEGEND} received": _gpu("DCGM_FI_PROF_NVLINK_RX_BYTES"),
+            },
+        ),
+        Panel(
+            title="NVLink errors since the driver was loaded",
+            queries={
+                f"{_GPU_LEGEND} retries": _gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"),
+                f"{_GPU_LEGEND} recoveries": _gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"),
             },
         ),
         Panel(
             title="Last XID error",
             description="0 is none; the numbers are in NVIDIA's table of XID errors.",
-            queries={"{{Hostname}} GPU {{gpu}}": 'DCGM_FI_DEV_XID_ERRORS{Hostname=~"$node"}'},
+            queries={_GPU_LEGEND: _gpu("DCGM_FI_DEV_XID_ERRORS")},
         ),
         Panel(
-            title="Memory errors that could not be corrected",
+            title="Memory errors",
             queries={
-                "{{Hostname}} GPU {{gpu}} double-bit": 'DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{Hostname=~"$node"}',
-                "{{Hostname}} GPU {{gpu}} rows": 'DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS{Hostname=~"$node"}',
+                f"{_GPU_LEGEND} double-bit": _gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"),
+                f"{_GPU_LEGEND} rows replaced": _gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS"),
+                f"{_GPU_LEGEND} rows, correctable": _gpu("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS"),
+                f"{_GPU_LEGEND} no rows left": _gpu("DCGM_FI_DEV_ROW_REMAP_FAILURE"),
             },
         ),
     ),
@@ -119,76 +196,81 @@ QUEUES: Final = Dashboard(
             stacked=True,
             queries={
                 "{{cluster_queue}} {{status}}": (
-                    'sum by (cluster_queue, status) (kueue_pending_workloads{cluster_queue=~"$queue"})'
+                    f"max by (cluster_queue, status) (kueue_pending_workloads{{{_QUEUE}}})"
                 )
             },
+        ),
+        Panel(
+            title="Oldest workload that waits",
+            unit="s",
+            description="Of who waits still, since it was created or was last taken its quota from.",
+            queries={"{{namespace}}": "max by (namespace) (mlbatch:workload_pending_seconds)"},
         ),
         Panel(
             title="Running workloads",
             stacked=True,
-            queries={"{{cluster_queue}}": 'kueue_admitted_active_workloads{cluster_queue=~"$queue"}'},
+            queries={"{{cluster_queue}}": f"max by (cluster_queue) (kueue_admitted_active_workloads{{{_QUEUE}}})"},
         ),
         Panel(
             title="GPUs in use, and quota",
             description="Use above the quota is borrowed from the other queues.",
-            queries={
-                "{{cluster_queue}} used": (
-                    'sum by (cluster_queue) (kueue_cluster_queue_resource_usage{cluster_queue=~"$queue",'
-                    'resource="nvidia.com/gpu"})'
-                ),
-                "{{cluster_queue}} quota": (
-                    'sum by (cluster_queue) (kueue_cluster_queue_nominal_quota{cluster_queue=~"$queue",'
-                    'resource="nvidia.com/gpu"})'
-                ),
-            },
+            queries={"{{cluster_queue}} used": _HELD, "{{cluster_queue}} quota": _QUOTA},
         ),
         Panel(
             title="GPUs that are borrowed",
             stacked=True,
-            queries={
-                "{{cluster_queue}}": (
-                    'clamp_min(sum by (cluster_queue) (kueue_cluster_queue_resource_usage{cluster_queue=~"$queue",'
-                    'resource="nvidia.com/gpu"}) - sum by (cluster_queue) (kueue_cluster_queue_nominal_quota'
-                    '{cluster_queue=~"$queue",resource="nvidia.com/gpu"}), 0)'
-                )
-            },
+            queries={"{{cluster_queue}}": f"clamp_min({_HELD} - {_QUOTA}, 0)"},
+        ),
+        Panel(
+            title="GPUs of its quota that a queue leaves to others",
+            description="What is borrowed in all comes of these.",
+            stacked=True,
+            queries={"{{cluster_queue}}": f"clamp_min({_QUOTA} - {_HELD}, 0)"},
         ),
         Panel(
             title="GPUs that may be lent at most",
-            description="Of queues whose loans the slack controller limits, because nodes are lost.",
-            queries={"{{queue}}": 'mlbatch_lending_limit{queue=~"$queue",resource="nvidia.com/gpu"}'},
+            description="Less than the quota where nodes are lost, and where the settings say so.",
+            queries={"{{queue}}": 'max by (queue) (mlbatch_lending_limit{queue=~"$queue",resource="nvidia.com/gpu"})'},
         ),
         Panel(
             title="Time until admission",
             unit="s",
+            description="Of the admitted alone, and nothing above 2.8 hours: see the oldest that waits.",
+            queries={"{{cluster_queue}} half": _wait(0.5), "{{cluster_queue}} nine of ten": _wait(0.9)},
+        ),
+        Panel(
+            title="Preemptions in an hour, by who preempts",
             queries={
-                "{{cluster_queue}} half": (
-                    "histogram_quantile(0.5, sum by (cluster_queue, le) "
-                    '(rate(kueue_admission_wait_time_seconds_bucket{cluster_queue=~"$queue"}[1h])))'
-                ),
-                "{{cluster_queue}} nine of ten": (
-                    "histogram_quantile(0.9, sum by (cluster_queue, le) "
-                    '(rate(kueue_admission_wait_time_seconds_bucket{cluster_queue=~"$queue"}[1h])))'
-                ),
+                "{{preempting_cluster_queue}} {{reason}}": (
+                    "sum by (preempting_cluster_queue, reason) (increase("
+                    'kueue_preempted_workloads_total{preempting_cluster_queue=~"$queue"}[1h]))'
+                )
             },
         ),
         Panel(
-            title="Evictions by reason",
+            title="Evictions in an hour, by reason",
             queries={
                 "{{cluster_queue}} {{reason}}": (
-                    'sum by (cluster_queue, reason) (increase(kueue_evicted_workloads_total{cluster_queue=~"$queue"}'
-                    "[1h]))"
+                    f"sum by (cluster_queue, reason) (increase(kueue_evicted_workloads_total{{{_QUEUE}}}[1h]))"
                 )
             },
         ),
         Panel(
             title="Weighted share",
             description="Who is above takes longer to be admitted, and is preempted first.",
-            queries={"{{cluster_queue}}": 'kueue_cluster_queue_weighted_share{cluster_queue=~"$queue"}'},
+            queries={"{{cluster_queue}}": f"max by (cluster_queue) (kueue_cluster_queue_weighted_share{{{_QUEUE}}})"},
         ),
         Panel(
-            title="Nodes that are ready",
-            queries={"ready": 'sum(kube_node_status_condition{condition="Ready",status="true"})'},
+            title="AppWrappers by phase",
+            stacked=True,
+            queries={"{{phase}}": "sum by (phase) (mlbatch_appwrapper_phase)"},
+        ),
+        Panel(
+            title="AppWrappers that were run anew, and that failed",
+            queries={
+                "{{namespace}} resets": "sum by (namespace) (mlbatch_appwrapper_retries)",
+                "{{namespace}} failed": 'sum by (namespace) (mlbatch_appwrapper_phase{phase="Failed"})',
+            },
         ),
     ),
 )
@@ -196,54 +278,35 @@ QUEUES: Final = Dashboard(
 INFINIBAND: Final = Dashboard(
     uid="mlbatch-infiniband",
     title="MLBatch / InfiniBand",
-    variables={"node": "label_values(node_infiniband_state_id, instance)"},
+    variables={"node": "label_values(node_infiniband_state_id, node)"},
     panels=(
-        Panel(
-            title="Sent",
-            unit="Bps",
-            queries={
-                "{{instance}} {{device}}": (
-                    'rate(node_infiniband_port_data_transmitted_bytes_total{instance=~"$node"}[5m])'
-                )
-            },
-        ),
+        Panel(title="Sent", unit="Bps", queries={_PORT_LEGEND: _SENT}),
         Panel(
             title="Received",
             unit="Bps",
-            queries={
-                "{{instance}} {{device}}": 'rate(node_infiniband_port_data_received_bytes_total{instance=~"$node"}[5m])'
-            },
+            queries={_PORT_LEGEND: _port_change("rate", "node_infiniband_port_data_received_bytes_total", "5m")},
         ),
         Panel(
             title="Share of the line rate that is sent",
             unit="percentunit",
-            queries={
-                "{{instance}} {{device}}": (
-                    'rate(node_infiniband_port_data_transmitted_bytes_total{instance=~"$node"}[5m])'
-                    " / on (instance, device, port) node_infiniband_rate_bytes_per_second"
-                )
-            },
+            queries={_PORT_LEGEND: f"{_SENT} / {_port('node_infiniband_rate_bytes_per_second')}"},
         ),
         Panel(
             title="Waiting for credits",
             description="Ticks in which a port had data and could not send: congestion.",
-            queries={
-                "{{instance}} {{device}}": 'rate(node_infiniband_port_transmit_wait_total{instance=~"$node"}[5m])'
-            },
+            queries={_PORT_LEGEND: _port_change("rate", "node_infiniband_port_transmit_wait_total", "5m")},
         ),
         Panel(
             title="Ports that are active",
-            queries={"{{instance}}": 'count by (instance) (node_infiniband_state_id{instance=~"$node"} == 4)'},
+            queries={"{{node}}": f"sum by (node) ({_port('node_infiniband_state_id')} == bool 4)"},
         ),
         Panel(
             title="Link errors in an hour",
             queries={
-                "{{instance}} {{device}} down": ('increase(node_infiniband_link_downed_total{instance=~"$node"}[1h])'),
-                "{{instance}} {{device}} symbol": (
-                    'increase(node_infiniband_symbol_error_total{instance=~"$node"}[1h])'
-                ),
-                "{{instance}} {{device}} received": (
-                    'increase(node_infiniband_port_errors_received_total{instance=~"$node"}[1h])'
+                f"{_PORT_LEGEND} down": _port_change("increase", "node_infiniband_link_downed_total", "1h"),
+                f"{_PORT_LEGEND} symbol": _port_change("increase", "node_infiniband_symbol_error_total", "1h"),
+                f"{_PORT_LEGEND} received": _port_change(
+                    "increase", "node_infiniband_port_errors_received_total", "1h"
                 ),
             },
         ),
@@ -253,20 +316,46 @@ INFINIBAND: Final = Dashboard(
 NODES: Final = Dashboard(
     uid="mlbatch-nodes",
     title="MLBatch / Node health",
-    variables={"node": "label_values(kube_node_labels, node)"},
+    variables={"node": "label_values(kube_node_info, node)"},
     panels=(
+        Panel(
+            title="Nodes that are ready",
+            queries={
+                "ready": 'sum(kube_node_status_condition{condition="Ready",status="true"})',
+                "all": "count(kube_node_info)",
+            },
+        ),
+        Panel(
+            title="GPUs that are lost",
+            description="The slack queue lends as much less. The quotas' line counts nodes that are gone, too.",
+            queries={
+                "{{node}}: {{reason}}": (
+                    'max by (node, reason) (mlbatch_node_lost{node=~"$node",resource="nvidia.com/gpu"})'
+                ),
+                "of the quotas": (
+                    'clamp_min(sum(max by (queue) (mlbatch_quota{resource="nvidia.com/gpu"})) '
+                    '- max(mlbatch_usable{resource="nvidia.com/gpu"}), 0)'
+                ),
+            },
+        ),
         Panel(
             title="Marks of health checks",
             description="Jobs stay away from ERR and TESTING, and are moved from EVICT.",
             queries={
                 "{{node}} {{label_autopilot_ibm_com_gpuhealth}}": (
-                    'kube_node_labels{node=~"$node",label_autopilot_ibm_com_gpuhealth=~"WARN|ERR|TESTING|EVICT"}'
+                    'kube_node_labels{node=~"$node",label_autopilot_ibm_com_gpuhealth!=""}'
                 )
             },
         ),
         Panel(
-            title="Nodes that count for nothing",
-            queries={"{{node}}: {{reason}}": 'mlbatch_node_unusable{node=~"$node"}'},
+            title="Nodes that jobs are kept away from",
+            description="By a gate that found them sick, or by the cluster.",
+            queries={
+                "{{node}} {{key}}": (
+                    'max by (node, key) (kube_node_spec_taint{node=~"$node",effect=~"NoSchedule|NoExecute",'
+                    'key!="nvidia.com/gpu"})'
+                )
+            },
         ),
         Panel(
             title="Bandwidth to GPUs",
@@ -275,16 +364,61 @@ NODES: Final = Dashboard(
         ),
         Panel(
             title="Checks that failed",
+            description="1 where a check failed when it ran last.",
             queries={
                 "{{node}} {{health}} {{deviceid}}": (
-                    'autopilot_health_checks{health=~"dcgm|remapped|power-slowdown|ping|pvc",node=~"$node"} == 1'
+                    'autopilot_health_checks{health=~"dcgm|remapped|power-slowdown|ping|pvc",node=~"$node"}'
                 )
             },
         ),
     ),
 )
 
-DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND)
+PLATFORM: Final = Dashboard(
+    uid="mlbatch-platform",
+    title="MLBatch / Platform",
+    variables={"namespace": "label_values(kubelet_volume_stats_capacity_bytes, namespace)"},
+    panels=(
+        Panel(
+            title="Pods of controllers that answer",
+            description="A line at 0, or one that ends, is a controller that is down.",
+            queries={
+                "{{deployment}}": (
+                    "max by (deployment) "
+                    f'(kube_deployment_status_replicas_available{{namespace="{names.SYSTEM_NAMESPACE}"}})'
+                )
+            },
+        ),
+        Panel(
+            title="Requests that were refused because a webhook did not answer",
+            description="Since the API server started.",
+            queries={
+                "{{name}}": (
+                    "sum by (name) "
+                    '(apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error"}) or vector(0)'
+                )
+            },
+        ),
+        Panel(
+            title="Since the limits were last brought up to date",
+            unit="s",
+            queries={"slack controller": "time() - max(mlbatch_slack_last_reconcile_timestamp_seconds)"},
+        ),
+        Panel(
+            title="Volumes: what is used",
+            unit="percentunit",
+            queries={
+                "{{namespace}} {{persistentvolumeclaim}}": (
+                    "1 - min by (namespace, persistentvolumeclaim) "
+                    '(kubelet_volume_stats_available_bytes{namespace=~"$namespace"} '
+                    '/ kubelet_volume_stats_capacity_bytes{namespace=~"$namespace"})'
+                )
+            },
+        ),
+    ),
+)
+
+DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND, PLATFORM)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Final
 import pulumi
 
 from components.kubernetes.manifests import Document, Manifest
-from components.observability.prometheus import MONITOR_LABELS
+from components.observability.prometheus import BY_NODE, MONITOR_LABELS
 
 SERVICES: Final = {
     "nvidia-dcgm-exporter": "gpu-metrics",
@@ -49,6 +49,6 @@ def monitor(service: str, port: str, args: GpuOperatorMonitorsArgs) -> Document:
         "spec": {
             "namespaceSelector": {"matchNames": [args.operator]},
             "selector": {"matchLabels": {"app": service}},
-            "endpoints": [{"port": port, "path": "/metrics"}],
+            "endpoints": [{"port": port, "path": "/metrics", "relabelings": [dict(BY_NODE)]}],
         },
     }

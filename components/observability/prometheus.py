@@ -23,7 +23,8 @@ from components.kubernetes.quantity import Quantity
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import PodSecurity
 from components.layer import Layer
-from components.observability import accounts
+from components.observability import accounts, object_state, receivers
+from components.observability.receivers import Receiver
 from components.tenancy import slack
 
 NAMESPACE: Final = "monitoring"
@@ -34,6 +35,16 @@ GRAFANA_USER: Final = "admin"
 NODE_EXPORTER_PORT: Final = 9100
 MONITOR_LABELS: Final[Mapping[str, str]] = {"release": RELEASE}
 """Prometheus takes up the monitors and rules that carry this label, in every namespace (`serviceMonitorSelector`)."""
+
+BY_NODE: Final[Mapping[str, Any]] = {
+    "sourceLabels": ["__meta_kubernetes_pod_node_name"],
+    "targetLabel": "node",
+    "action": "replace",
+}
+"""Of a monitor of pods that are one to a node: the node's name as the label `node`, whatever the exporter calls it.
+
+NVIDIA's has `Hostname` or `hostname` by its version (NVIDIA/dcgm-exporter, pull request 655), and the node exporter the
+address of its port."""
 
 _ADMIN_SECRET: Final = "grafana-admin"
 _UNREACHABLE: Final = ("kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
@@ -67,6 +78,7 @@ class MonitoringArgs:
     alertmanager_storage, grafana_storage: of theirs; None for none, so that what people silence, or change in Grafana,
         goes with the pod.
     retention_days: how long metrics are kept; the oldest go earlier when they fill nine tenths of the volume.
+    receivers: whom alerts reach. Without any they stand in Alertmanager's page alone.
     definitions: install those of the chart's kinds. Off where the cluster has its own, which may be older.
     node_exporter_port: on each node, where another exporter may have the usual one.
     pod_security: what decides which pods may use their node. privileged: let every account of the chart run privileged
@@ -84,6 +96,7 @@ class MonitoringArgs:
     retention_days: int
     nodes: NodeGroup
     namespace: str = NAMESPACE
+    receivers: Sequence[Receiver] = ()
     alertmanager_storage: Quantity | None = None
     grafana_storage: Quantity | None = None
     definitions: bool = True
@@ -99,7 +112,6 @@ class Monitoring(Layer):
     """Create the namespace and install the chart into it.
 
     Custom resource definitions come with the chart and stay when it goes, as volumes do; Helm does not upgrade them.
-    Alertmanager has no receiver: alerts stand in its page until somebody configures a route.
     """
 
     namespace: pulumi.Output[str]
@@ -126,10 +138,15 @@ class Monitoring(Layer):
             ),
             pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
         )
+        urls = []
+        if args.receivers:
+            body = receivers.secret(args.receivers, self.namespace)
+            options = pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"])
+            urls = [Manifest(f"{name}/{receivers.SECRET}", body, options)]
         chart = Chart(
             name,
             ChartArgs(chart=args.chart, namespace=self.namespace, release=RELEASE, values=monitoring_values(args)),
-            pulumi.ResourceOptions(parent=self, depends_on=[secret, *self._rights(name, args)]),
+            pulumi.ResourceOptions(parent=self, depends_on=[secret, *urls, *self._rights(name, args)]),
         )
         self.access = grafana_access(args)
         self.ready = chart.ready
@@ -202,7 +219,13 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "alertmanager": {
             "service": {"type": "ClusterIP"},
-            "alertmanagerSpec": {**nodes, "resources": _ALERTMANAGER.body(), **_alertmanager_volume(args)},
+            "alertmanagerSpec": {
+                **nodes,
+                "resources": _ALERTMANAGER.body(),
+                **_alertmanager_volume(args),
+                **({"secrets": [receivers.SECRET]} if args.receivers else {}),
+            },
+            **({"config": receivers.configuration(args.receivers)} if args.receivers else {}),
         },
         "prometheusOperator": {
             **nodes,
@@ -232,12 +255,14 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
         },
         "kube-state-metrics": {
             **nodes,
+            **object_state.values(),
             "resources": _STATE_METRICS.body(),
             "metricLabelsAllowlist": [f"nodes=[{','.join(_NODE_LABELS)}]"],
         },
         "prometheus-node-exporter": {
             "resources": _NODE_EXPORTER.body(),
             "tolerations": [dict(_EVERYWHERE)],
+            "prometheus": {"monitor": {"relabelings": [dict(BY_NODE)]}},
             # The chart's port is the exporter's, and its Service goes on leading to 9100.
             **({"service": exporter_port} if args.node_exporter_port != NODE_EXPORTER_PORT else {}),
         },

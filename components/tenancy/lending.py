@@ -118,12 +118,14 @@ def tolerates(tolerations: Iterable[Json], taint: Json) -> bool:
 class Node:
     """What counts of a node: what teams' pods can have of it now, and why that may be less than it should be.
 
+    whole: what it has at best: its capacity or what was ever seen of it, whichever is more.
     counted: what is counted on, which stays at less for a while after it was less. changed: since when it is as it is.
     has_dropped: what was once usable has not been since; only then is what comes back waited for.
     """
 
     usable: Amounts
     reason: str
+    whole: Amounts = field(default_factory=dict)
     changed: float = 0.0
     counted: Amounts = field(default_factory=dict)
     has_dropped: bool = False
@@ -137,21 +139,24 @@ class Node:
         has_gpus = any(amount(source.get(gpu, 0)) for source in (capacity, allocatable))
         if not (rules.labels.items() <= labels.items() if rules.labels else has_gpus):
             return None
+        whole = {name: max(amount(part.get(name, 0)) for part in (capacity, allocatable)) for name in rules.resources}
         if why := _unusable(spec, status, rules):
-            return cls(usable=dict.fromkeys(rules.resources, 0), reason=why)
+            return cls(usable=dict.fromkeys(rules.resources, 0), reason=why, whole=whole)
         sick = [name for name, taints in rules.taints.items() if not taints.isdisjoint(labels.items())]
         usable = {name: 0 if name in sick else amount(allocatable.get(name, 0)) for name in rules.resources}
         is_less = usable[gpu] < amount(capacity.get(gpu, 0)) or not usable[gpu]
-        return cls(usable=usable, reason="health label" if sick else "fewer GPUs" if is_less else "")
+        return cls(usable=usable, reason="health label" if sick else "fewer GPUs" if is_less else "", whole=whole)
 
     def after(self, before: Node | None, now: float) -> Node:
         """Return this state as the one that follows another."""
         if before is None:
             return replace(self, changed=now, counted=self.usable)
+        whole = {name: max(value, before.whole[name]) for name, value in self.whole.items()}
         least = {name: min(value, before.counted[name]) for name, value in self.usable.items()}
         has_dropped = before.has_dropped or least != before.counted
         return replace(
             self,
+            whole=whole,
             changed=before.changed if self.usable == before.usable else now,
             counted=least if has_dropped else self.usable,
             has_dropped=has_dropped,
@@ -163,6 +168,15 @@ class Node:
             return left
         self.counted = self.usable
         return None
+
+    @property
+    def why(self) -> str:
+        """Why less is counted on than it has; empty where all is."""
+        return self.reason or ("healthy again, not for long" if self.counted != self.usable else "")
+
+    def lost(self, name: str) -> int:
+        """Return how much of a resource it has and is not counted on."""
+        return max(0, self.whole[name] - self.counted[name])
 
 
 def _unusable(spec: Json, status: Json, rules: NodeRules) -> str:

@@ -48,6 +48,15 @@ PATIENCE = 120.0
 """Seconds for which a worker may keep failing, or not come round, before the process is given up."""
 BEAT, SETTLE = 20.0, 0.2
 """Seconds after which limits are looked at without an event, and in which events that come together are awaited."""
+METRICS = {
+    "slack_last_reconcile_timestamp_seconds": "When all limits were last as they should be, in Unix time.",
+    "usable": "What can be counted on of a resource.",
+    "quota": "The nominal quota of a queue.",
+    "lending_limit": "How much a queue lends at most.",
+    "node_unusable": "A node of which less is counted on than it has.",
+    "node_lost": "How many GPUs of a node are not counted on.",
+}
+"""What each metric says, by its name after `mlbatch_`."""
 WATCH_LIMIT = 300.0
 """Seconds without an answer after which a watch is taken for lost; the server ends each before (in_cluster.py)."""
 
@@ -195,19 +204,30 @@ class Controller:
         """Return what is known in Prometheus' text format."""
         with self._nodes.lock:
             nodes = sorted(self._nodes.objects.items())
-        lines = [f"mlbatch_slack_last_reconcile_timestamp_seconds {self._last:.3f}"]
-        lines += [f'mlbatch_usable{{resource="{name}"}} {value / 1000:g}' for name, value in self._usable().items()]
-        lines += [
-            f'mlbatch_lending_limit{{queue="{queue}",resource="{name}"}} {value / 1000:g}'
-            for queue, wanted in sorted(self._limits.items())
-            for name, value in wanted.items()
-        ]
-        lines += [
-            f'mlbatch_node_unusable{{node="{name}",reason="{node.reason or "healthy again, not for long"}"}} 1'
-            for name, node in nodes
-            if node.reason or node.counted != node.usable
-        ]
-        return "\n".join([*lines, ""])
+        with self._queues.lock:
+            queues = [queue for name, queue in sorted(self._queues.objects.items()) if name in self._limits]
+        gpu = self._settings.nodes.resources[0]
+        samples: dict[str, list[tuple[dict[str, str], float]]] = {
+            "slack_last_reconcile_timestamp_seconds": [({}, self._last)],
+            "usable": [({"resource": name}, value / 1000) for name, value in self._usable().items()],
+            "quota": [
+                ({"queue": queue.name, "resource": name}, value / 1000)
+                for queue in queues
+                for name, value in queue.nominal.items()
+            ],
+            "lending_limit": [
+                ({"queue": queue, "resource": name}, value / 1000)
+                for queue, wanted in sorted(self._limits.items())
+                for name, value in wanted.items()
+            ],
+            "node_unusable": [({"node": name, "reason": why}, 1) for name, node in nodes if (why := node.why)],
+            "node_lost": [
+                ({"node": name, "reason": why, "resource": gpu}, node.lost(gpu) / 1000)
+                for name, node in nodes
+                if (why := node.why)
+            ],
+        }
+        return "".join(_exposed(name, found) for name, found in samples.items())
 
     def _expect(self, worker: str, seconds: float) -> None:
         """Expect the worker again within these seconds, and PATIENCE."""
@@ -252,6 +272,16 @@ class Controller:
         else:
             lowered = {name: quantity(value) for name, value in wanted.items() if value < queue.nominal[name]}
             log.info("%s now lends at most %s", queue.name, lowered or "its whole quota")
+
+
+def _exposed(name: str, samples: list[tuple[dict[str, str], float]]) -> str:
+    """Return a metric with its samples in Prometheus' text format (prometheus/docs, exposition_formats)."""
+    lines = [f"# HELP mlbatch_{name} {METRICS[name]}", f"# TYPE mlbatch_{name} gauge"]
+    for labels, value in samples:
+        # Values of labels are escaped as texts of JSON are: backslash, quote, end of line.
+        shown = ",".join(f"{label}={json.dumps(text, ensure_ascii=False)}" for label, text in labels.items())
+        lines.append(f"mlbatch_{name}{{{shown}}} {value:.15g}" if shown else f"mlbatch_{name} {value:.3f}")
+    return "\n".join([*lines, ""])
 
 
 def _queue(item: Json, before: Queue | None) -> Queue:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from components import catalogue
+from components import catalogue, names
 from components.kubernetes.cluster import Cluster
-from components.observability.alerts import Alerts, AlertsArgs
+from components.observability.alerts import Alerts, AlertsArgs, Watched
 from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
+from components.observability.receivers import Receiver
 from components.passwords import GRAFANA, password
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers
-from stacks.secrets import GRAFANA_PASSWORD
+from stacks.secrets import ALERT_ADDRESSES, GRAFANA_PASSWORD
 
 
 def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site: SiteLayers) -> Monitoring | None:
@@ -27,6 +28,10 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         grafana_password=password(GRAFANA, inputs.secrets.get(GRAFANA_PASSWORD)),
         storage=settings.storage,
         storage_class=settings.storage_class or cluster.storage.block,
+        receivers=[
+            Receiver(kind=item.kind, address=inputs.secrets[ALERT_ADDRESSES[item.kind]], least=item.severity)
+            for item in settings.receivers
+        ],
         alertmanager_storage=settings.alertmanager_storage,
         grafana_storage=settings.grafana_storage,
         retention_days=settings.retention_days,
@@ -48,6 +53,15 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator=settings.gpu_operator_namespace)
         GpuOperatorMonitors("gpu-operator-monitors", gpus, cluster.options(monitoring))
     if settings.alerts:
-        alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, gpu_resource=cluster.gpu_resource)
+        watched = Watched(
+            gpu_resource=cluster.gpu_resource,
+            gpus_per_node=_gpus(cluster),
+            has_autoscaler=cluster.pool.minimum is not None,
+        )
+        alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, watched=watched)
         Alerts("alerts", alerts, cluster.options(monitoring))
     return monitoring
+
+
+def _gpus(cluster: Cluster) -> int:
+    return int(cluster.pool.shape.resources[names.GPU].nano // 10**9)

@@ -10,7 +10,7 @@ from pydantic import Field
 from components import catalogue
 from components.catalogue import Artifact
 from components.kubernetes.quantity import Quantity
-from components.observability import prometheus
+from components.observability import prometheus, receivers
 from stacks.errors import ConfigError, Path, key
 from stacks.settings.model import Bytes, SettingsModel, choice
 from stacks.settings.names import ClassName, label_error
@@ -18,6 +18,21 @@ from stacks.settings.names import ClassName, label_error
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
 _LEAST: Final = Quantity.parse("10Gi")
 _LEAST_VOLUME: Final = Quantity.parse("1Gi")
+
+
+_MOST: Final = Quantity.parse("1Pi")
+
+
+class ReceiverSettings(SettingsModel):
+    """Whom alerts reach, at an address that is a secret of its own.
+
+    It is `mlbatch:alertSlackUrl`, `alertTeamsUrl`, `alertWebhookUrl` or `alertPagerdutyKey`.
+    """
+
+    kind: Annotated[str, choice("receiver", tuple(receivers.KINDS))]
+    """What is told: slack, teams, webhook or pagerduty."""
+    severity: Annotated[str, choice("severity", receivers.SEVERITIES)] = receivers.SEVERITIES[0]
+    """The least that it is told: warning, which is all, or critical, which takes capacity away now."""
 
 
 class MonitoringSettings(SettingsModel):
@@ -55,6 +70,8 @@ class MonitoringSettings(SettingsModel):
     """
     alerts: bool = True
     """Install the platform's own alerts."""
+    receivers: tuple[ReceiverSettings, ...] = ()
+    """Whom alerts reach, each kind once; default nobody, so that alerts stand in Alertmanager's page alone."""
 
     def artifacts(self) -> Sequence[Artifact]:
         """Return the dashboards of others that are wanted."""
@@ -65,6 +82,15 @@ class MonitoringSettings(SettingsModel):
         yield from label_error((*path, "namespace"), self.namespace)
         if self.gpu_operator_namespace is not None:
             yield from label_error((*path, "gpuOperatorNamespace"), self.gpu_operator_namespace)
+        yield from self._repeated(path)
+        if self.enabled and self.storage > _MOST:
+            yield ConfigError(
+                path=(*path, "storage"),
+                value=str(self.storage),
+                message="Prometheus does not count as many bytes, and would not start",
+                expected=f"at most {_MOST}",
+                hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
+            )
         for name, size in (
             ("alertmanagerStorage", self.alertmanager_storage),
             ("grafanaStorage", self.grafana_storage),
@@ -85,3 +111,15 @@ class MonitoringSettings(SettingsModel):
                 expected=f"at least {_LEAST}",
                 hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
             )
+
+    def _repeated(self, path: Path) -> Iterator[ConfigError]:
+        kinds = [receiver.kind for receiver in self.receivers]
+        for index, kind in enumerate(kinds):
+            if kind in kinds[:index]:
+                yield ConfigError(
+                    path=(*path, "receivers", index, "kind"),
+                    value=kind,
+                    message="there is a receiver of this kind already, and one secret for both",
+                    expected="each kind once",
+                    hint="remove one of the two",
+                )

@@ -1,4 +1,4 @@
-"""Whether what is to be watched is there once."""
+"""Whether what is to be watched is there, once, and whoever is to be told can be."""
 
 from __future__ import annotations
 
@@ -6,15 +6,59 @@ from collections.abc import Iterator
 
 from stacks.errors import ConfigError, key
 from stacks.partial import PartialSettings
+from stacks.secrets import ALERT_ADDRESSES
 from stacks.settings.gpu import GpuSettings
+from stacks.settings.health import HealthSettings
 from stacks.settings.monitoring import MonitoringSettings
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield a GPU operator that is said to be there beside one that the stack installs, or where it cannot be."""
-    monitoring, gpu = partial.section(MonitoringSettings), partial.section(GpuSettings)
-    if monitoring is None or gpu is None or not monitoring.enabled:
+    """Yield receivers that cannot be reached, dashboards that would stay empty, and what would be watched twice."""
+    monitoring = partial.section(MonitoringSettings)
+    if monitoring is None or not monitoring.enabled:
         return
+    yield from _unreachable(partial, monitoring)
+    gpu, health = partial.section(GpuSettings), partial.section(HealthSettings)
+    if gpu is None:
+        return
+    yield from _twice(partial, monitoring, gpu)
+    if monitoring.published_dashboards and health is not None:
+        yield from _empty(monitoring, gpu, health)
+
+
+def _unreachable(partial: PartialSettings, monitoring: MonitoringSettings) -> Iterator[ConfigError]:
+    for index, receiver in enumerate(monitoring.receivers):
+        if (name := ALERT_ADDRESSES[receiver.kind]) not in partial.secrets:
+            yield ConfigError(
+                path=("monitoring", "receivers", index, "kind"),
+                value=receiver.kind,
+                message=f"where this receiver is told is a secret of the stack, {key((name,))}, and there is none",
+                expected="a receiver with its secret",
+                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for it, or remove the receiver",
+            )
+
+
+def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSettings) -> Iterator[ConfigError]:
+    """Yield published dashboards that nothing would be shown in: one reads Autopilot, the other GPU metrics."""
+    operator = key(("monitoring", "gpuOperatorNamespace"))
+    sources = {
+        key(("health", "autopilot", "enabled")): health.autopilot.enabled,
+        f"{key(('gpu', 'operator'))} (or {operator} where the cluster has one)": gpu.operator
+        or monitoring.gpu_operator_namespace is not None,
+    }
+    if lacking := [name for name, is_there in sources.items() if not is_there]:
+        yield ConfigError(
+            path=("monitoring", "publishedDashboards"),
+            value=True,
+            message="dashboards 23123 and 12239 show Autopilot's checks and the GPU operator's metrics, and one of "
+            "the two is not there",
+            expected=" and ".join(lacking),
+            hint="set that, or remove the key: the platform's own dashboards show what there is",
+        )
+
+
+def _twice(partial: PartialSettings, monitoring: MonitoringSettings, gpu: GpuSettings) -> Iterator[ConfigError]:
+    """Yield a GPU operator that is said to be there beside one that the stack installs, or where it cannot be."""
     if monitoring.gpu_operator_namespace is not None and gpu.operator:
         yield ConfigError(
             path=("monitoring", "gpuOperatorNamespace"),

@@ -278,6 +278,9 @@ class TestGpuOperator:
         assert values["dcgmExporter"]["serviceMonitor"] == {
             "enabled": True,
             "additionalLabels": {"release": "kube-prometheus-stack"},
+            "relabelings": [
+                {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node", "action": "replace"}
+            ],
         }
 
     def test_each_metric_is_a_line_of_three_fields(self) -> None:
@@ -285,7 +288,7 @@ class TestGpuOperator:
         assert "DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error." in lines
         for line in lines:
             field, kind, _ = line.split(", ")
-            assert field.startswith("DCGM_FI_")
+            assert field.startswith(("DCGM_FI_", "DCGM_EXP_"))
             assert kind in ("gauge", "counter", "label")
 
 

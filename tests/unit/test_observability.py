@@ -21,7 +21,7 @@ from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
 from components.observability import dashboards, metrics
-from components.observability.alerts import ALERTS, Alerts, AlertsArgs
+from components.observability.alerts import Alerts, AlertsArgs, Watched, alerts
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import (
@@ -34,15 +34,18 @@ from components.observability.prometheus import (
     monitoring_values,
     scrapers,
 )
+from components.observability.receivers import Receiver
 from components.queueing import kueue
 from components.queueing.kueue import KueueArgs
+from stacks import secrets
 from stacks.errors import ConfigError, SettingsError
 from stacks.inputs import interpret
 from stacks.layers import releases
 from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build, strings
 
-_METRIC = re.compile(r"\b(?:DCGM_FI_|kueue_|node_infiniband_|kube_|autopilot_health|mlbatch_)\w+")
+ROOT = Path(__file__).resolve().parents[2]
+_METRIC = re.compile(r"\b(?:DCGM_|kueue_|node_infiniband_|kube_|kubelet_|apiserver_|autopilot_health|mlbatch[_:])\w+")
 
 
 def args(**changes: Any) -> MonitoringArgs:
@@ -187,6 +190,7 @@ class TestDashboards:
             "mlbatch-nodes",
             "mlbatch-queues",
             "mlbatch-infiniband",
+            "mlbatch-platform",
         }
         for item in found:
             assert item.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"}
@@ -265,7 +269,7 @@ class TestPublishedDashboards:
 
 
 class TestAlerts:
-    @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+    @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.name)
     def test_it_asks_only_for_metrics_that_are_exported(self, alert: Any) -> None:
         asked = set(_METRIC.findall(alert.expression))
         assert asked
@@ -273,7 +277,7 @@ class TestAlerts:
 
     def test_rules(self, record: Record) -> None:
         (group,) = record.one("PrometheusRule", "mlbatch-alerts", "monitoring").inputs["spec"]["groups"]
-        by_name = {rule["alert"]: rule for rule in group["rules"]}
+        by_name = {rule["alert"]: rule for rule in group["rules"] if "alert" in rule}
         assert by_name["MLBatchNodeLost"] == {
             "alert": "MLBatchNodeLost",
             "expr": 'kube_node_status_condition{condition="Ready",status="true"} == 0',
@@ -282,10 +286,111 @@ class TestAlerts:
             "annotations": {
                 "summary": "Node {{ $labels.node }} has not been ready for five minutes.",
                 "description": "See `kubectl describe node`; the slack queue lends as much less as the node had.",
+                "runbook_url": "https://github.com/example/mlbatch/blob/main/docs/runbooks.md#mlbatchnodelost",
             },
         }
         assert "for" not in by_name["MLBatchGpuEccError"]
-        assert {rule["labels"]["severity"] for rule in group["rules"]} == {"critical", "warning"}
+        assert {rule["labels"]["severity"] for rule in by_name.values()} == {"critical", "warning"}
+
+    def test_each_has_a_section_of_the_runbooks_and_each_section_an_alert(self) -> None:
+        text = (ROOT / "docs" / "runbooks.md").read_text()
+        assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == [alert.name for alert in alerts()]
+
+    def test_nodes_that_an_autoscaler_removes_are_no_news(self) -> None:
+        names = {alert.name for alert in alerts(Watched(has_autoscaler=True))}
+        assert {alert.name for alert in alerts()} - names == {"MLBatchNodeGone"}
+
+    def test_gpus_are_looked_for_as_the_nodes_offer_them(self) -> None:
+        asked = "".join(alert.expression for alert in alerts(Watched(gpu_resource="nvidia.com/gpu.shared")))
+        assert 'mlbatch_quota{resource="nvidia.com/gpu.shared"}' in asked
+        assert 'kube_node_status_allocatable{resource="nvidia_com_gpu_shared"}' in asked
+
+
+def test_every_exporter_of_a_node_is_known_by_the_nodes_name() -> None:
+    relabelling = [
+        {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node", "action": "replace"},
+    ]
+    exporter = monitoring_values(args())["prometheus-node-exporter"]
+    assert exporter["prometheus"]["monitor"]["relabelings"] == relabelling
+    monitors = build(lambda: GpuOperatorMonitors("x", GpuOperatorMonitorsArgs(namespace="m", operator="gpu")))
+    endpoints = [item.inputs["spec"]["endpoints"] for item in monitors.of("ServiceMonitor")]
+    assert [endpoint["relabelings"] for (endpoint,) in endpoints] == [relabelling] * 3
+
+
+class TestReceivers:
+    URL = "https://hooks.example.org/T0/B0/secret"
+
+    def receivers(self) -> list[Receiver]:
+        return [
+            Receiver(kind="slack", address=pulumi.Output.secret(self.URL)),
+            Receiver(kind="pagerduty", address=pulumi.Output.secret("integration-key"), least="critical"),
+        ]
+
+    def test_each_is_told_what_it_is_to_know(self) -> None:
+        found = monitoring_values(args(receivers=self.receivers()))["alertmanager"]
+        config = found["config"]
+        assert [(route["receiver"], route["matchers"]) for route in config["route"]["routes"]] == [
+            ("null", ['alertname =~ "InfoInhibitor|Watchdog"']),
+            ("slack", ['severity =~ "warning|critical"']),
+            ("pagerduty", ['severity =~ "critical"']),
+        ]
+        null, slack, pagerduty = config["receivers"]
+        assert null == {"name": "null"}
+        folder = "/etc/alertmanager/secrets/alert-receivers"
+        assert slack["slack_configs"][0]["api_url_file"] == f"{folder}/slack"
+        assert "runbook_url" in slack["slack_configs"][0]["text"]
+        assert pagerduty["pagerduty_configs"][0]["routing_key_file"] == f"{folder}/pagerduty"
+        assert found["alertmanagerSpec"]["secrets"] == ["alert-receivers"]
+
+    def test_addresses_are_in_one_secret_and_nowhere_else(self) -> None:
+        record = build(lambda: Monitoring("monitoring", args(receivers=self.receivers())))
+        secret = record.one("Secret", "alert-receivers", "monitoring")
+        assert base64.b64decode(secret.inputs["data"]["slack"]).decode() == self.URL
+        assert "data" in secret.secrets
+        others = [item.inputs for item in record.resources if item is not secret]
+        assert not [text for text in strings(others) if "hooks.example.org" in text or "integration-key" in text]
+
+    def test_without_any_the_chart_keeps_its_own(self) -> None:
+        found = monitoring_values(args())["alertmanager"]
+        assert "config" not in found
+        assert "secrets" not in found["alertmanagerSpec"]
+
+    def test_one_without_its_secret_is_told(self) -> None:
+        (error,) = errors_of(aks(monitoring={"receivers": [{"kind": "slack"}]}))
+        assert str(error.path) == "('monitoring', 'receivers', 0, 'kind')"
+        assert "mlbatch:alertSlackUrl" in error.hint
+        assert not errors_of(aks(monitoring={"receivers": [{"kind": "slack"}]}), "alertSlackUrl")
+
+    def test_two_of_a_kind_are_told(self) -> None:
+        raw = aks(monitoring={"receivers": [{"kind": "slack"}, {"kind": "slack"}]})
+        (error,) = errors_of(raw, "alertSlackUrl")
+        assert error.message == "there is a receiver of this kind already, and one secret for both"
+
+    def test_an_unknown_one_is_told(self) -> None:
+        (error,) = errors_of(aks(monitoring={"receivers": [{"kind": "pager"}]}))
+        assert "slack" in error.expected
+
+    def test_an_address_in_plain_text_is_told(self) -> None:
+        (error,) = secrets.exposed({**aks(), "alertSlackUrl": self.URL})
+        assert "plain text" in error.message
+        assert self.URL not in str(error)
+
+
+class TestWhatPrometheusRefuses:
+    def test_a_volume_beyond_what_it_counts(self) -> None:
+        (error,) = errors_of(aks(monitoring={"storage": "2Pi", "storageClass": "site-disks"}))
+        assert error.expected == "at most 1Pi"
+
+    def test_no_day_or_a_year_and_a_day(self) -> None:
+        for days in (0, 366):
+            (error,) = errors_of(aks(monitoring={"retentionDays": days}))
+            assert error.path == ("monitoring", "retentionDays")
+
+
+def test_published_dashboards_without_their_metrics_are_told() -> None:
+    (error,) = errors_of(aks(monitoring={"publishedDashboards": True}))
+    assert error.path == ("monitoring", "publishedDashboards")
+    assert error.expected == "mlbatch:health.autopilot.enabled"
 
 
 class TestTheTutorialsValues:

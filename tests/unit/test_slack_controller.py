@@ -340,8 +340,20 @@ def test_probes_and_metrics_are_answered(server: Server, controller: Controller)
     text = answer(http, "/metrics")
     assert f'mlbatch_usable{{resource="{GPU}"}} 16\n' in text
     assert f'mlbatch_lending_limit{{queue="{SLACK}",resource="{GPU}"}} 0\n' in text
+    assert f'mlbatch_quota{{queue="{SLACK}",resource="{GPU}"}} 8\n' in text
     assert 'mlbatch_node_unusable{node="n1",reason="cordoned"} 1\n' in text
+    assert f'mlbatch_node_lost{{node="n1",reason="cordoned",resource="{GPU}"}} 8\n' in text
+    assert 'node="n0"' not in text
     assert "mlbatch_slack_last_reconcile_timestamp_seconds 1" in text
+    http.shutdown()
+
+
+def test_a_node_with_a_gpu_less_has_lost_that_one(server: Server, controller: Controller) -> None:
+    http = serve(controller, 0)
+    server.set_node("n1", node(allocatable={GPU: "7"}))
+    assert written(server) == (SLACK, "7")
+    text = answer(http, "/metrics")
+    assert f'mlbatch_node_lost{{node="n1",reason="fewer GPUs",resource="{GPU}"}} 1\n' in text
     http.shutdown()
 
 

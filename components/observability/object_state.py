@@ -1,0 +1,97 @@
+"""Metrics of single workloads and AppWrappers, which Kueue and AppWrapper count but do not name.
+
+Kueue's wait times are a histogram of the admitted, whose last bound is under three hours; who still waits is in none of
+it. kube-state-metrics reads the objects themselves (kubernetes/kube-state-metrics,
+docs/metrics/extend/customresourcestate-metrics.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from components import names
+from components.kubernetes.manifests import Document
+
+_PREFIX: Final = "mlbatch"
+PHASES: Final = (
+    "Suspended",
+    "Resuming",
+    "Running",
+    "Resetting",
+    "Suspending",
+    "Succeeded",
+    "Failed",
+    "Terminating",
+)
+"""Of an AppWrapper (project-codeflare/appwrapper, api/v1beta2/appwrapper_types.go)."""
+
+
+def values() -> Mapping[str, Any]:
+    """Return the values of the chart kube-state-metrics that have it read those objects."""
+    return {
+        "customResourceState": {
+            "enabled": True,
+            "config": {"kind": "CustomResourceStateMetrics", "spec": {"resources": [_workloads(), _appwrappers()]}},
+        },
+        "rbac": {
+            "extraRules": [
+                _reading("apiextensions.k8s.io", "customresourcedefinitions"),
+                _reading(names.KUEUE_GROUP, "workloads"),
+                _reading(names.APPWRAPPER_GROUP, "appwrappers"),
+            ]
+        },
+    }
+
+
+def _workloads() -> Document:
+    conditions = {"path": ["status", "conditions"], "labelsFromPath": {"condition": ["type"]}}
+    return _resource(
+        names.KUEUE_API,
+        "Workload",
+        [
+            _gauge("workload_created", "When it was created, in Unix time.", path=["metadata", "creationTimestamp"]),
+            _gauge("workload_active", "Whether it may be admitted.", path=["spec", "active"]),
+            _gauge("workload_condition", "Whether a condition holds.", **conditions, valueFrom=["status"]),
+            _gauge(
+                "workload_condition_since",
+                "When a condition last changed, in Unix time.",
+                **conditions,
+                valueFrom=["lastTransitionTime"],
+            ),
+        ],
+    )
+
+
+def _appwrappers() -> Document:
+    phase = {"path": ["status", "phase"], "labelName": "phase", "list": list(PHASES)}
+    return _resource(
+        names.APPWRAPPER_API,
+        "AppWrapper",
+        [
+            {
+                "name": "appwrapper_phase",
+                "help": "The phase that it is in.",
+                "each": {"type": "StateSet", "stateSet": phase},
+            },
+            _gauge("appwrapper_retries", "How often it was reset.", path=["status", "resettingCount"]),
+        ],
+    )
+
+
+def _resource(version: str, kind: str, metrics: Sequence[Document]) -> Document:
+    group, number = version.split("/")
+    return {
+        "groupVersionKind": {"group": group, "version": number, "kind": kind},
+        "metricNamePrefix": _PREFIX,
+        "labelsFromPath": {"namespace": ["metadata", "namespace"], "name": ["metadata", "name"]},
+        "metrics": list(metrics),
+    }
+
+
+def _gauge(name: str, text: str, **gauge: Any) -> Document:
+    return {"name": name, "help": text, "each": {"type": "Gauge", "gauge": gauge}}
+
+
+def _reading(group: str, resource: str) -> Document:
+    return {"apiGroups": [group], "resources": [resource], "verbs": ["list", "watch"]}
