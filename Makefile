@@ -9,6 +9,7 @@ KILLS ?= 20
 COUNT ?= 100
 FILES ?=
 STACKS ?=
+HTML ?=
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
@@ -49,8 +50,8 @@ down: $(ENVIRONMENT) ## stop the local clusters (their data stays; `make clean` 
 clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the local stacks
 	@$(EMULATOR) down --purge
 
-status: $(ENVIRONMENT) ## tell what runs and what the platform holds
-	@$(EMULATOR) status $(OPTIONS)
+status: $(ENVIRONMENT) ## tell what runs and what the platform holds; HTML=status.html draws it, too
+	@$(EMULATOR) status $(OPTIONS) $(if $(HTML),--html $(HTML))
 
 review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
 	@$(VENV)/bin/python -m review --base $(BASE) $(addprefix --stack ,$(STACKS))

@@ -3,7 +3,7 @@
 python -m emulator up --stack dev       start what is missing, run `pulumi up`, report
 python -m emulator preview|refresh|destroy --stack dev [-- pulumi arguments]
 python -m emulator drift --stack dev [-- arguments of python -m drift]
-python -m emulator status --stack dev   what runs, and what the platform holds
+python -m emulator status --stack dev   what runs, and what the platform holds; --html FILE draws it
 python -m emulator env --stack dev      shell exports for plain `pulumi` and `kubectl`
 python -m emulator down [--purge]       stop the local clusters; with --purge forget their data
 python -m emulator lend --stack dev     a fresh cluster with its providers, for as long as the standard input is open
@@ -42,6 +42,7 @@ from emulator.toolchain import Toolchain, ToolchainError
 from runner.engine import Engine, EngineError, require_stack
 from runner.environment import inherited, past_proxies
 from runner.files import UMASK, private_folder
+from runner.picture import draw
 from runner.report import await_settled, connect
 
 SETTING_UP = (
@@ -104,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
         ("lend", _lend, "start a fresh cluster, print the engine's environment, await the end of the input"),
     ):
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
+        if name == "status":
+            commands.choices[name].add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
     for name, with_cluster, text in (
         ("mirror", False, "fill the mirror of upstream manifests and charts"),
         ("build", True, "build every tool, fill the mirror"),
@@ -195,6 +198,10 @@ def _status(paths: Paths, options: argparse.Namespace) -> int:
         return 1
     try:
         print(f"\n{environment_report(paths)}")
+        if options.html is not None:
+            print(f"\n{draw(connect(paths.kubeconfig), options.html, options.stack)}")
+    except OSError as error:
+        raise EngineError(f"the picture cannot be written: {error}") from error
     except (ApiException, HTTPError) as error:
         raise EngineError(f"the cluster of {paths.kubeconfig} does not answer: {error}") from error
     return 0
@@ -219,9 +226,13 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
     openshift = options.cluster and is_openshift(paths.root, options.stack)
     openstack = Installation(paths) if options.cluster and has_openstack(paths.root, options.stack) else None
-    missing = [*toolchain.missing(options.cluster, openshift=openshift), *(openstack.missing() if openstack else ())]
+    prometheus = options.cluster
+    missing = [
+        *toolchain.missing(options.cluster, openshift=openshift, prometheus=prometheus),
+        *(openstack.missing() if openstack else ()),
+    ]
     progress = Progress(len(missing))
-    toolchain.install(options.cluster, progress, openshift=openshift)
+    toolchain.install(options.cluster, progress, openshift=openshift, prometheus=prometheus)
     if openstack is not None:
         openstack.install(progress)
     mirror.fill(paths, toolchain, openshift=openshift)

@@ -154,25 +154,25 @@ class Toolchain:
         self._paths = paths
         self._modules = _MODULES
 
-    def missing(self, cluster: bool, *, openshift: bool = False) -> list[Need]:
+    def missing(self, cluster: bool, *, openshift: bool = False, prometheus: bool = False) -> list[Need]:
         """Return the tools still to be built: the engine's, kubectl, with `cluster` the control plane's.
 
-        With `openshift` also those by which that is an OpenShift's.
+        With `openshift` also those by which that is an OpenShift's, with `prometheus` what alerts are tried with.
         """
-        return [need for need in self._needs(cluster, openshift) if not self._built(need).exists()]
+        return [need for need in self._needs(cluster, openshift, prometheus) if not self._built(need).exists()]
 
-    def install(self, cluster: bool, progress: Progress, *, openshift: bool = False) -> None:
+    def install(self, cluster: bool, progress: Progress, *, openshift: bool = False, prometheus: bool = False) -> None:
         """Build what is missing, one progress step each, and link everything into `paths.bin`.
 
         Raises ToolchainError when Go is absent or too old, or a build fails.
         """
-        missing = self.missing(cluster, openshift=openshift)
+        missing = self.missing(cluster, openshift=openshift, prometheus=prometheus)
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
             with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
                 self._build(need)
-        self._link(self._needs(cluster, openshift))
+        self._link(self._needs(cluster, openshift, prometheus))
 
     def module_folder(self, module: Module, path: str) -> Path:
         """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
@@ -182,7 +182,7 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def _needs(self, cluster: bool, openshift: bool) -> list[Need]:
+    def _needs(self, cluster: bool, openshift: bool, prometheus: bool) -> list[Need]:
         needs: list[Need] = []
         if installed_pulumi(self._paths.cache) is None:
             needs.append(Need(PULUMI, PULUMI.named("pulumi")))
@@ -191,7 +191,9 @@ class Toolchain:
             needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
-            needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM, PROMETHEUS) for tool in module.tools]
+            needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM) for tool in module.tools]
+        if prometheus:
+            needs += [Need(PROMETHEUS, tool) for tool in PROMETHEUS.tools]
         if openshift:
             needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
         return needs

@@ -1,6 +1,7 @@
 """What a cluster holds of the platform: `python -m runner status --kubeconfig FILE --context NAME`.
 
-It only reads. Without options it looks at the cluster that kubectl would take.
+With `--html status.html` also as a picture, in one file that any browser opens. It only reads.
+Without options it looks at the cluster that kubectl would take.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
+from runner.picture import draw
 from runner.report import connect, platform_report
 
 
@@ -24,14 +26,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = commands.add_parser("status", help="print nodes, queues, teams and workloads")
     status.add_argument("--kubeconfig", type=Path, help="default: $KUBECONFIG, else ~/.kube/config")
     status.add_argument("--context", help="default: the file's current context")
+    status.add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
     options = parser.parse_args(arguments)
     try:
-        print(platform_report(connect(options.kubeconfig, options.context)))
+        client = connect(options.kubeconfig, options.context)
+        print(platform_report(client))
+        if options.html is not None:
+            print(f"\n{draw(client, options.html, options.context or 'of the current context')}")
     except ConfigException as error:
         print(f"error: the kubeconfig cannot be used: {error}", file=sys.stderr)
         return 1
     except (ApiException, HTTPError) as error:
         print(f"error: the cluster does not answer as expected: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: the picture cannot be written: {error}", file=sys.stderr)
         return 1
     return 0
 

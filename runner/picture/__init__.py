@@ -1,0 +1,18 @@
+"""A cluster as a picture: one HTML file with what a person asks first, which needs no network and runs no script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.picture.page import page
+from runner.picture.state import read
+from runner.report import Client
+
+
+def draw(client: Client, file: Path, name: str) -> str:
+    """Write a cluster's picture into a file; return the line that says so.
+
+    Raises OSError where the file cannot be written, and the Kubernetes client's exceptions.
+    """
+    file.write_text(page(read(client, name)), encoding="utf-8")
+    return f"Picture\n  {file}"

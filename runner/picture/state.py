@@ -1,0 +1,216 @@
+"""What the picture shows, as a cluster's objects have it. Reads, and changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kubernetes.utils.quantity import parse_quantity
+
+from runner.report import GPU, KUEUE, Client, objects
+
+HEALTH = "autopilot.ibm.com/gpuhealth"
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """gpus: of which usable are offered now. held: by namespace, GPUs that its pods there have. state: in a word."""
+
+    name: str
+    gpus: int
+    usable: int
+    state: str
+    held: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """GPUs of a ClusterQueue. lendable: None where it lends its whole quota. pending: workloads that wait."""
+
+    name: str
+    nominal: int
+    used: int
+    borrowed: int
+    lendable: int | None = None
+    pending: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A workload, by the name of what it stands for.
+
+    started: when it was last given quota. ended: when it finished. None where that has not been.
+    """
+
+    namespace: str
+    name: str
+    gpus: int
+    created: datetime
+    started: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """What a controller told of an object."""
+
+    time: datetime
+    kind: str
+    namespace: str
+    name: str
+    reason: str
+    message: str
+    is_warning: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A cluster at a moment. name: by which whoever asked knows it."""
+
+    name: str
+    taken: datetime
+    nodes: Sequence[Node] = ()
+    queues: Sequence[Queue] = ()
+    jobs: Sequence[Job] = ()
+    events: Sequence[Event] = ()
+
+
+def read(client: Client, name: str) -> Snapshot:
+    """Return what a cluster holds now; raises the Kubernetes client's exceptions when it does not answer."""
+    return snapshot(
+        name,
+        datetime.now(UTC),
+        nodes=objects(client, "v1", "Node"),
+        pods=objects(client, "v1", "Pod"),
+        queues=objects(client, KUEUE, "ClusterQueue"),
+        workloads=objects(client, KUEUE, "Workload"),
+        events=objects(client, "v1", "Event"),
+    )
+
+
+def snapshot(
+    name: str,
+    taken: datetime,
+    *,
+    nodes: Iterable[Any] = (),
+    pods: Iterable[Any] = (),
+    queues: Iterable[Any] = (),
+    workloads: Iterable[Any] = (),
+    events: Iterable[Any] = (),
+) -> Snapshot:
+    """Return the same of objects that were read before, as the API server has them."""
+    held: dict[str, Counter[str]] = {}
+    for pod in pods:
+        if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in _ENDED:
+            held.setdefault(pod["spec"]["nodeName"], Counter())[pod["metadata"]["namespace"]] += _gpus(pod["spec"])
+    found = (_node(item, held.get(item["metadata"]["name"], {})) for item in nodes)
+    return Snapshot(
+        name=name,
+        taken=taken,
+        nodes=sorted((node for node in found if node.gpus or node.held), key=lambda node: node.name),
+        queues=sorted((_queue(item) for item in queues), key=lambda queue: queue.name),
+        jobs=sorted((_job(item) for item in workloads), key=lambda job: (job.namespace, job.created, job.name)),
+        events=sorted(filter(None, map(_event, events)), key=lambda event: event.time, reverse=True),
+    )
+
+
+def _node(item: Any, held: Mapping[str, int]) -> Node:
+    status, labels = item.get("status") or {}, item["metadata"].get("labels") or {}
+    capacity, offered = (_amount(status.get(part) or {}) for part in ("capacity", "allocatable"))
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}
+    health = labels.get(HEALTH, "PASS")
+    state = "ready"
+    if conditions.get("Ready") != "True":
+        state = "not ready"
+    elif item["spec"].get("unschedulable"):
+        state = "cordoned"
+    elif health != "PASS":
+        state = f"marked {health}"
+    elif offered < capacity:
+        state = f"{capacity - offered} GPUs gone"
+    usable = offered if state in ("ready", "marked WARN") or state.endswith("gone") else 0
+    return Node(
+        name=item["metadata"]["name"],
+        gpus=max(capacity, offered),
+        usable=usable,
+        state=state,
+        held={team: number for team, number in sorted(held.items()) if number},
+    )
+
+
+def _queue(item: Any) -> Queue:
+    status = item.get("status") or {}
+    flavors = [flavor for group in item["spec"].get("resourceGroups") or () for flavor in group["flavors"]]
+    quotas = [entry for flavor in flavors for entry in flavor["resources"] if entry["name"] == GPU]
+    used = [
+        entry
+        for flavor in status.get("flavorsReservation") or ()
+        for entry in flavor["resources"]
+        if entry["name"] == GPU
+    ]
+    limits = [_whole(entry.get("lendingLimit", entry["nominalQuota"])) for entry in quotas]
+    return Queue(
+        name=item["metadata"]["name"],
+        nominal=sum(_whole(entry["nominalQuota"]) for entry in quotas),
+        used=sum(_whole(entry.get("total", 0)) for entry in used),
+        borrowed=sum(_whole(entry.get("borrowed", 0)) for entry in used),
+        lendable=sum(limits) if any("lendingLimit" in entry for entry in quotas) else None,
+        pending=int(status.get("pendingWorkloads") or 0),
+    )
+
+
+def _job(item: Any) -> Job:
+    conditions = {entry["type"]: entry for entry in (item.get("status") or {}).get("conditions") or ()}
+
+    def since(kind: str) -> datetime | None:
+        found = conditions.get(kind)
+        return _time(found["lastTransitionTime"]) if found is not None and found["status"] == "True" else None
+
+    sets = item["spec"].get("podSets") or ()
+    owner = next(iter(item["metadata"].get("ownerReferences") or ()), item["metadata"])
+    return Job(
+        namespace=item["metadata"]["namespace"],
+        name=owner["name"],
+        gpus=sum(_gpus(each["template"]["spec"]) * each.get("count", 1) for each in sets),
+        created=_time(item["metadata"]["creationTimestamp"]),
+        started=since("QuotaReserved"),
+        ended=since("Finished"),
+    )
+
+
+def _event(item: Any) -> Event | None:
+    when = item.get("lastTimestamp") or item.get("eventTime") or item["metadata"].get("creationTimestamp")
+    about = item.get("involvedObject") or {}
+    if when is None:
+        return None
+    return Event(
+        time=_time(when),
+        kind=about.get("kind") or "",
+        namespace=about.get("namespace") or "",
+        name=about.get("name") or "",
+        reason=item.get("reason") or "",
+        message=item.get("message") or "",
+        is_warning=item.get("type") == "Warning",
+    )
+
+
+def _gpus(spec: Any) -> int:
+    """Return the GPUs that a pod asks for."""
+    asked = (container.get("resources") or {} for container in spec["containers"])
+    return sum(_amount(each.get("limits") or each.get("requests") or {}) for each in asked)
+
+
+def _amount(resources: Mapping[str, Any]) -> int:
+    return _whole(resources.get(GPU, 0))
+
+
+def _whole(quantity: Any) -> int:
+    return int(parse_quantity(quantity))
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
