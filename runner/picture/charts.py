@@ -100,11 +100,16 @@ def jobs(snapshot: Snapshot, order: Mapping[str, int]) -> Element:
         y, end = number * _ROW, job.ended or snapshot.taken
         rows.append(_label(f"{job.namespace}/{job.name}", y))
         start = job.started or end
-        spans = [("waiting", job.created, start, "waited"), (_team(order, job.namespace), start, end, "ran")]
+        queued = job.queued or start
+        spans = [
+            ("earlier", job.created, queued, "waited and ran before, for"),
+            ("waiting", queued, start, "waited"),
+            (_team(order, job.namespace), start, end, "ran"),
+        ]
         for kind, since, until, what in spans:
             if until > since:
                 title = f"{job.namespace}/{job.name} {what} {duration(until - since)}, {job.gpus} GPUs"
-                thin = kind == "waiting"
+                thin = kind in ("earlier", "waiting")
                 shape = {
                     "x": place(since),
                     "y": y + (10 if thin else 4),
@@ -140,7 +145,13 @@ def duration(span: timedelta) -> str:
 def legend(order: Mapping[str, int]) -> Element:
     """Return which pattern is whose."""
     items = [(_team(order, team), team) for team in order]
-    items += [("free", "free"), ("lost", "lost or not lent"), ("borrowed", "borrowed"), ("waiting", "waits")]
+    items += [
+        ("free", "free"),
+        ("lost", "lost or not lent"),
+        ("borrowed", "borrowed"),
+        ("waiting", "waits"),
+        ("earlier", "waited and ran before"),
+    ]
     keys = [
         element(
             "li",

@@ -30,6 +30,7 @@ svg .axis { fill: var(--line) }
 .quota { fill: none; stroke: var(--ink) }
 .used { fill: var(--line) }
 .waiting { fill: var(--soft); stroke: var(--line); stroke-dasharray: 2 2 }
+.earlier { fill: none; stroke: var(--line) }
 .lost, .borrowed, .team { stroke: var(--ink); stroke-width: .7 }
 rect.lost { fill: url(#lost) }
 rect.borrowed { fill: url(#borrowed) }
@@ -78,7 +79,7 @@ def _sum(snapshot: Snapshot) -> str:
     pending = sum(queue.pending for queue in snapshot.queues)
     return (
         f"{gpus} GPUs, {gpus - usable} of them lost; {used} given to jobs, {lent} of these on loan between queues; "
-        f"{pending} workloads wait."
+        f"workloads that wait: {pending}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
@@ -43,6 +43,7 @@ class Queue:
 class Job:
     """A workload, by the name of what it stands for.
 
+    queued: since when it has waited or did before it started; None where an earlier run has left no trace of it.
     started: when it was last given quota. ended: when it finished. None where that has not been.
     """
 
@@ -50,6 +51,7 @@ class Job:
     name: str
     gpus: int
     created: datetime
+    queued: datetime | None
     started: datetime | None = None
     ended: datetime | None = None
 
@@ -170,15 +172,20 @@ def _job(item: Any) -> Job:
         found = conditions.get(kind)
         return _time(found["lastTransitionTime"]) if found is not None and found["status"] == "True" else None
 
+    created, ended, started = _time(item["metadata"]["creationTimestamp"]), since("Finished"), since("QuotaReserved")
+    if ended is not None and started is None:
+        # Kueue takes the quota back as a workload ends, and keeps for how long it ran in all (workload_types.go).
+        started = ended - timedelta(seconds=item["status"].get("accumulatedPastExecutionTimeSeconds") or 0)
     sets = item["spec"].get("podSets") or ()
     owner = next(iter(item["metadata"].get("ownerReferences") or ()), item["metadata"])
     return Job(
         namespace=item["metadata"]["namespace"],
         name=owner["name"],
         gpus=sum(_gpus(each["template"]["spec"]) * each.get("count", 1) for each in sets),
-        created=_time(item["metadata"]["creationTimestamp"]),
-        started=since("QuotaReserved"),
-        ended=since("Finished"),
+        created=created,
+        queued=since("Evicted") if "Evicted" in conditions else created,
+        started=started,
+        ended=ended,
     )
 
 

@@ -140,7 +140,12 @@ def test_a_queue_says_what_it_uses_borrows_and_does_not_lend() -> None:
 
 
 def test_a_job_waits_from_its_creation_and_runs_from_its_admission() -> None:
-    found = drawn(workloads=[workload("job", 100, QuotaReserved=80, Finished=30)])
+    ended = workload("job", 100, Finished=30)
+    ended["status"]["conditions"].append(
+        {"type": "QuotaReserved", "status": "False", "reason": "Finished", "lastTransitionTime": ago(30)}
+    )
+    ended["status"]["accumulatedPastExecutionTimeSeconds"] = 50 * 60
+    found = drawn(workloads=[ended])
     (waiting,), (ran,) = found.boxes("waiting"), found.boxes("team")
     assert float(ran["width"]) == pytest.approx(2.5 * float(waiting["width"]), abs=0.3)
     assert "blue/job ran 50 min, 16 GPUs" in found.texts
@@ -151,6 +156,18 @@ def test_a_job_that_still_waits_has_run_at_no_time() -> None:
     found = drawn(workloads=[workload("job", 100)])
     assert not found.boxes("team")
     assert "blue/job waited 1 h 40 min, 16 GPUs" in found.texts
+
+
+def test_a_job_that_was_evicted_waits_since_then() -> None:
+    found = drawn(workloads=[workload("job", 100, Evicted=20)])
+    (earlier,), (waiting,) = found.boxes("earlier"), found.boxes("waiting")
+    assert float(earlier["width"]) == pytest.approx(4 * float(waiting["width"]), abs=0.5)
+    assert "blue/job waited 20 min, 16 GPUs" in found.texts
+    again = workload("job", 100, QuotaReserved=10)
+    again["status"]["conditions"] += [{"type": "Evicted", "status": "False", "lastTransitionTime": ago(10)}]
+    found = drawn(workloads=[again])
+    assert not found.boxes("waiting")
+    assert "blue/job waited and ran before, for 1 h 30 min, 16 GPUs" in found.texts
 
 
 def test_only_the_last_jobs_and_events_are_shown_and_the_rest_counted() -> None:
