@@ -24,7 +24,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure openstack
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure openstack dashboards
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -52,6 +52,9 @@ clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the l
 
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds; HTML=status.html draws it, too
 	@$(EMULATOR) status $(OPTIONS) $(if $(HTML),--html $(HTML))
+
+dashboards: $(ENVIRONMENT) build ## draw every dashboard into HTML (default dashboards.html), from a real Prometheus beside the local cluster
+	@$(VENV)/bin/python -m tests.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
 
 review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
 	@$(VENV)/bin/python -m review --base $(BASE) $(addprefix --stack ,$(STACKS))

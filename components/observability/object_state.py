@@ -74,7 +74,7 @@ def _appwrappers() -> Document:
                 "help": "The phase that it is in.",
                 "each": {"type": "StateSet", "stateSet": phase},
             },
-            _gauge("appwrapper_retries", "How often it was reset.", path=["status", "resettingCount"]),
+            _gauge("appwrapper_retries", "How often it was reset.", path=["status", "resettingCount"], nilIsZero=True),
         ],
     )
 

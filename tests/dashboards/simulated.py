@@ -1,0 +1,105 @@
+"""What no local cluster has: metrics of GPUs, InfiniBand, Autopilot and of the cluster's own exporters.
+
+Every series carries `source="simulated"`, and moves with the time, so that rates have something to show. Names and
+labels are those of the exporters at the versions that the catalogue pins (components/observability/metrics.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from components.observability.object_state import PHASES
+
+NODES = ("gpu-node-0", "gpu-node-1", "gpu-node-2")
+GPUS = range(8)
+TEAMS = ("blue", "red")
+Sample = tuple[str, Mapping[str, str], float]
+
+
+def exposition(seconds: float) -> str:
+    """Return all metrics as they are after so many seconds, in Prometheus' text format."""
+    lines = []
+    for name, labels, value in [*_gpus(seconds), *_infiniband(seconds), *_health(), *_cluster(), *_objects(seconds)]:
+        shown = ",".join(f'{label}="{text}"' for label, text in {**labels, "source": "simulated"}.items())
+        lines.append(f"{name}{{{shown}}} {value:.6g}")
+    return "\n".join([*lines, ""])
+
+
+def _gpus(seconds: float) -> Iterator[Sample]:
+    for number, node in enumerate(NODES):
+        for gpu in GPUS:
+            team = {"exported_namespace": TEAMS[number]} if number < len(TEAMS) else {}
+            labels = {"node": node, "gpu": str(gpu), **team}
+            busy = 90 + 8 * math.sin(seconds / 5 + gpu) if team and gpu else 0.0
+            for name, value in {
+                "GPU_UTIL": busy,
+                "FB_USED": 700 * busy,
+                "POWER_USAGE": 70 + 6 * busy,
+                "GPU_TEMP": 30 + busy / 3,
+                "MEMORY_TEMP": 35 + busy / 3,
+                "XID_ERRORS": 0,
+                "NVLINK_REPLAY_ERROR_COUNT_TOTAL": 0,
+                "NVLINK_RECOVERY_ERROR_COUNT_TOTAL": 0,
+                "ECC_DBE_VOL_TOTAL": 0,
+                "UNCORRECTABLE_REMAPPED_ROWS": 0,
+                "CORRECTABLE_REMAPPED_ROWS": gpu % 2,
+                "ROW_REMAP_FAILURE": 0,
+            }.items():
+                yield f"DCGM_FI_DEV_{name}", labels, value
+            for name, share in {"PIPE_TENSOR_ACTIVE": 0.006, "NVLINK_TX_BYTES": 2e9, "NVLINK_RX_BYTES": 1.9e9}.items():
+                yield f"DCGM_FI_PROF_{name}", labels, share * busy
+            if gpu == 0:
+                yield "DCGM_EXP_CLOCK_EVENTS_COUNT", {**labels, "clock_event": "sw_power_cap"}, 3 + math.sin(seconds)
+
+
+def _infiniband(seconds: float) -> Iterator[Sample]:
+    for number, node in enumerate(NODES):
+        for device in GPUS:
+            labels = {"node": node, "device": f"mlx5_{device}", "port": "1"}
+            sent = 2e10 * seconds * (1 + number / 4) + 5e9 * math.sin(seconds / 3 + device)
+            yield "node_infiniband_port_data_transmitted_bytes_total", labels, sent
+            yield "node_infiniband_port_data_received_bytes_total", labels, 0.9 * sent
+            yield "node_infiniband_port_transmit_wait_total", labels, 40 * seconds
+            for name in ("link_downed", "symbol_error", "port_errors_received"):
+                yield f"node_infiniband_{name}_total", labels, 0
+            yield "node_infiniband_state_id", labels, 1 if (number, device) == (2, 7) else 4
+            yield "node_infiniband_rate_bytes_per_second", labels, 5e10
+
+
+def _health() -> Iterator[Sample]:
+    for number, node in enumerate(NODES):
+        labels = {"node": node, "label_autopilot_ibm_com_gpuhealth": "WARN" if number == 2 else "PASS"}
+        yield "kube_node_labels", labels, 1
+        for gpu in GPUS:
+            yield "autopilot_health_checks", {"node": node, "health": "pciebw", "deviceid": str(gpu)}, 24 + gpu / 10
+        for check in ("dcgm", "remapped", "ping", "pvc"):
+            failed = (number, check) == (2, "ping")
+            yield "autopilot_health_checks", {"node": node, "health": check, "deviceid": "0"}, int(failed)
+
+
+def _cluster() -> Iterator[Sample]:
+    for node in NODES:
+        yield "kube_node_info", {"node": node}, 1
+        yield "kube_node_status_condition", {"node": node, "condition": "Ready", "status": "true"}, 1
+    yield "kube_node_spec_taint", {"node": NODES[2], "key": "nccl-gate", "effect": "NoSchedule"}, 1
+    for team in TEAMS:
+        pod = {"namespace": team, "pod": f"{team}-0"}
+        yield "kube_pod_container_resource_requests", {**pod, "container": "main", "resource": "nvidia_com_gpu"}, 8
+        yield "kube_pod_status_phase", {**pod, "phase": "Running"}, 1
+        claim = {"namespace": team, "persistentvolumeclaim": "data"}
+        yield "kubelet_volume_stats_capacity_bytes", claim, 1e12
+        yield "kubelet_volume_stats_available_bytes", claim, 6e11
+    for deployment in ("kueue-controller-manager", "appwrapper-controller-manager", "slack-controller"):
+        labels = {"namespace": "mlbatch-system", "deployment": deployment}
+        yield "kube_deployment_status_replicas_available", labels, 1
+
+
+def _objects(seconds: float) -> Iterator[Sample]:
+    for team in TEAMS:
+        labels = {"namespace": team, "name": "waiting"}
+        yield "mlbatch_workload_created", labels, 1.7e9
+        yield "mlbatch_workload_active", labels, 1
+        for phase in PHASES:
+            yield "mlbatch_appwrapper_phase", {**labels, "phase": phase}, int(phase == "Suspended")
+        yield "mlbatch_appwrapper_retries", labels, seconds // 20

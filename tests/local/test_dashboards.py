@@ -1,0 +1,67 @@
+"""Every query of every panel finds something, asked of a real Prometheus that reads the real controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from components.observability.dashboards import DASHBOARDS
+from emulator.paths import Paths
+from tests.dashboards.__main__ import NOTE, answered
+from tests.dashboards.drawing import page
+from tests.dashboards.scraping import Prometheus, prometheus
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.jobs import cordon, gpu_nodes, lending_limit, pods_of, running
+
+pytestmark = pytest.mark.emulated("metrics of the controllers are read by the local way to Services")
+SECONDS = 300.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def platform(make_project: Callable[[str], Project]) -> Iterator[None]:
+    project = make_project("dev")
+    project.configure(dev_settings(project.mirror))
+    project.up()
+    yield
+    project.destroy()
+
+
+@pytest.fixture(scope="module")
+def source(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    with prometheus(paths, tmp_path_factory.mktemp("prometheus")) as found:
+        eventually("Prometheus reads all that it is to read", found.is_ready)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def happened(cluster: Cluster, source: Prometheus) -> None:
+    """A node is lost, an owner takes its quota back, and who was preempted starts again."""
+    running(cluster, "blue", "sample-gang", pods=2)
+    used = {pod["spec"]["nodeName"] for pod in pods_of(cluster, "blue", "sample-gang")}
+    (idle,) = set(gpu_nodes(cluster)) - used
+    cordon(cluster, idle, is_cordoned=True)
+    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+    cluster.create(gang("short", "red", pods=1, gpus=8, seconds=5))
+    running(cluster, "red", "short", pods=1)
+    running(cluster, "blue", "sample-gang", pods=2)
+
+
+@pytest.mark.usefixtures("happened")
+def test_every_query_of_every_panel_has_data(source: Prometheus, tmp_path: Path) -> None:
+    def lacking() -> list[str]:
+        found = [drawn for _, panels in answered(source, SECONDS) for drawn in panels]
+        return [f"{drawn.panel.title}: {drawn.error or drawn.silent}" for drawn in found if drawn.error or drawn.silent]
+
+    eventually("every query finds something", lacking, lambda found: not found, every=2)
+    text = page(answered(source, SECONDS), NOTE)
+    (tmp_path / "dashboards.html").write_text(text)
+    assert text.count("<figure>") == sum(len(dashboard.panels) for dashboard in DASHBOARDS)
+    assert "no data" not in text
+
+
+def test_a_query_without_data_or_with_a_mistake_is_told(source: Prometheus) -> None:
+    assert source.range("mlbatch_nothing", SECONDS) == []
+    with pytest.raises(OSError, match="400"):
+        source.range("sum(", SECONDS)
