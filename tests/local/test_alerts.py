@@ -97,7 +97,7 @@ CASES = (
         "GpuXidError",
         "of the GPU, then of its application",
         {xid(79): "_ 1x4 _x60", xid(45): "_ _ 1x4 _x60"},
-        8,
+        14,
         [{"node": "n0", "gpu": "3", "xid": "79"}],
     ),
     Case("GpuXidError", "an hour ago", {xid(79): "_ 1x4 _x80", "DCGM_FI_DEV_XID_ERRORS": "79x90"}, 70),
