@@ -120,6 +120,29 @@ class NotebookImage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OpenShiftAi:
+    """A release of OpenShift AI, which OpenShift's Operator Lifecycle Manager installs from a catalog.
+
+    version: minor. csv: its ClusterServiceVersion. channels: those that lead to it, the one that MLBatch takes first.
+    openshift: the first and the last minor version of OpenShift whose catalog has it.
+    kueue: the Kueue that it brings, None where nobody has said which. patched_whole: MLBatch replaces more of its
+        operator's manifests than the configurations of Kueue and of the training operator.
+    cluster_digest, initialization_digest: SHA-256 of the definitions of DataScienceCluster and DSCInitialization, to
+        which the tests hold what is declared (`config/crd/bases` of the source).
+    """
+
+    version: str
+    csv: str
+    channels: tuple[str, ...]
+    openshift: tuple[str, str]
+    kueue: str | None = None
+    patched_whole: bool = False
+    cluster_digest: str
+    initialization_digest: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Repository:
     """A Git repository at a commit.
 
@@ -235,6 +258,51 @@ ARTIFACTS: Final = (
 
 RUNBOOKS: Final = "https://github.com/example/mlbatch/blob/main/docs/runbooks.md"
 """What alerts link to: a section for each, by its name."""
+
+_RHODS: Final = "https://github.com/red-hat-data-services/rhods-operator/tree"
+OPENSHIFT_AI: Final = (
+    OpenShiftAi(
+        version="2.19",
+        csv="rhods-operator.2.19.0",
+        channels=("stable", "stable-2.19", "fast"),
+        openshift=("4.14", "4.21"),
+        cluster_digest="9052652224bdf68f6e6c4bdf292b6d8c3f71add5d90e51ece031223e1845d964",
+        initialization_digest="a6ae4e82f8796c1bfba12e6cc5484c332b7c21f3b5a627f5c6dd288bc3b76ca5",
+        source=f"{_RHODS}/b3252434bf17ae8a35ecc6087abbd7ed46e4f870",
+    ),
+    OpenShiftAi(
+        version="2.21",
+        csv="rhods-operator.2.21.0",
+        channels=("fast",),
+        openshift=("4.15", "4.21"),
+        cluster_digest="82b9ede10cdd3d963cf71aa98c60d763ee8ad17bbae8884f8f2d24864cc3e39f",
+        initialization_digest="71d49282726254597aad26a00eacee4449d08a1ee884e356a0678882cabcd6ca",
+        source=f"{_RHODS}/a5f672b1bd04b64a130a1f5e7bdc3ed212d66d87",
+    ),
+    OpenShiftAi(
+        version="2.20",
+        csv="rhods-operator.2.20.0",
+        channels=("fast",),
+        openshift=("4.14", "4.21"),
+        cluster_digest="2b57812bffacffdc961f8de0c29860c49d53091ee83167c0346d204c7eec9340",
+        initialization_digest="a6ae4e82f8796c1bfba12e6cc5484c332b7c21f3b5a627f5c6dd288bc3b76ca5",
+        source=f"{_RHODS}/542cc1e28b4acc10264cef9d7fd85ad6ab09c1b2",
+    ),
+    OpenShiftAi(
+        version="2.16",
+        csv="rhods-operator.2.16.0",
+        channels=("stable", "stable-2.16", "eus-2.16", "fast"),
+        openshift=("4.14", "4.21"),
+        kueue="0.8.3",
+        patched_whole=True,
+        cluster_digest="377121554e8afb33063b40f8a8794ad4da8904a55fa6652faff747f3328f92cc",
+        initialization_digest="f8c86dd8896441d132ba80b86120e7e7aeea80b05d7bf62244310c3e24e4f37a",
+        source=f"{_RHODS}/07ea18b16136d3bc88778809d2bbc31f3936ad78; Kueue: "
+        "https://github.com/opendatahub-io/opendatahub-operator/blob/v2.21.0/get_all_manifests.sh",
+    ),
+)
+"""Those that MLBatch is set up with, its last stable one first (project-codeflare/mlbatch, `setup.RHOAI-v2.*`). Which
+catalogs have them: red-hat-data-services/RHOAI-Build-Config, branches rhoai-2.16 to rhoai-2.25, `catalog/v4.*`."""
 
 DASHBOARDS: Final = (
     Artifact(
@@ -518,6 +586,14 @@ def find_chart(name: str, version: str | None = None, charts: Sequence[Chart] = 
         if chart.name == name and version in (None, chart.version):
             return chart
     raise KeyError(f"the chart {name} {version or ''} is not in the catalogue")
+
+
+def find_openshift_ai(version: str) -> OpenShiftAi:
+    """Return a release of OpenShift AI; raises KeyError for one that is not in the catalogue."""
+    for release in OPENSHIFT_AI:
+        if release.version == version:
+            return release
+    raise KeyError(f"OpenShift AI {version} is not in the catalogue")
 
 
 def find_nic_software(operator: str) -> NicSoftware:

@@ -255,7 +255,8 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
     if queueing is None or scheduling is None:
         return
     others = [partial.section(MonitoringSettings), partial.section(MlopsSettings)]
-    wanted = [*queueing.artifacts(), *scheduling.artifacts()]
+    installs = partial.target is None or partial.target.installs_operators(partial)
+    wanted = [*(queueing.artifacts() if installs else ()), *scheduling.artifacts()]
     wanted += [artifact for section in others if section is not None for artifact in section.artifacts()]
     for artifact in wanted:
         if not (folder / artifact.file).is_file():

@@ -144,7 +144,7 @@ class PartialSettings:
     @cached_property
     def borrowing_limits(self) -> Mapping[str, Quota]:
         """What teams may borrow at most, by team: their own limits alone while somebody's quota is not known."""
-        queueing = self.section(QueueingSettings)
-        if queueing is None or self.slack is None or None in self.teams:
+        kueue = self.target.kueue_version(self) if self.target is not None else None
+        if kueue is None or self.slack is None or None in self.teams:
             return {team.name: team.borrowing_limit.amounts() for team in self.known_teams}
-        return borrowing_limits(self.known_teams, self.quotas, self.slack, queueing.kueue_version)
+        return borrowing_limits(self.known_teams, self.quotas, self.slack, kueue)

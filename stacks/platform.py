@@ -26,7 +26,7 @@ def install(
     )  # first, because the operators below ask for its kinds
     nodes = gpu_nodes.install(inputs, cluster, site, metrics)
     schedulers = scheduling.install(inputs, releases, cluster)
-    queues = queueing.install(inputs, releases, cluster, metrics, schedulers)
+    queues = queueing.install(inputs, releases, cluster, site, metrics, schedulers)
     tenants = tenancy.install(inputs, cluster, queues, metrics)
     namespaces = workloads.namespaces(inputs, cluster, tenants.teams)
     volumes = site.volumes(namespaces)

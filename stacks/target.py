@@ -14,6 +14,7 @@ from components.kubernetes.security import PodSecurity
 from components.tenancy.quota import Quota
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
+from stacks.settings.tenancy import QueueingSettings
 
 if TYPE_CHECKING:
     from components.kubernetes.fabric import Fabric
@@ -164,6 +165,18 @@ class TargetSpec(ABC, Generic[S]):
         environment: variables with credentials. Raises UnansweredError, after which a preview shows what it can.
         """
         return None
+
+    def installs_operators(self, partial: PartialSettings) -> bool:
+        """Return whether Kueue, AppWrapper and the operators of jobs are installed from upstream's manifests.
+
+        Otherwise its own layers register them (stacks/layers/site.py, operators).
+        """
+        return True
+
+    def kueue_version(self, partial: PartialSettings) -> str | None:
+        """Return the version of the Kueue that runs, None while the settings could not be read."""
+        queueing = partial.section(QueueingSettings)
+        return queueing.kueue_version if queueing is not None else None
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what is wrong between its own sections and others."""

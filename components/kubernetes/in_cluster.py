@@ -52,6 +52,10 @@ class Api:
         """Add an object to the collection at a path."""
         return self._content("POST", path, {}, body)
 
+    def delete(self, path: str) -> Json:
+        """Have an object deleted; raises HTTPError with code 404 where there is none."""
+        return self._content("DELETE", path, {})
+
     def watch(self, path: str, version: str, **query: str) -> Iterator[tuple[str, Json]]:
         """Yield type and object of each event after a version, until the server ends the watch."""
         query = {**query, "watch": "true", "resourceVersion": version, "timeoutSeconds": str(WATCH_SECONDS)}

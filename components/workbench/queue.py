@@ -21,14 +21,6 @@ LOCAL_QUEUE: Final = "local-queue-test"
 DEFAULT: Final = {"kueue.x-k8s.io/default-queue": "true"}
 """By this annotation codeflare-sdk finds the queue that a Ray cluster goes to; Kueue itself passes over it."""
 
-BEFORE_KUEUE: Final = ("rayclusters.ray.io", "rayjobs.ray.io")
-"""Definitions that have to exist when Kueue starts.
-
-Kueue looks for the kinds that it manages once, when it starts, and passes over those that are not defined then: Ray
-clusters would run past every queue, without the flavor's tolerations, until somebody restarts it (kueue.sigs.k8s.io,
-docs/tasks/run/rayclusters, "Before you begin"). So KubeRay's definitions are created before Kueue's Deployment.
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueueArgs:

@@ -20,6 +20,7 @@ from components.queueing.training_operator import TrainingOperator, TrainingOper
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
+from stacks.layers.site import SiteLayers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Queueing:
     """The operators. namespace: theirs. kueue: before somebody makes queues; ready: before one submits a job."""
 
     namespace: Namespace
-    kueue: Kueue
+    kueue: Layer
     ready: Sequence[Layer]
 
 
@@ -35,17 +36,33 @@ def install(
     inputs: StackInputs[Any],
     releases: Releases,
     cluster: Cluster,
+    site: SiteLayers,
     metrics: Monitoring | None,
     scheduling: Scheduling,
 ) -> Queueing | None:
     """Register the operators; return them where they are wanted."""
-    if releases.kueue is None or releases.appwrapper is None:
+    if not inputs.settings.queueing.enabled:
         return None
     system = Namespace("system", NamespaceArgs(name=names.SYSTEM_NAMESPACE, critical=True), cluster.options())
     if inputs.settings.tenancy.network.enabled:
         readers = (scrapers(inputs.settings.monitoring.namespace),) if metrics is not None else ()
         network_args = OperatorsNetworkArgs(namespace=names.SYSTEM_NAMESPACE, scrapers=readers)
         OperatorsNetwork("system-network", network_args, cluster.options(system))
+    brought = site.operators(scheduling, _fault_tolerance(inputs))
+    if brought is not None:
+        return Queueing(namespace=system, kueue=brought, ready=[*scheduling.ready, brought])
+    kueue, operators = _operators(inputs, releases, cluster, system, scheduling)
+    if metrics is not None:
+        KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
+    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, *operators])
+
+
+def _operators(
+    inputs: StackInputs[Any], releases: Releases, cluster: Cluster, system: Namespace, scheduling: Scheduling
+) -> tuple[Kueue, Sequence[Layer]]:
+    """Register the platform's own operators; return Kueue, and the others. Raises ValueError without their files."""
+    if releases.kueue is None or releases.appwrapper is None:
+        raise ValueError("the operators need upstream's manifests")
     nodes = cluster.placement.system
     recovery, replicas = inputs.settings.recovery, inputs.settings.queueing.replicas
     wrapper_args = AppWrappersArgs(
@@ -71,10 +88,7 @@ def install(
         replicas=replicas,
         nodes=nodes,
     )
-    kueue = Kueue("kueue", kueue_args, options)
-    if metrics is not None:
-        KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
-    return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, wrappers, *jobs])
+    return Kueue("kueue", kueue_args, options), [wrappers, *jobs]
 
 
 def _job_operators(

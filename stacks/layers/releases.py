@@ -42,12 +42,13 @@ def read(inputs: StackInputs[Any]) -> Releases:
     shown, rendered = _dashboards(monitoring.artifacts(), mirror), _mlops(inputs)
     if not queueing.enabled:
         return Releases(dashboards=shown, mlops=rendered)
-    found = {artifact.name: mirror.release(artifact) for artifact in queueing.artifacts()}
+    wanted = queueing.artifacts() if inputs.resolved.installs_operators else ()
+    found = {artifact.name: mirror.release(artifact) for artifact in wanted}
     return Releases(
         dashboards=shown,
         mlops=rendered,
-        kueue=found[catalogue.KUEUE],
-        appwrapper=found[catalogue.APPWRAPPER],
+        kueue=found.get(catalogue.KUEUE),
+        appwrapper=found.get(catalogue.APPWRAPPER),
         scheduler_plugins=[mirror.release(artifact) for artifact in inputs.settings.scheduling.artifacts()],
         training_operator=found.get(catalogue.TRAINING_OPERATOR),
         ray_kinds=[found[name] for name in catalogue.RAY_KINDS if name in found],

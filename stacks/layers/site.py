@@ -11,9 +11,11 @@ from components.health.reporter import NCCL_GATE, Check
 from components.kubernetes.namespace import Namespace
 from components.kubernetes.placement import NodeGroup
 from components.layer import Layer
+from components.queueing.fault_tolerance import FaultTolerance
 from components.tenancy.team import Team
 from components.workloads import nccl
 from components.workloads.nccl import NcclProgram
+from stacks.layers.scheduling import Scheduling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,13 @@ class SiteLayers:
 
     def checks(self, reporter: Layer) -> None:
         """Register checks of its own, which report through this."""
+
+    def operators(self, scheduling: Scheduling, fault_tolerance: FaultTolerance) -> Layer | None:
+        """Register Kueue, AppWrapper and the operators of jobs; None where the platform's own are installed.
+
+        fault_tolerance: of AppWrapper's jobs.
+        """
+        return None
 
     def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
         """Register what members use beside their jobs.

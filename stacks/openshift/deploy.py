@@ -11,13 +11,17 @@ import pulumi
 from components import catalogue
 from components.kubernetes.cluster import Cluster, StorageClasses
 from components.layer import Layer
+from components.openshift_ai.configuration import Configuration
+from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
+from components.queueing.fault_tolerance import FaultTolerance
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
 from stacks import platform
 from stacks.existing.deploy import ExistingLayers, cluster_of
 from stacks.inputs import StackInputs
 from stacks.layers import workbench
 from stacks.layers.releases import Releases
-from stacks.openshift.settings import OpenShiftSettings
+from stacks.layers.scheduling import Scheduling
+from stacks.openshift.settings import OpenShiftSettings, Operators
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
 
 _MONITORED: Final = ("openshift-monitoring", "openshift-user-workload-monitoring")
@@ -31,6 +35,32 @@ class OpenShiftLayers(ExistingLayers):
         super().__init__(list(inputs.resolved.volumes))
         self._inputs, self._cluster = inputs, cluster
         self.privileged_monitoring = inputs.settings.monitoring.privileged_accounts
+
+    def operators(self, scheduling: Scheduling, fault_tolerance: FaultTolerance) -> Layer | None:
+        """Register OpenShift AI where it brings the operators."""
+        settings, cluster = self._inputs.settings, self._cluster
+        if settings.openshift.operators is Operators.PLAIN:
+            return None
+        configuration = Configuration(
+            release=settings.openshift.release,
+            scheduler=scheduling.scheduler,
+            binds_gangs=scheduling.has_pod_groups,
+            start_seconds=settings.recovery.start_timeout_minutes * 60,
+            fault_tolerance=fault_tolerance,
+        )
+        args = OpenShiftAiArgs(
+            configuration=configuration,
+            channel=settings.openshift.chosen_channel,
+            image=self._inputs.mirror.image(catalogue.PYTHON.reference),
+            catalog=settings.openshift.catalog,
+            catalog_namespace=settings.openshift.catalog_namespace,
+            approve=settings.openshift.approve,
+            minutes=settings.openshift.install_minutes,
+            workbenches=settings.workbench.enabled,
+            nodes=cluster.placement.system,
+            pod_security=cluster.pod_security,
+        )
+        return OpenShiftAiOperators("openshift-ai", args, cluster.options(*scheduling.ready))
 
     def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
         """Register the workbench where it is switched on."""

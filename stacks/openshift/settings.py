@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
+from components import catalogue
+from components.catalogue import OpenShiftAi
+from components.openshift_ai import installation
 from components.storage import nfs
-from stacks.errors import ConfigError, Path, key
+from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.settings import ExistingSettings
-from stacks.settings.model import SettingsModel, form, matching, reject
+from stacks.settings.model import SettingsModel, choice, form, matching, reject
 from stacks.settings.monitoring import MonitoringSettings
-from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, is_label, qualified_errors
+from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, is_label, label_error, qualified_errors
 from stacks.settings.workbench import WorkbenchSettings
 
 _SERVER: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
@@ -113,6 +118,73 @@ def _provisioner(path: Path, name: str) -> Iterator[ConfigError]:
     yield from qualified_errors(path, name, name)
 
 
+class Operators(StrEnum):
+    """Where Kueue, AppWrapper, KubeRay and the training operator come from.
+
+    plain: upstream's manifests. openshift-ai: OpenShift AI, which the Operator Lifecycle Manager installs.
+    """
+
+    PLAIN = "plain"
+    OPENSHIFT_AI = "openshift-ai"
+
+
+_VERSIONS: Final = tuple(release.version for release in catalogue.OPENSHIFT_AI)
+
+
+class OperatorsSettings(SettingsModel):
+    """Whose operators run jobs: the platform's own, or those of OpenShift AI, which may have a workbench, too."""
+
+    operators: Operators = Operators.PLAIN
+    """`plain`: Kueue, AppWrapper, KubeRay and the training operator from upstream's manifests, as `queueing` says.
+    `openshift-ai`: OpenShift AI's, installed by OpenShift's Operator Lifecycle Manager, with MLBatch's changes.
+    """
+    version: Annotated[str, choice("OpenShift AI version", _VERSIONS)] = _VERSIONS[0]
+    """Version of OpenShift AI."""
+    channel: str | None = None
+    """The catalog's channel that leads to this version; default MLBatch's."""
+    catalog: str = installation.CATALOG
+    """Name of the CatalogSource that has OpenShift AI, such as that of a mirror."""
+    catalog_namespace: str = installation.CATALOG_NAMESPACE
+    """Namespace of the CatalogSource."""
+    approve: bool = True
+    """Have the stack approve the InstallPlan for this version, and no other. With false the update waits until somebody
+    does.
+    """
+    install_minutes: Annotated[int, Field(ge=5, le=120)] = 30
+    """Most minutes that an update waits for the operator, and as many for its components."""
+
+    @property
+    def release(self) -> OpenShiftAi:
+        """What the catalogue knows of the version."""
+        return catalogue.find_openshift_ai(self.version)
+
+    @property
+    def chosen_channel(self) -> str:
+        """The channel that the settings name, else MLBatch's."""
+        return self.channel or self.release.channels[0]
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that the section says one way, a channel that leads to the version, and names to Kubernetes' rules."""
+        if self.operators is Operators.PLAIN:
+            for name in sorted(self.model_fields_set - {"operators"}):
+                yield ConfigError(
+                    path=(*path, to_camel(name)),
+                    message="this is about OpenShift AI, and the platform's own operators are installed",
+                    expected=f"nothing, or {key((*path, 'operators'))}: {Operators.OPENSHIFT_AI}",
+                    hint=f"remove the key, or set {key((*path, 'operators'))}",
+                )
+        elif self.chosen_channel not in self.release.channels:
+            yield ConfigError(
+                path=(*path, "channel"),
+                value=self.channel,
+                message=f"this is no channel of the catalog that leads to OpenShift AI {self.version}",
+                expected=listed(self.release.channels),
+                hint=f"remove the key for {self.release.channels[0]}",
+            )
+        for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
+            yield from label_error((*path, name), value)
+
+
 class OpenShiftMonitoringSettings(MonitoringSettings):
     """Prometheus and Grafana beside OpenShift's own, which has their definitions, and an exporter on port 9100."""
 
@@ -129,6 +201,7 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
 class OpenShiftSettings(ExistingSettings):
     """Everything that the configuration of a stack on OpenShift says."""
 
+    openshift: OperatorsSettings = OperatorsSettings()
     nfs: NfsSettings = NfsSettings()
     monitoring: OpenShiftMonitoringSettings = OpenShiftMonitoringSettings()
     workbench: WorkbenchSettings = WorkbenchSettings()

@@ -11,7 +11,7 @@ from components.tenancy.quota import Quota
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError, Path, key
 from stacks.existing.target import ClusterTarget
-from stacks.openshift import workbench
+from stacks.openshift import operators, workbench
 from stacks.openshift.settings import NfsSettings, OpenShiftSettings
 from stacks.partial import PartialSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
@@ -35,7 +35,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     name = "openshift"
     summary = "an OpenShift 4 cluster with GPU nodes that a kubeconfig names"
     settings = OpenShiftSettings
-    sections = ("kubernetes", "cluster", "nfs", *ClusterTarget.sections[2:], workbench.SECTION)
+    sections = ("kubernetes", "cluster", operators.SECTION, "nfs", *ClusterTarget.sections[2:], workbench.SECTION)
     secrets = (OBJECT_STORE_SECRET_KEY,)
     namespaces = ("openshift-", "redhat-")
     pod_security = PodSecurity.SCC
@@ -62,9 +62,24 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         yield from super().planned(partial)
         yield from workbench.planned(partial)
 
+    def installs_operators(self, partial: PartialSettings) -> bool:
+        """Return whether OpenShift AI does not bring them."""
+        return operators.chosen(partial) is None
+
+    def kueue_version(self, partial: PartialSettings) -> str | None:
+        """Return that of OpenShift AI where it brings the operators."""
+        release = operators.chosen(partial)
+        return operators.kueue_version(release) if release is not None else super().kueue_version(partial)
+
+    def warnings(self, partial: PartialSettings) -> Iterator[str]:
+        """Yield what OpenShift AI's operators do less well, too."""
+        yield from super().warnings(partial)
+        yield from operators.warnings(partial)
+
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what does not go with the cluster."""
         yield from super().check(partial)
+        yield from operators.check(partial)
         yield from workbench.check(partial)
         yield from _brought(partial)
         yield from _confined(partial)

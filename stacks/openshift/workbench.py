@@ -10,12 +10,11 @@ from components.kubernetes.quantity import ZERO
 from components.storage import nfs
 from components.tenancy.quota import Quota
 from components.workbench.object_store import StoreKind
-from components.workbench.queue import BEFORE_KUEUE
-from stacks.errors import ConfigError, key, listed
+from stacks.errors import ConfigError, key
+from stacks.openshift.settings import Operators, OperatorsSettings
 from stacks.partial import PartialSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.settings.monitoring import MonitoringSettings
-from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.workbench import Store, WorkbenchSettings
 from stacks.settings.workloads import WorkloadsSettings
 from stacks.target import Planned
@@ -57,24 +56,24 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     settings = enabled(partial)
     if settings is None:
         return
-    yield from _queue(partial)
+    yield from _operators(partial)
     yield from _secret(partial, settings)
     yield from _namespace(partial, settings)
 
 
-def _queue(partial: PartialSettings) -> Iterator[ConfigError]:
-    """Yield a workbench whose Ray clusters nobody makes, or nobody queues."""
-    queueing = partial.section(QueueingSettings)
-    if queueing is None or (queueing.enabled and queueing.kuberay.enabled):
+def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield a workbench whose notebook nobody runs: only OpenShift AI does, and it brings its own Kueue and KubeRay."""
+    settings = partial.section(OperatorsSettings)
+    if settings is None or settings.operators is Operators.OPENSHIFT_AI:
         return
-    off = ("queueing", "kuberay", "enabled") if queueing.enabled else ("queueing", "enabled")
+    way = ("openshift", "operators")
     yield ConfigError(
         path=(SECTION, "enabled"),
         value=True,
-        message="its Ray clusters need Kueue, and KubeRay, whose definitions Kueue looks for when it starts: "
-        + listed(BEFORE_KUEUE),
-        expected=f"false, or {key(off)}: true",
-        hint=f"set {key(off)} to true",
+        message="OpenShift AI runs its notebook and queues its Ray clusters, and the platform's own operators are "
+        f"installed instead ({key(way)}: {Operators.PLAIN})",
+        expected=f"false, or {key(way)}: {Operators.OPENSHIFT_AI}",
+        hint=f"set {key(way)} to {Operators.OPENSHIFT_AI}",
     )
 
 

@@ -50,6 +50,8 @@ from components.observability.prometheus import (
     MonitoringArgs,
     SlackMonitor,
 )
+from components.openshift_ai.configuration import Configuration
+from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
@@ -368,7 +370,18 @@ class Lab:
             connection=Connection(name="minio", endpoint=store.endpoint, **keys),
             queue=QueueArgs(namespace="sandbox", amounts={names.GPU: "5"}, flavor=self.flavor),
         )
-        Workbench("workbench", args, self.on(store))
+        Workbench("workbench", args, self.on(store, self.openshift_ai()))
+
+    def openshift_ai(self) -> Layer:
+        """Install what runs notebooks, with operators of its own."""
+        args = OpenShiftAiArgs(
+            configuration=Configuration(release=catalogue.OPENSHIFT_AI[0]),
+            channel="stable",
+            image=PYTHON,
+            workbenches=True,
+            nodes=self.cluster.placement.system,
+        )
+        return OpenShiftAiOperators("openshift-ai", args, self.on())
 
 
 @pytest.fixture(scope="module")

@@ -465,6 +465,7 @@ class TestMistakes:
 
     def test_its_own_section_elsewhere(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = {**shipped(), "target": "existing"}
+        del raw["openshift"]
         text = refused(raw, mirror, kubeconfig)
         assert "mlbatch:nfs" in text
         assert "this section is for target openshift only" in text

@@ -11,7 +11,6 @@ import pulumi
 import pytest
 
 from components.artifacts import Mirror
-from components.workbench.queue import BEFORE_KUEUE
 from components.workloads import aim as viewers
 from components.workloads import tensorboard as boards
 from components.workloads.aim import AimArgs
@@ -23,13 +22,14 @@ from stacks.validation import objects
 from tests.unit.harness import Record
 from tests.unit.test_object_names import judged
 from tests.unit.test_openshift import WORKERS, loaded, nominal, refused, registered, shipped, worker
+from tests.unit.test_openshift_ai import chosen, job
 
 EXTERNAL = {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "AKIA"}
 
 
 def wanted(sections: Mapping[str, Any] = {}, **values: Any) -> dict[str, Any]:
-    """Return the example with a workbench."""
-    return {**shipped(), "workbench": {"enabled": True, **values}, **sections}
+    """Return the example with a workbench, which OpenShift AI runs."""
+    return {**chosen(version="2.16"), "workbench": {"enabled": True, **values}, **sections}
 
 
 @pytest.fixture(scope="module")
@@ -47,16 +47,10 @@ class TestStack:
         stack = loaded(shipped(), mirror, kubeconfig)
         assert not stack.settings.workbench.enabled
 
-    def test_the_definitions_of_ray_stand_before_kueue_starts(self, record: Record) -> None:
+    def test_ray_clusters_wait_until_kueue_knows_them(self, record: Record) -> None:
         """Seed 003, 10.2: there somebody deletes Kueue's pod until it finds them."""
-        kueue = record.one("Deployment", "kueue-controller-manager")
-        for name in BEFORE_KUEUE:
-            assert record.one("CustomResourceDefinition", name).urn in record.closure(kueue), name
-
-    def test_ray_clusters_wait_for_what_makes_and_queues_them(self, record: Record) -> None:
         before = record.closure(record.one("RayCluster", "raytest"))
-        for name in ("kuberay-operator", "kueue-controller-manager"):
-            assert record.one("Deployment", name).urn in before, name
+        assert {job(record, "start-kueue").urn, record.one("DataScienceCluster", "mlbatch-dsc").urn} <= set(before)
 
     def test_its_queue_is_of_the_platforms_flavor_and_of_no_cohort(self, record: Record) -> None:
         (flavor,) = record.of("ResourceFlavor")
@@ -113,14 +107,6 @@ class TestMistakes:
             (
                 {**wanted(objectStore=EXTERNAL), SECRET_KEY: secrets.EMPTY},
                 (f"mlbatch:{SECRET_KEY}", "this secret is empty"),
-            ),
-            (
-                wanted({"queueing": {}}),
-                ("mlbatch:workbench.enabled = true", "rayclusters.ray.io", "set mlbatch:queueing.kuberay.enabled to"),
-            ),
-            (
-                wanted({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
-                ("mlbatch:workbench.enabled = true", "set mlbatch:queueing.enabled to true"),
             ),
             (wanted(namespace="blue"), ('mlbatch:workbench.namespace = "blue"', "a team's")),
             (wanted(namespace="nfs-provisioner"), ("mlbatch:workbench.namespace", "another layer")),

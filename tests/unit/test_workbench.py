@@ -19,7 +19,7 @@ from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.security import PodSecurity
-from components.workbench import access, notebook, queue
+from components.workbench import access, notebook
 from stacks.layers import workbench
 from stacks.settings.machines import MACHINES
 from stacks.settings.workbench import WorkbenchSettings
@@ -360,10 +360,6 @@ def test_where_the_cluster_gives_users_no_number_is_said() -> None:
     (workers,) = record.one("RayCluster", "raytest").inputs["spec"]["workerGroupSpecs"]
     for pod in (store, workers["template"]["spec"]):
         assert pod["securityContext"].keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
-
-
-def test_the_definitions_of_ray_stand_before_kueue() -> None:
-    assert queue.BEFORE_KUEUE == ("rayclusters.ray.io", "rayjobs.ray.io")
 
 
 def git(folder: Path, *words: str) -> str:

@@ -1,0 +1,1 @@
+"""OpenShift AI, whose operator brings Kueue, AppWrapper, KubeRay and the training operator to an OpenShift."""

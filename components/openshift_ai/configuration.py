@@ -1,0 +1,275 @@
+"""What MLBatch changes in OpenShift AI: files that its operator reads in place of its own.
+
+Source: project-codeflare/mlbatch, `setup.RHOAI-v2.16` to `setup.RHOAI-v2.21`, `mlbatch-subscription.yaml`. What differs
+from these says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from components import names
+from components.catalogue import OpenShiftAi
+from components.kubernetes.manifests import Document
+from components.kubernetes.objects import config_map
+from components.queueing import job_operators
+from components.queueing.appwrapper import AUTOPILOT_TAINTS
+from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
+from components.queueing.kueue import BACKOFF_SECONDS, REQUEUES
+
+MANIFESTS: Final = "/opt/manifests"
+"""Where the operator's image has the manifests of all components."""
+CODEFLARE: Final = "codeflare-operator-config"
+"""The ConfigMap from which the CodeFlare operator, with AppWrapper in it, reads its configuration."""
+
+_KUEUE_CONFIG: Final = "controller_manager_config.yaml"
+_PATCH: Final = "manager_config_patch.yaml"
+_RAY_PATCH: Final = "kuberay-operator-image-patch.yaml"
+_MANAGER: Final = "manager.yaml"
+_PASSED_OVER: Final = "PreferNoSchedule"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """How the operators are to work.
+
+    scheduler: of wrapped jobs that name none; empty for the cluster's own. binds_gangs: it binds PodGroups.
+    start_seconds: after which an admitted job whose pods do not run gives its quota back. fault_tolerance: of jobs.
+    """
+
+    release: OpenShiftAi
+    scheduler: str = ""
+    binds_gangs: bool = False
+    start_seconds: int = 35 * 60
+    fault_tolerance: FaultTolerance = DEFAULTS
+
+    @property
+    def namespaces_of_teams_alone(self) -> bool:
+        """Whether this Kueue can leave jobs without a queue alone outside of the teams' namespaces (from 0.10 on)."""
+        return not self.release.patched_whole
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A file of the operator's image that a ConfigMap replaces: the ConfigMap, its key, and the file's path."""
+
+    config_map: str
+    key: str
+    path: str
+
+
+def replaced(release: OpenShiftAi) -> list[Replaced]:
+    """Return which files of a release are replaced."""
+    kueue, training = "mlbatch-kueue", "mlbatch-training-operator"
+    found = [Replaced(kueue, _KUEUE_CONFIG, f"{MANIFESTS}/kueue/components/manager/{_KUEUE_CONFIG}")]
+    if release.patched_whole:
+        found = [
+            Replaced("mlbatch-codeflare", _MANAGER, f"{MANIFESTS}/codeflare/manager/{_MANAGER}"),
+            Replaced("mlbatch-kuberay", _RAY_PATCH, f"{MANIFESTS}/ray/openshift/{_RAY_PATCH}"),
+            *found,
+            Replaced(kueue, _PATCH, f"{MANIFESTS}/kueue/rhoai/{_PATCH}"),
+        ]
+    return [*found, Replaced(training, _PATCH, f"{MANIFESTS}/trainingoperator/rhoai/{_PATCH}")]
+
+
+def config_maps(args: Configuration, namespace: str, applications: str) -> Iterator[Document]:
+    """Yield the ConfigMaps, those of the operator's own namespace first."""
+    data: dict[str, dict[str, str]] = {}
+    for file in replaced(args.release):
+        data.setdefault(file.config_map, {})[file.key] = _text(_content(file, args))
+    for name, files in data.items():
+        yield config_map(name, namespace, files)
+    yield config_map(CODEFLARE, applications, {"config.yaml": _text(codeflare(args))})
+
+
+def _content(file: Replaced, args: Configuration) -> Document:
+    contents: Mapping[tuple[str, str], Callable[[], Document]] = {
+        ("mlbatch-codeflare", _MANAGER): codeflare_deployment,
+        ("mlbatch-kuberay", _RAY_PATCH): lambda: _critical("kuberay-operator"),
+        ("mlbatch-kueue", _KUEUE_CONFIG): lambda: kueue(args),
+        ("mlbatch-kueue", _PATCH): kueue_deployment,
+        ("mlbatch-training-operator", _PATCH): lambda: training_operator_deployment(args),
+    }
+    return contents[file.config_map, file.key]()
+
+
+def kueue(args: Configuration) -> Document:
+    """Return Kueue's configuration.
+
+    A job that was admitted and does not run gives its quota back after a while, which MLBatch has switched off: by this
+    the owner of quota that was lent gets it back when nodes are lost (components/tenancy/slack.py).
+    """
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta1",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "controller": {
+            "groupKindConcurrency": {
+                "Job.batch": 5,
+                "Pod": 5,
+                f"Workload.{names.KUEUE_GROUP}": 5,
+                f"LocalQueue.{names.KUEUE_GROUP}": 1,
+                **({} if args.release.patched_whole else {f"Cohort.{names.KUEUE_GROUP}": 1}),
+                f"ClusterQueue.{names.KUEUE_GROUP}": 1,
+                f"ResourceFlavor.{names.KUEUE_GROUP}": 1,
+            }
+        },
+        "clientConnection": {"qps": 50, "burst": 100},
+        "waitForPodsReady": pods_ready(args),
+        "manageJobsWithoutQueueName": True,
+        **({"managedJobsNamespaceSelector": _teams()} if args.namespaces_of_teams_alone else {}),
+        "integrations": {
+            "frameworks": [
+                "kubeflow.org/mpijob",
+                "ray.io/rayjob",
+                "ray.io/raycluster",
+                "jobset.x-k8s.io/jobset",
+                "kubeflow.org/mxjob",
+                "kubeflow.org/paddlejob",
+                "kubeflow.org/pytorchjob",
+                "kubeflow.org/tfjob",
+                "kubeflow.org/xgboostjob",
+            ],
+            "externalFrameworks": [f"AppWrapper.v1beta2.{names.APPWRAPPER_GROUP}"],
+        },
+        "fairSharing": {
+            "enable": True,
+            "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
+        },
+    }
+
+
+def pods_ready(args: Configuration) -> Document:
+    """Return when a job is queued again whose pods do not run (Kueue v0.8.3, configuration_types.go)."""
+    first, longest = BACKOFF_SECONDS
+    return {
+        "enable": True,
+        "blockAdmission": False,
+        "timeout": f"{args.start_seconds}s",
+        "requeuingStrategy": {
+            "timestamp": "Creation",
+            "backoffLimitCount": REQUEUES,
+            "backoffBaseSeconds": first,
+            "backoffMaxSeconds": longest,
+        },
+    }
+
+
+def _teams() -> Document:
+    return {"matchLabels": {names.TEAM_LABEL: "true"}}
+
+
+def codeflare(args: Configuration) -> Document:
+    """Return the configuration of AppWrapper in the CodeFlare operator.
+
+    MLBatch names the slack queue here, too, whose limits AppWrapper then moves. The platform's controller does that and
+    knows of more losses (components/tenancy/slack.py); two would undo each other's limits.
+    """
+    taints = {
+        resource: [dict(taint) for taint in taints if taint["effect"] != _PASSED_OVER]
+        for resource, taints in AUTOPILOT_TAINTS.items()
+    }
+    return {
+        "appwrapper": {
+            "enabled": True,
+            "Config": {
+                "autopilot": {"injectAntiAffinities": True, "monitorNodes": True, "resourceTaints": taints},
+                "defaultQueueName": names.LOCAL_QUEUE,
+                "enableKueueIntegrations": True,
+                "faultTolerance": args.fault_tolerance.body(),
+                "kueueJobReconciller": {"manageJobsWithoutQueueName": True, "waitForPodsReady": pods_ready(args)},
+                **({"schedulerName": args.scheduler} if args.scheduler else {}),
+                "userRBACAdmissionCheck": False,
+            },
+        }
+    }
+
+
+def kueue_deployment() -> Document:
+    """Return the patch of Kueue's Deployment; the operator fills in the image."""
+    arguments = [f"--config=/{_KUEUE_CONFIG}", job_operators.LOG_LEVEL, "--feature-gates=LendingLimit=true"]
+    mount = {"name": "manager-config", "mountPath": f"/{_KUEUE_CONFIG}", "subPath": _KUEUE_CONFIG}
+    pod = {
+        "priorityClassName": names.SYSTEM_PRIORITY,
+        "containers": [{"name": "manager", "image": "$(image)", "args": arguments, "volumeMounts": [mount]}],
+        "volumes": [{"name": "manager-config", "configMap": {"name": "manager-config"}}],
+    }
+    return _deployment("controller-manager", pod, namespace="system")
+
+
+def training_operator_deployment(args: Configuration) -> Document:
+    """Return the patch of the training operator's Deployment."""
+    gangs = [f"--gang-scheduler-name={args.scheduler}"] if args.binds_gangs else []
+    container: Document = {"name": "training-operator", "image": "$(image)"}
+    if args.release.patched_whole:
+        resources = job_operators.RESOURCES.body()
+        container |= {"args": [job_operators.LOG_LEVEL, *gangs], "resources": resources}
+        return _deployment("training-operator", {"priorityClassName": names.SYSTEM_PRIORITY, "containers": [container]})
+    certificate = "kubeflow-training-operator-webhook-cert"
+    init = ["--pytorch-init-container-image", "$(image)"]
+    webhook = ["--webhook-secret-name", certificate, "--webhook-service-name", "kubeflow-training-operator"]
+    container["args"] = [job_operators.LOG_LEVEL, *init, *webhook, *gangs]
+    volume = {"name": "cert", "secret": {"defaultMode": 0o644, "secretName": certificate}}
+    return _deployment("training-operator", {"containers": [container], "volumes": [volume]})
+
+
+def codeflare_deployment() -> Document:
+    """Return the CodeFlare operator's Deployment, which replaces that of its manifests."""
+    labels = {"app.kubernetes.io/name": "codeflare-operator", "app.kubernetes.io/part-of": "codeflare"}
+    probe = {"port": 8081}
+    container = {
+        "name": "manager",
+        "image": "$(codeflare_operator_controller_image)",
+        "imagePullPolicy": "Always",
+        "command": ["/manager"],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "env": [{"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
+        "ports": [{"containerPort": 8080, "protocol": "TCP", "name": "metrics"}],
+        "livenessProbe": {
+            "httpGet": {"path": "/healthz", **probe},
+            "initialDelaySeconds": 15,
+            "periodSeconds": 20,
+        },
+        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "initialDelaySeconds": 5, "periodSeconds": 10},
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    pod = {
+        "priorityClassName": names.SYSTEM_PRIORITY,
+        "securityContext": {"runAsNonRoot": True},
+        "containers": [container],
+        "serviceAccountName": "controller-manager",
+        "terminationGracePeriodSeconds": 10,
+    }
+    document = _deployment("manager", pod, namespace="system")
+    document["spec"] = {"selector": {"matchLabels": labels}, "replicas": 1, **document["spec"]}
+    annotations = {"kubectl.kubernetes.io/default-container": "manager"}
+    document["spec"]["template"]["metadata"] = {"annotations": annotations, "labels": labels}
+    return document
+
+
+def _critical(name: str) -> Document:
+    containers = [{"name": name, "image": "$(image)"}]
+    return _deployment(name, {"priorityClassName": names.SYSTEM_PRIORITY, "containers": containers})
+
+
+def _deployment(name: str, pod: Mapping[str, Any], namespace: str | None = None) -> Document:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+
+
+def _text(document: Document) -> str:
+    return yaml.dump(document, Dumper=_Plain, sort_keys=False)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes everything out: kustomize knows no anchors in patches."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True

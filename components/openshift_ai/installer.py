@@ -1,0 +1,137 @@
+"""Sees OpenShift AI installed: approves its plan, and has its Kueue start once everything is defined.
+
+Runs in the cluster; standard library only. Each step ends when it is done, and after a while with what it waits for,
+to be started anew by its Job.
+
+`approve` looks for the InstallPlan of exactly one ClusterServiceVersion, approves it if it is to, and waits until that
+version has succeeded. Plans for other versions, which OLM proposes by itself, are left alone.
+
+`start-kueue` waits for the definitions of the jobs that Kueue is to manage, and deletes Kueue's pods that are older:
+Kueue 0.8 puts webhooks that do nothing in the place of those of kinds that are not defined when it starts, so that jobs
+of these kinds would run past every queue (opendatahub-io/kueue v0.8.3, pkg/controller/jobframework/setup.go).
+
+Usage: python -m components.openshift_ai.installer SETTINGS, where SETTINGS is a JSON file with the `step`, its
+`namespace`, `seconds` of a try, and `csv` and `approve`, or `definitions` and `selector`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+from components.kubernetes.in_cluster import Api, Json
+
+POLL_SECONDS = 2.0
+_OPERATORS = "/apis/operators.coreos.com/v1alpha1"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_NOT_FOUND = 404
+
+Step = Callable[[Api, Mapping[str, Any]], str]
+"""Takes one look; returns what is still waited for, nothing when the step is done."""
+
+
+def approve(api: Api, settings: Mapping[str, Any]) -> str:
+    """Approve the plan of the wanted version, and wait for it."""
+    namespace, csv = settings["namespace"], settings["csv"]
+    found = _existing(api, f"{_OPERATORS}/namespaces/{namespace}/clusterserviceversions/{csv}")
+    status = (found or {}).get("status") or {}
+    if status.get("phase") == "Succeeded":
+        return ""
+    if found is not None:
+        said = f": {status['message']}" if status.get("message") else ""
+        return f"{csv} is {status.get('phase') or 'new'}{said}"
+    plans = api.get(f"{_OPERATORS}/namespaces/{namespace}/installplans")["items"]
+    own = [plan for plan in plans if csv in plan["spec"]["clusterServiceVersionNames"]]
+    if not own:
+        return _nothing_planned(api, namespace, csv, plans)
+    (name, approved) = own[0]["metadata"]["name"], own[0]["spec"]["approved"]
+    if approved:
+        return f"InstallPlan {name} is approved, and {(own[0].get('status') or {}).get('phase') or 'not begun'}"
+    if not settings["approve"]:
+        patch = '\'{"spec":{"approved":true}}\''
+        return (
+            f"InstallPlan {name} waits for approval: oc patch installplan {name} -n {namespace} --type merge -p {patch}"
+        )
+    api.patch(f"{_OPERATORS}/namespaces/{namespace}/installplans/{name}", {"spec": {"approved": True}})
+    return f"InstallPlan {name} has just been approved"
+
+
+def _nothing_planned(api: Api, namespace: str, csv: str, plans: list[Json]) -> str:
+    """Return why there is no plan for the version: as the Subscription says, and which plans there are."""
+    proposed = sorted({name for plan in plans for name in plan["spec"]["clusterServiceVersionNames"]})
+    said = [
+        f"{condition['type']}: {condition.get('message') or condition.get('reason')}"
+        for subscription in api.get(f"{_OPERATORS}/namespaces/{namespace}/subscriptions")["items"]
+        for condition in (subscription.get("status") or {}).get("conditions") or ()
+        if condition["status"] == "True" and condition["type"] != "InstallPlanPending"
+    ]
+    others = [f"OLM proposes {', '.join(proposed)}"] if proposed else []
+    return "; ".join([f"OLM has no InstallPlan for {csv}", *others, *said])
+
+
+def start_kueue(api: Api, settings: Mapping[str, Any]) -> str:
+    """Have Kueue run with all definitions there."""
+    stamps: list[str] = []
+    for name in settings["definitions"]:
+        found = _existing(api, f"{_DEFINITIONS}/{name}")
+        if found is None:
+            return f"{name} is not defined"
+        stamps.append(found["metadata"]["creationTimestamp"])
+    path = f"/api/v1/namespaces/{settings['namespace']}/pods"
+    pods = api.get(path, labelSelector=settings["selector"])["items"]
+    old = [pod["metadata"]["name"] for pod in pods if pod["metadata"]["creationTimestamp"] <= max(stamps)]
+    for name in old:
+        api.delete(f"{path}/{name}")
+    if old:
+        return f"{', '.join(old)} started before {settings['definitions'][stamps.index(max(stamps))]} was defined"
+    return "" if any(_is_ready(pod) for pod in pods) else "no pod of Kueue is ready"
+
+
+STEPS: Mapping[str, Step] = {"approve": approve, "start-kueue": start_kueue}
+
+
+def run(api: Api, settings: Mapping[str, Any], pause: float = POLL_SECONDS) -> str:
+    """Look until the step is done or its time is over; return what it then still waits for."""
+    deadline, told = time.monotonic() + settings["seconds"], ""
+    while True:
+        try:
+            waiting = STEPS[settings["step"]](api, settings)
+        except (HTTPError, URLError, TimeoutError) as error:
+            waiting = f"the API server does not answer: {error}"
+        if not waiting or time.monotonic() > deadline:
+            return waiting
+        if waiting != told:
+            print(waiting, flush=True)
+            told = waiting
+        time.sleep(pause)
+
+
+def _existing(api: Api, path: str) -> Json | None:
+    try:
+        return api.get(path)
+    except HTTPError as error:
+        if error.code == _NOT_FOUND:
+            return None
+        raise
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
+
+
+def main() -> int:
+    """Take the step that the settings name."""
+    settings = json.loads(Path(sys.argv[1]).read_text())
+    waiting = run(Api.in_cluster(), settings)
+    print(waiting or "done", flush=True)
+    return 1 if waiting else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,468 @@
+"""OpenShift AI's operators on target `openshift`: what OLM is asked for, and what that asks of the settings.
+
+Seed: MLBatch's guides for OpenShift AI (`setup.RHOAI-v2.16` to `setup.RHOAI-v2.21` of project-codeflare/mlbatch, the
+ways that `setup.k8s/CLUSTER-SETUP.md` names for OpenShift; called the guide below).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from email.message import Message
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+import yaml
+
+from components import catalogue
+from components.artifacts import Mirror
+from components.kubernetes.in_cluster import Api, Json
+from components.openshift_ai import installer
+from tests.unit.harness import Record
+from tests.unit.releases import FOLDER
+from tests.unit.test_openshift import loaded, refused, registered, shipped
+
+VERSIONS = [release.version for release in catalogue.OPENSHIFT_AI]
+DEFINED = yaml.safe_load((FOLDER / "openshift-ai.yaml").read_text())
+OPERATOR, APPLICATIONS = "redhat-ods-operator", "redhat-ods-applications"
+
+
+def chosen(sections: Mapping[str, Any] = {}, **values: Any) -> dict[str, Any]:
+    """Return the example with OpenShift AI's operators."""
+    raw = {name: value for name, value in shipped().items() if name not in ("queueing", "openshift")}
+    return {**raw, "openshift": {"operators": "openshift-ai", **values}, **sections}
+
+
+def with_version(version: str, tmp: Path, **sections: Any) -> Record:
+    from tests.unit.whole_stacks import KUBECONFIG
+
+    kubeconfig = tmp / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    return registered(loaded(chosen(sections, version=version), Mirror(artifacts=str(FOLDER)), kubeconfig))
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return with_version("2.16", tmp_path_factory.mktemp("2.16"))
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def release(request: pytest.FixtureRequest) -> catalogue.OpenShiftAi:
+    return catalogue.find_openshift_ai(request.param)
+
+
+@pytest.fixture(scope="module")
+def versioned(release: catalogue.OpenShiftAi, tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return with_version(release.version, tmp_path_factory.mktemp(release.version))
+
+
+def unknown(spec: Mapping[str, Any], fields: Mapping[str, Any], path: str = "spec") -> Iterator[str]:
+    """Yield the fields of an object that its definition does not have."""
+    for name, value in spec.items():
+        if name not in fields:
+            yield f"{path}.{name}"
+        elif isinstance(value, dict) and fields[name] is not None:
+            yield from unknown(value, fields[name], f"{path}.{name}")
+
+
+def file_of(record: Record, config_map: str, key: str, namespace: str = OPERATOR) -> Any:
+    return yaml.safe_load(record.one("ConfigMap", config_map, namespace).inputs["data"][key])
+
+
+class TestDefinitions:
+    def test_no_field_is_unknown_to_the_versions_definitions(
+        self, versioned: Record, release: catalogue.OpenShiftAi
+    ) -> None:
+        for kind, digest in (
+            ("DataScienceCluster", release.cluster_digest),
+            ("DSCInitialization", release.initialization_digest),
+        ):
+            (made,) = versioned.of(kind)
+            assert list(unknown(made.inputs["spec"], DEFINED[digest])) == [], kind
+
+    def test_a_field_that_another_version_has_is_found(self) -> None:
+        older, newer = (catalogue.find_openshift_ai(version) for version in ("2.16", "2.21"))
+        spec = {"components": {"feastoperator": {"managementState": "Removed"}}}
+        assert list(unknown(spec, DEFINED[newer.cluster_digest])) == []
+        assert list(unknown(spec, DEFINED[older.cluster_digest])) == ["spec.components.feastoperator"]
+
+
+class TestSubscription:
+    """The guide, `mlbatch-subscription.yaml`."""
+
+    @pytest.mark.parametrize(
+        ("version", "channel"), [("2.16", "stable"), ("2.19", "stable"), ("2.20", "fast"), ("2.21", "fast")]
+    )
+    def test_channel_and_version_are_the_guides(self, version: str, channel: str, tmp_path: Path) -> None:
+        spec = with_version(version, tmp_path).one("Subscription", "rhods-operator", OPERATOR).inputs["spec"]
+        assert {key: value for key, value in spec.items() if key != "config"} == {
+            "channel": channel,
+            "installPlanApproval": "Manual",
+            "name": "rhods-operator",
+            "source": "redhat-operators",
+            "sourceNamespace": "openshift-marketplace",
+            "startingCSV": f"rhods-operator.{version}.0",
+        }
+        assert spec["config"]["env"][0] == {"name": "DISABLE_DSC_CONFIG"}
+
+    def test_2_16_replaces_the_files_that_the_guide_replaces(self, record: Record) -> None:
+        config = record.one("Subscription", "rhods-operator").inputs["spec"]["config"]
+        assert {mount["mountPath"]: (mount["name"], mount["subPath"]) for mount in config["volumeMounts"]} == {
+            "/opt/manifests/codeflare/manager/manager.yaml": ("mlbatch-codeflare", "manager.yaml"),
+            "/opt/manifests/ray/openshift/kuberay-operator-image-patch.yaml": (
+                "mlbatch-kuberay",
+                "kuberay-operator-image-patch.yaml",
+            ),
+            "/opt/manifests/kueue/components/manager/controller_manager_config.yaml": (
+                "mlbatch-kueue",
+                "controller_manager_config.yaml",
+            ),
+            "/opt/manifests/kueue/rhoai/manager_config_patch.yaml": ("mlbatch-kueue", "manager_config_patch.yaml"),
+            "/opt/manifests/trainingoperator/rhoai/manager_config_patch.yaml": (
+                "mlbatch-training-operator",
+                "manager_config_patch.yaml",
+            ),
+        }
+        assert [volume["configMap"]["name"] for volume in config["volumes"]] == [
+            "mlbatch-codeflare",
+            "mlbatch-kuberay",
+            "mlbatch-kueue",
+            "mlbatch-training-operator",
+        ]
+
+    def test_later_ones_replace_two(self, tmp_path: Path) -> None:
+        config = with_version("2.19", tmp_path).one("Subscription", "rhods-operator").inputs["spec"]["config"]
+        assert [mount["mountPath"] for mount in config["volumeMounts"]] == [
+            "/opt/manifests/kueue/components/manager/controller_manager_config.yaml",
+            "/opt/manifests/trainingoperator/rhoai/manager_config_patch.yaml",
+        ]
+
+    def test_another_configuration_starts_the_operator_anew(self, record: Record, tmp_path: Path) -> None:
+        other = with_version("2.16", tmp_path, recovery={"startTimeoutMinutes": 50})
+        before, after = (
+            each.one("Subscription", "rhods-operator").inputs["spec"]["config"]["env"][1]["value"]
+            for each in (record, other)
+        )
+        assert before != after
+
+    def test_what_it_mounts_is_there_before(self, record: Record) -> None:
+        before = record.closure(record.one("Subscription", "rhods-operator"))
+        for name in ("mlbatch-codeflare", "mlbatch-kuberay", "mlbatch-kueue", "mlbatch-training-operator"):
+            assert record.one("ConfigMap", name, OPERATOR).urn in before, name
+        assert record.one("OperatorGroup", "rhods-operator", OPERATOR).urn in before
+        assert record.one("ConfigMap", "codeflare-operator-config", APPLICATIONS).urn in before
+
+
+class TestConfiguration:
+    def test_kueue_is_configured_as_the_guide_has_it(self, record: Record) -> None:
+        config = file_of(record, "mlbatch-kueue", "controller_manager_config.yaml")
+        assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta1"
+        assert config["manageJobsWithoutQueueName"] is True
+        assert config["metrics"] == {"bindAddress": ":8443", "enableClusterQueueResources": True}
+        assert config["clientConnection"] == {"qps": 50, "burst": 100}
+        assert config["integrations"]["externalFrameworks"] == ["AppWrapper.v1beta2.workload.codeflare.dev"]
+        assert "batch/job" not in config["integrations"]["frameworks"]
+        assert config["fairSharing"] == {
+            "enable": True,
+            "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
+        }
+        assert config["controller"]["groupKindConcurrency"] == {
+            "Job.batch": 5,
+            "Pod": 5,
+            "Workload.kueue.x-k8s.io": 5,
+            "LocalQueue.kueue.x-k8s.io": 1,
+            "ClusterQueue.kueue.x-k8s.io": 1,
+            "ResourceFlavor.kueue.x-k8s.io": 1,
+        }
+        assert "managedJobsNamespaceSelector" not in config, "Kueue 0.8.3 would not start"
+
+    def test_its_jobs_give_back_what_they_do_not_use(self, record: Record) -> None:
+        config = file_of(record, "mlbatch-kueue", "controller_manager_config.yaml")
+        assert config["waitForPodsReady"]["timeout"] == "2100s"
+        assert "recoveryTimeout" not in config["waitForPodsReady"], "Kueue 0.8.3 would not start"
+
+    def test_later_ones_leave_other_namespaces_alone(self, tmp_path: Path) -> None:
+        config = file_of(with_version("2.19", tmp_path), "mlbatch-kueue", "controller_manager_config.yaml")
+        assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"mlbatch-team-namespace": "true"}}
+        assert config["controller"]["groupKindConcurrency"]["Cohort.kueue.x-k8s.io"] == 1
+
+    def test_kueue_lends_and_is_critical(self, record: Record) -> None:
+        pod = file_of(record, "mlbatch-kueue", "manager_config_patch.yaml")["spec"]["template"]["spec"]
+        assert pod["priorityClassName"] == "system-node-critical"
+        assert "--feature-gates=LendingLimit=true" in pod["containers"][0]["args"]
+        assert pod["containers"][0]["image"] == "$(image)", "the operator fills it in"
+
+    def test_gangs_go_to_the_second_scheduler(self, record: Record, tmp_path: Path) -> None:
+        container = file_of(record, "mlbatch-training-operator", "manager_config_patch.yaml")["spec"]["template"][
+            "spec"
+        ]["containers"][0]
+        assert container["args"] == ["--zap-log-level=2", "--gang-scheduler-name=scheduler-plugins-scheduler"]
+        assert container["resources"]["limits"] == {"cpu": "500m", "memory": "1000Mi"}
+        none = with_version("2.16", tmp_path, scheduling={"packing": "none"})
+        container = file_of(none, "mlbatch-training-operator", "manager_config_patch.yaml")["spec"]["template"]["spec"][
+            "containers"
+        ][0]
+        assert container["args"] == ["--zap-log-level=2"]
+
+    def test_appwrapper_is_the_codeflare_operators(self, record: Record) -> None:
+        found = file_of(record, "codeflare-operator-config", "config.yaml", APPLICATIONS)["appwrapper"]
+        assert found["enabled"] is True
+        assert found["Config"]["schedulerName"] == "scheduler-plugins-scheduler"
+        assert found["Config"]["defaultQueueName"] == "default-queue"
+        assert found["Config"]["userRBACAdmissionCheck"] is False
+        assert found["Config"]["kueueJobReconciller"]["manageJobsWithoutQueueName"] is True
+        assert [
+            (taint["value"], taint["effect"])
+            for taint in found["Config"]["autopilot"]["resourceTaints"]["nvidia.com/gpu"]
+        ] == [
+            ("ERR", "NoSchedule"),
+            ("TESTING", "NoSchedule"),
+            ("EVICT", "NoExecute"),
+        ]
+        assert "slackQueueName" not in found["Config"], "the platform's controller moves the limits"
+
+    def test_the_cluster_has_the_guides_components(self, record: Record) -> None:
+        components = record.one("DataScienceCluster", "mlbatch-dsc").inputs["spec"]["components"]
+        managed = {name for name, value in components.items() if value["managementState"] == "Managed"}
+        assert managed == {"codeflare", "kueue", "ray", "trainingoperator"}
+        assert components.keys() - managed == {
+            "dashboard",
+            "datasciencepipelines",
+            "kserve",
+            "modelmeshserving",
+            "trustyai",
+            "workbenches",
+        }
+
+    def test_a_workbench_has_what_runs_it(self, tmp_path: Path) -> None:
+        components = (
+            with_version("2.16", tmp_path, workbench={"enabled": True})
+            .one("DataScienceCluster", "mlbatch-dsc")
+            .inputs["spec"]["components"]
+        )
+        assert components["workbenches"] == components["dashboard"] == {"managementState": "Managed"}
+
+    @pytest.mark.parametrize(("version", "count"), [("2.16", 0), ("2.19", 1)])
+    def test_webhooks_are_reached_where_the_operators_policies_shut_them_off(
+        self, version: str, count: int, tmp_path: Path
+    ) -> None:
+        found = with_version(version, tmp_path).of("NetworkPolicy")
+        policies = [each for each in found if each.object_name == "mlbatch-ods-applications"]
+        assert len(policies) == count
+        for policy in policies:
+            (rule,) = policy.inputs["spec"]["ingress"]
+            assert [port["port"] for port in rule["ports"]] == [8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443]
+
+
+class TestOrder:
+    def test_queues_wait_for_all_operators(self, record: Record) -> None:
+        before = record.closure(record.one("ClusterQueue", "blue-cluster-queue"))
+        order = [record.one("Subscription", "rhods-operator"), *record.of("DSCInitialization")]
+        order += record.of("DataScienceCluster")
+        approve, start = (job(record, step) for step in ("approve", "start-kueue"))
+        assert {each.urn for each in (*order, approve, start)} <= set(before)
+        assert approve.urn in record.closure(order[1])
+        assert order[2].urn in record.closure(start)
+
+    def test_none_of_the_platforms_own_operators_is_there(self, record: Record) -> None:
+        deployments = {each.object_name for each in record.of("Deployment")}
+        assert "slack-controller" in deployments
+        assert not deployments & {"kueue-controller-manager", "appwrapper-controller-manager", "kuberay-operator"}
+        defined = {each.object_name for each in record.of("CustomResourceDefinition")}
+        assert defined == {"podgroups.scheduling.x-k8s.io", "elasticquotas.scheduling.x-k8s.io"}
+
+    def test_queues_are_in_the_version_that_its_kueue_serves(self, record: Record) -> None:
+        for kind in ("ResourceFlavor", "ClusterQueue", "LocalQueue"):
+            assert {each.inputs["apiVersion"] for each in record.of(kind)} == {"kueue.x-k8s.io/v1beta1"}
+
+    def test_teams_borrow_as_an_older_kueue_needs(self, mirror: Mirror, kubeconfig: Path) -> None:
+        stack = loaded(chosen(version="2.16"), mirror, kubeconfig)
+        assert stack.resolved.borrowing_limits["blue"]["cpu"].nano > 0
+        assert "cpu" not in loaded(shipped(), mirror, kubeconfig).resolved.borrowing_limits["blue"]
+
+
+def job(record: Record, step: str) -> Any:
+    (found,) = [each for each in record.of("Job") if each.object_name.startswith(f"mlbatch-{step}-")]
+    return found
+
+
+class FakeApi(Api):
+    """An API server with some objects; keeps what it is asked to change."""
+
+    def __init__(self, objects: Mapping[str, Any]) -> None:
+        self.objects, self.changed = dict(objects), list[tuple[str, Any]]()
+
+    def get(self, path: str, **query: str) -> Json:
+        if path not in self.objects:
+            raise HTTPError(path, 404, "not found", Message(), None)
+        found: Json = self.objects[path]
+        return found
+
+    def patch(self, path: str, body: Json, **query: str) -> Json:
+        self.changed.append((path, body))
+        return {}
+
+    def delete(self, path: str) -> Json:
+        self.changed.append((path, None))
+        return {}
+
+
+OLM = f"/apis/operators.coreos.com/v1alpha1/namespaces/{OPERATOR}"
+PLAN = f"{OLM}/installplans"
+CSV = "rhods-operator.2.16.0"
+APPROVE = {"namespace": OPERATOR, "csv": CSV, "approve": True}
+
+
+def plan(name: str, *versions: str, approved: bool = False) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"clusterServiceVersionNames": list(versions), "approved": approved}}
+
+
+class TestApproval:
+    def test_the_plan_of_the_version_alone_is_approved(self) -> None:
+        plans = [plan("install-later", "rhods-operator.2.19.0"), plan("install-kmh8w", CSV)]
+        api = FakeApi({PLAN: {"items": plans}})
+        assert installer.approve(api, APPROVE) == "InstallPlan install-kmh8w has just been approved"
+        assert api.changed == [(f"{PLAN}/install-kmh8w", {"spec": {"approved": True}})]
+
+    def test_somebody_else_is_told_how(self) -> None:
+        api = FakeApi({PLAN: {"items": [plan("install-kmh8w", CSV)]}})
+        said = installer.approve(api, {**APPROVE, "approve": False})
+        assert "oc patch installplan install-kmh8w -n redhat-ods-operator" in said
+        assert api.changed == []
+
+    def test_why_there_is_no_plan(self) -> None:
+        condition = {"type": "ResolutionFailed", "status": "True", "message": "no operators found in channel fats"}
+        items = {
+            PLAN: {"items": [plan("install-later", "rhods-operator.2.19.0")]},
+            f"{OLM}/subscriptions": {"items": [{"status": {"conditions": [condition]}}]},
+        }
+        said = installer.approve(FakeApi(items), APPROVE)
+        assert said == (
+            f"OLM has no InstallPlan for {CSV}; OLM proposes rhods-operator.2.19.0; "
+            "ResolutionFailed: no operators found in channel fats"
+        )
+
+    @pytest.mark.parametrize(
+        ("status", "said"),
+        [
+            ({"phase": "Succeeded"}, ""),
+            ({"phase": "Failed", "message": "no service account"}, f"{CSV} is Failed: no service account"),
+            ({}, f"{CSV} is new"),
+        ],
+    )
+    def test_it_is_done_when_the_version_has_succeeded(self, status: dict[str, str], said: str) -> None:
+        api = FakeApi({f"{OLM}/clusterserviceversions/{CSV}": {"status": status}})
+        assert installer.approve(api, APPROVE) == said
+
+
+PODS = f"/api/v1/namespaces/{APPLICATIONS}/pods"
+START = {"namespace": APPLICATIONS, "definitions": ["rayclusters.ray.io"], "selector": "app.opendatahub.io/kueue"}
+
+
+class TestKueuesStart:
+    """Seed 003, 10.2: there somebody deletes Kueue's pod where Ray clusters tolerate no taint."""
+
+    @staticmethod
+    def api(created: str, defined: str | None = "2026-01-01T00:00:10Z") -> FakeApi:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        pod = {"metadata": {"name": "kueue-1", "creationTimestamp": created}, "status": ready}
+        definition = {"metadata": {"creationTimestamp": defined}}
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io"
+        return FakeApi({PODS: {"items": [pod]}, **({path: definition} if defined else {})})
+
+    def test_a_pod_that_is_older_than_a_definition_goes(self) -> None:
+        api = self.api("2026-01-01T00:00:10Z")
+        said = installer.start_kueue(api, START)
+        assert said == "kueue-1 started before rayclusters.ray.io was defined"
+        assert api.changed == [(f"{PODS}/kueue-1", None)]
+
+    def test_a_younger_one_stays(self) -> None:
+        api = self.api("2026-01-01T00:00:11Z")
+        assert installer.start_kueue(api, START) == ""
+        assert api.changed == []
+
+    def test_nothing_goes_before_everything_is_defined(self) -> None:
+        api = self.api("2026-01-01T00:00:10Z", None)
+        assert installer.start_kueue(api, START) == "rayclusters.ray.io is not defined"
+        assert api.changed == []
+
+    def test_a_try_ends_with_what_it_waits_for(self) -> None:
+        settings = {**START, "step": "start-kueue", "seconds": 0}
+        assert installer.run(self.api("", None), settings, pause=0) == "rayclusters.ray.io is not defined"
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("raw", "said"),
+        [
+            (
+                chosen(version="2.17"),
+                ('mlbatch:openshift.version = "2.17"', "2.16", "2.21"),
+            ),
+            (
+                chosen(version="2.16", channel="stable-2.19"),
+                (
+                    'mlbatch:openshift.channel = "stable-2.19"',
+                    "no channel of the catalog that leads to OpenShift AI 2.16",
+                    "stable, stable-2.16, eus-2.16, fast",
+                ),
+            ),
+            (
+                chosen(version="2.21", channel="stable"),
+                ('mlbatch:openshift.channel = "stable"', "OpenShift AI 2.21", "remove the key for fast"),
+            ),
+            (chosen(catalog="Red Hat"), ('mlbatch:openshift.catalog = "Red Hat"',)),
+            (
+                {**shipped(), "openshift": {"operators": "rhoai"}},
+                ("mlbatch:openshift.operators", "allowed: plain, openshift-ai"),
+            ),
+            (
+                {**shipped(), "openshift": {"version": "2.16"}},
+                ("mlbatch:openshift.version", "the platform's own operators are installed", "openshift-ai"),
+            ),
+            (
+                chosen({"queueing": {"kuberay": {"enabled": True}}}),
+                ("mlbatch:queueing.kuberay", "two ways", "mlbatch:openshift.operators: plain"),
+            ),
+            (chosen({"queueing": {"kueueVersion": "v0.15.8"}}), ("mlbatch:queueing.kueueVersion", "two ways")),
+            (
+                chosen({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
+                ('mlbatch:openshift.operators = "openshift-ai"', "mlbatch:queueing.enabled is false"),
+            ),
+            (
+                chosen({"recovery": {"recoveryTimeoutSeconds": 300}}, version="2.16"),
+                ("mlbatch:recovery.recoveryTimeoutSeconds = 300", "Kueue 0.8.3", "recoveryTimeout"),
+            ),
+            (
+                chosen({"scheduling": {"packing": "topology"}}, version="2.16"),
+                ('mlbatch:scheduling.packing = "topology"', "Kueue 0.8.3", "serves no Topology"),
+            ),
+            (
+                chosen({"monitoring": {"enabled": True}}),
+                ("mlbatch:monitoring.enabled = true", "OpenShift's own Prometheus"),
+            ),
+            (
+                {**shipped(), "workbench": {"enabled": True}},
+                ("mlbatch:workbench.enabled = true", "set mlbatch:openshift.operators to openshift-ai"),
+            ),
+        ],
+        ids=lambda value: value[0] if isinstance(value, tuple) else "",
+    )
+    def test_one_message_each(
+        self, raw: dict[str, Any], said: tuple[str, ...], mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        text = refused(raw, mirror, kubeconfig)
+        for words in said:
+            assert words in text
+
+    def test_a_version_that_the_clusters_catalog_does_not_have(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused(chosen(version="2.16"), mirror, kubeconfig, openshift="4.22.1", version="1.35")
+        assert 'mlbatch:openshift.version = "2.16"' in text
+        assert "OpenShift 4.22.1, which this cluster has" in text
+        assert "set mlbatch:openshift.operators to plain" in text
+
+    def test_it_is_openshifts_alone(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused({**chosen(), "target": "existing", "nfs": {}}, mirror, kubeconfig)
+        assert "mlbatch:openshift" in text
+        assert "this section is for target openshift only" in text
