@@ -26,7 +26,7 @@ pytestmark = pytest.mark.emulated("it is about the local OpenStack itself")
 
 PROJECT = "project_2001234"
 SERVICES = {"keystone", "placement", "glance", "neutron", "cinder", "nova"}
-SECONDS = 120
+SECONDS = 300
 
 
 def connect(paths: Paths) -> Connection:
