@@ -6,6 +6,9 @@ ARGS ?= --help
 SEED ?= 1
 JOBS ?= 100
 KILLS ?= 20
+NODES ?= 3
+NAME ?=
+BREAK ?=
 COUNT ?= 100
 FILES ?=
 STACKS ?=
@@ -24,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants clean lock settings snapshots requirements review azure openstack dashboards
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -112,9 +115,16 @@ local-recovery: $(ENVIRONMENT) build
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
 
+scenario: scenarios
+
+scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
+	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes $(NODES) $(if $(BREAK),--break)
+
 soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20)
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
+	$(VENV)/bin/python -m tests.scenarios
+	$(VENV)/bin/python -m tests.scenarios --break
 
 properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random

@@ -1,0 +1,50 @@
+"""What the platform promises to teams, played as scenarios; and two of them without the mechanism that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project
+from tests.scenarios.mechanisms import MECHANISMS
+from tests.scenarios.plays import SCENARIOS, Scenario
+from tests.scenarios.run import play
+from tests.scenarios.size import Size, settings
+from tests.scenarios.stage import settle
+
+SIZE = Size()
+SHORT = [scenario for scenario in SCENARIOS.values() if not scenario.takes_minutes]
+BROKEN = ("reclaim", "isolation")
+"""Two that fail within seconds. `make soak` breaks all."""
+
+
+@pytest.fixture(scope="module")
+def project(make_project: Callable[[str], Project]) -> Iterator[Project]:
+    project = make_project("dev")
+    project.configure(settings(project, SIZE))
+    project.up()
+    yield project
+    project.destroy()
+
+
+@pytest.mark.parametrize("scenario", SHORT, ids=lambda scenario: scenario.name)
+def test_a_promise_is_kept(
+    scenario: Scenario, project: Project, paths: Paths, cluster: Cluster, tmp_path: Path
+) -> None:
+    settle(cluster)
+    outcome = play(scenario, paths, SIZE, tmp_path / "picture.svg")
+    assert outcome.broken is None
+    assert "kept" in (tmp_path / "picture.svg").read_text()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_without_its_mechanism_a_promise_is_not_kept(
+    name: str, project: Project, paths: Paths, cluster: Cluster
+) -> None:
+    settle(cluster)
+    scenario = SCENARIOS[name]
+    with MECHANISMS[scenario.breaks](cluster, project, SIZE):
+        assert play(scenario, paths, SIZE, patience=15).broken is not None

@@ -1,0 +1,77 @@
+"""Play scenarios on a local cluster of their own; end with an error where a promise is not kept.
+
+python -m tests.scenarios [NAME ...] [--nodes 3] [--pictures FOLDER]
+python -m tests.scenarios --break [NAME ...]     each without its mechanism, and must fail then
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.local.environment import Cluster, Project, local_environment
+from tests.scenarios.mechanisms import MECHANISMS
+from tests.scenarios.plays import SCENARIOS
+from tests.scenarios.run import Outcome, play
+from tests.scenarios.size import FEWEST, Size, settings
+from tests.scenarios.stage import settle
+
+PATIENCE, SHORT = 180, 45
+"""Seconds after which a promise counts as not kept; and where its mechanism is away, so that nobody waits for it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play and print; return the process's exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.scenarios", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SCENARIOS)}; default: all")
+    parser.add_argument("--nodes", type=int, default=FEWEST, help="of eight GPUs each")
+    parser.add_argument("--pictures", type=Path, default=Path(".local/scenarios"), help="where the pictures go")
+    parser.add_argument("--break", action="store_true", dest="broken", help="take each scenario's mechanism away")
+    options = parser.parse_args(arguments)
+    try:
+        names, size = known(options.names), Size(options.nodes)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    outcomes = run(names, size, options.pictures, is_broken=options.broken)
+    print("\n".join(["", *(f"{outcome.seconds:6.0f} s  {outcome.verdict}" for outcome in outcomes)]))
+    wrong = [item.scenario.name for item in outcomes if (item.broken is None) == options.broken]
+    if wrong:
+        what = "plays through without its mechanism" if options.broken else "does not hold"
+        print(f"error: {', '.join(wrong)} {what}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def known(names: Sequence[str]) -> list[str]:
+    """Return the names to play, all where none is given. Raises ValueError for one that is none."""
+    for name in names:
+        if name not in SCENARIOS:
+            raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+    return list(names or SCENARIOS)
+
+
+def run(names: Sequence[str], size: Size, pictures: Path, *, is_broken: bool) -> list[Outcome]:
+    """Play scenarios one after the other on one cluster."""
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="mlbatch-scenarios-") as folder, local_environment() as paths:
+        project = Project(Path(folder), paths, "dev")
+        project.configure(settings(project, size))
+        project.up()
+        cluster = Cluster(paths.kubeconfig)
+        for name in names:
+            settle(cluster)
+            scenario, picture = SCENARIOS[name], pictures / f"{name}.svg"
+            if not is_broken:
+                outcomes.append(play(scenario, paths, size, picture, PATIENCE))
+                continue
+            print(f"without {scenario.breaks}", flush=True)
+            with MECHANISMS[scenario.breaks](cluster, project, size):
+                outcomes.append(play(scenario, paths, size, pictures / f"{name}-without-{scenario.breaks}.svg", SHORT))
+    return outcomes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

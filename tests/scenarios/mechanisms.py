@@ -1,0 +1,132 @@
+"""What keeps each promise, taken away for a while: a scenario that does not fail then proves nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from components.tenancy.promises import Promise
+from tests.local.environment import Cluster, Project, eventually
+from tests.local.jobs import KUEUE
+from tests.scenarios.size import TEAMS, Size, settings
+
+SYSTEM: Final = "mlbatch-system"
+ADMISSION: Final = "admissionregistration.k8s.io/v1"
+Breaking = contextlib.AbstractContextManager[None]
+
+
+@contextlib.contextmanager
+def queues(cluster: Cluster, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
+    """Change the specification of every team's ClusterQueue, for the length of the context."""
+    names = [f"{team}-cluster-queue" for team in TEAMS]
+    before = {name: cluster.existing(KUEUE, "ClusterQueue", name)["spec"] for name in names}
+    for name, spec in before.items():
+        cluster.patch(KUEUE, "ClusterQueue", name, {"spec": change(spec)})
+    try:
+        yield
+    finally:
+        for name, spec in before.items():
+            cluster.patch(KUEUE, "ClusterQueue", name, {"spec": {key: spec[key] for key in change(spec)}})
+
+
+def _large(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return resource groups whose quota does not bound anything."""
+    groups = [
+        {
+            **group,
+            "flavors": [
+                {**flavor, "resources": [{**item, "nominalQuota": "1M"} for item in flavor["resources"]]}
+                for flavor in group["flavors"]
+            ],
+        }
+        for group in spec["resourceGroups"]
+    ]
+    return {"resourceGroups": groups}
+
+
+@contextlib.contextmanager
+def stopped(cluster: Cluster, operator: str) -> Iterator[None]:
+    """Stop a controller, for the length of the context."""
+    selector = f"app.kubernetes.io/name={operator}"
+    (found,) = cluster.list("apps/v1", "Deployment", SYSTEM, label_selector=selector)
+    name, replicas = found["metadata"]["name"], found["spec"]["replicas"]
+
+    def scaled(count: int) -> None:
+        cluster.patch("apps/v1", "Deployment", name, {"spec": {"replicas": count}}, SYSTEM)
+        eventually(
+            f"{count} of {name} run",
+            lambda: cluster.existing("apps/v1", "Deployment", name, SYSTEM)["status"].get("readyReplicas") or 0,
+            lambda ready: ready == count,
+        )
+
+    scaled(0)
+    try:
+        yield
+    finally:
+        scaled(replicas)
+
+
+@contextlib.contextmanager
+def without_appwrapper(cluster: Cluster) -> Iterator[None]:
+    """Stop AppWrapper and its webhooks, without which no job would be taken at all, for the length of the context."""
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    found = [
+        {**item, "apiVersion": ADMISSION, "kind": kind}
+        for kind in kinds
+        for item in cluster.list(ADMISSION, kind)
+        if item["metadata"]["name"].startswith("appwrapper-")
+    ]
+    for item in found:
+        cluster.delete(ADMISSION, item["kind"], item["metadata"]["name"])
+    try:
+        with stopped(cluster, "appwrapper"):
+            yield
+    finally:
+        for item in found:
+            cluster.create(_anew(item))
+
+
+def _anew(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an object as it is created again."""
+    kept = {key: item["metadata"][key] for key in ("name", "labels", "annotations") if key in item["metadata"]}
+    return {**item, "metadata": kept}
+
+
+@contextlib.contextmanager
+def not_in_force(cluster: Cluster, promise: Promise) -> Iterator[None]:
+    """Take an admission policy out of force, for the length of the context."""
+    kind = "ValidatingAdmissionPolicyBinding"
+    binding = cluster.existing(ADMISSION, kind, promise.policy)
+    cluster.delete(ADMISSION, kind, promise.policy)
+    try:
+        yield
+    finally:
+        cluster.create(_anew(binding))
+
+
+@contextlib.contextmanager
+def spread(project: Project, size: Size) -> Iterator[None]:
+    """Have Kubernetes' own scheduler place the jobs, for the length of the context."""
+    usual = settings(project, size)
+    project.configure({**usual, "scheduling": {"packing": "none"}})
+    project.up()
+    try:
+        yield
+    finally:
+        project.configure(usual)
+        project.up()
+
+
+MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
+    "quota": lambda cluster, *_: queues(cluster, _large),
+    "cohort": lambda cluster, *_: queues(cluster, lambda spec: {"cohort": None}),
+    "reclaim": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"reclaimWithinCohort": "Never"}}),
+    "preemption": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"withinClusterQueue": "Never"}}),
+    "packing": lambda _, project, size: spread(project, size),
+    "slack-controller": lambda cluster, *_: stopped(cluster, "slack-controller"),
+    "appwrapper": lambda cluster, *_: without_appwrapper(cluster),
+    "quota-gate": lambda cluster, *_: not_in_force(cluster, Promise.QUOTA_GATE),
+    "pod-isolation": lambda cluster, *_: not_in_force(cluster, Promise.POD_ISOLATION),
+}
+"""By its name, what returns a context in which a mechanism does not work."""

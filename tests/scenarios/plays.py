@@ -1,0 +1,278 @@
+"""The scenarios: what members and nodes do, and what the platform promised for that.
+
+Each is told the stage, and raises AssertionError where a promise is not kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.local.jobs import lending_limit, mark, pods_of
+from tests.scenarios.attacks import isolation, quota_dodging
+from tests.scenarios.size import GPUS_PER_NODE
+from tests.scenarios.stage import Stage
+
+RETRIES: Final = 1
+LATER: Final = 2.5
+"""How much longer is waited for a job that lost its pods: AppWrapper looks at a running job once a minute."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """promise: what the play holds the platform to. breaks: the name of the mechanism without which it fails.
+
+    takes: whether it takes minutes.
+    """
+
+    name: str
+    promise: str
+    play: Callable[[Stage], None]
+    breaks: str
+    takes_minutes: bool = False
+
+
+def queueing(stage: Stage) -> None:
+    """The team's jobs take all GPUs; three more wait, and start as the first ones end."""
+    names = [f"first-{index}" for index in range(stage.size.nodes)]
+    for index, name in enumerate(names):
+        stage.submit("blue", name, gpus=GPUS_PER_NODE, seconds=20 + 5 * index)
+    for name in names:
+        stage.runs("blue", name)
+    waiting = ["next-0", "next-1", "next-2"]
+    for name in waiting:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+        time.sleep(1.1)  # creation times have seconds
+    assert "nvidia.com/gpu" in stage.waits("blue", waiting[-1])
+    started: list[str] = []
+
+    def order() -> list[str]:
+        now = {name for name in waiting if pods_of(stage.cluster, "blue", name)}
+        started.extend(sorted(now - set(started)))
+        return list(started)
+
+    found = stage.until("the waiting jobs start", order, lambda found: len(found) == len(waiting))
+    assert found == waiting, f"they started in the order {', '.join(found)}"
+
+
+def borrowing(stage: Stage) -> None:
+    """A team alone on the cluster gets all of it, and not one GPU more."""
+    for index in range(stage.size.nodes):
+        stage.submit("blue", f"job-{index}", gpus=GPUS_PER_NODE)
+    for index in range(stage.size.nodes):
+        stage.runs("blue", f"job-{index}")
+    stage.submit("blue", "one-more", gpus=1)
+    assert "nvidia.com/gpu" in stage.waits("blue", "one-more")
+
+
+def reclaim(stage: Stage) -> None:
+    """A team has borrowed everything when the owner of a part comes back with jobs for all of its quota."""
+    borrowers = [f"loan-{index}" for index in range(stage.size.nodes)]
+    for name in borrowers:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+    for name in borrowers:
+        stage.runs("blue", name)
+    owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
+    for name in owned:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    for name in owned:
+        stage.runs("red", name)
+    left = stage.size.nodes - stage.size.team_nodes
+    stage.until(
+        f"blue runs on with {left * GPUS_PER_NODE} GPUs, its own and what nobody claims",
+        lambda: Counter(stage.phase("blue", name) for name in borrowers)["Running"],
+        lambda running: running == left,
+    )
+
+
+def priorities(stage: Stage) -> None:
+    """A team's urgent job takes the place of its own unimportant one, and of nobody else's."""
+    own = [f"low-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
+    others = [f"red-{index}" for index in range(stage.size.team_nodes)]
+    for name in others:
+        stage.submit("red", name, gpus=GPUS_PER_NODE, priority="low-priority")
+    for name in own:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE, priority="low-priority")
+    stage.all_run(dict.fromkeys(others, "red") | dict.fromkeys(own, "blue"))
+    stage.submit("blue", "urgent", gpus=GPUS_PER_NODE, priority="high-priority")
+    stage.runs("blue", "urgent")
+    waiting = [name for name in own if stage.phase("blue", name) != "Running"]
+    assert len(waiting) == 1, f"of blue's own jobs {waiting} had to wait"
+    assert all(stage.phase("red", name) == "Running" for name in others), "another team's job had to wait"
+
+
+def gangs(stage: Stage) -> None:
+    """Two gangs fit into their quotas, and nodes have room for one of them: the other holds nothing until it fits."""
+    pods = stage.size.nodes // 2 + 1
+    gangs = {"blue": "gang", "red": "gang"}
+    for team, name in gangs.items():
+        stage.submit(team, name, pods=pods, gpus=5, whole=True)
+
+    def whole() -> str | None:
+        return next((team for team, name in gangs.items() if len(stage.up(team, name)) == pods), None)
+
+    first = str(stage.until("one gang runs whole", whole, lambda team: team is not None))
+    (other,) = set(gangs) - {first}
+    stage.stays(f"{other}'s gang holds no node meanwhile", lambda: not stage.bound(other, gangs[other]), seconds=8)
+    stage.record.say(f"{first}'s gang is deleted")
+    stage.members[first].delete("workload.codeflare.dev/v1beta2", "AppWrapper", gangs[first], first)
+    stage.runs(other, gangs[other], pods)
+
+
+def packing(stage: Stage) -> None:
+    """Eight jobs of one GPU, one after the other, leave all nodes but one to jobs that take whole nodes."""
+    for index in range(GPUS_PER_NODE):
+        stage.submit("blue", f"small-{index}", gpus=1)
+        stage.runs("blue", f"small-{index}")
+    for index in range(stage.size.nodes - 1):
+        stage.submit("red", f"whole-{index}", gpus=GPUS_PER_NODE)
+    for index in range(stage.size.nodes - 1):
+        stage.runs("red", f"whole-{index}")
+
+
+def node_failure(stage: Stage) -> None:
+    """On a full cluster Autopilot finds broken GPUs on the node of a job that runs inside its team's quota."""
+    loans = [f"loan-{index}" for index in range(stage.size.nodes - stage.size.team_nodes)]
+    owned = [f"own-{index}" for index in range(stage.size.team_nodes)]
+    for name in owned:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    for name in loans:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+    stage.all_run(dict.fromkeys(owned, "red") | dict.fromkeys(loans, "blue"))
+    (sick,) = stage.up("red", owned[0])
+    stage.record.say(f"Autopilot labels {sick} EVICT")
+    mark(stage.cluster, sick, "EVICT")
+    less = str(stage.size.slack - GPUS_PER_NODE)
+    stage.until(f"the slack queue lends {less}", lambda: lending_limit(stage.cluster), lambda limit: limit == less)
+    stage.until(
+        f"red/{owned[0]} runs on another node",
+        lambda: stage.up("red", owned[0]),
+        lambda nodes: len(nodes) == 1 and nodes != [sick],
+        LATER,
+    )
+    stage.until(
+        "one loan was taken back for it",
+        lambda: Counter(stage.phase("blue", name) for name in loans)["Running"],
+        lambda running: running == len(loans) - 1,
+    )
+    stage.record.say(f"{sick} is repaired")
+    mark(stage.cluster, sick, None)
+    stage.until("the slack queue lends all again", lambda: lending_limit(stage.cluster), lambda limit: limit is None)
+    for name in loans:
+        stage.runs("blue", name, times=LATER)
+
+
+def beyond_slack(stage: Stage) -> None:
+    """More nodes go than the slack queue has: what an idle team has is lent no more, and loans bear the loss."""
+    jobs = [f"job-{index}" for index in range(stage.size.nodes)]
+    for name in jobs:
+        stage.submit("red", name, gpus=GPUS_PER_NODE)
+    stage.all_run(dict.fromkeys(jobs, "red"))
+    lost = stage.nodes[: stage.size.slack_nodes + 1]
+    for node in lost:
+        stage.record.say(f"Autopilot labels {node} EVICT")
+        mark(stage.cluster, node, "EVICT")
+    stage.until("the slack queue lends nothing", lambda: lending_limit(stage.cluster), lambda limit: limit == "0")
+    idle = str(stage.size.team - GPUS_PER_NODE)
+    stage.until(
+        f"blue, which is idle, lends {idle}",
+        lambda: lending_limit(stage.cluster, "blue-cluster-queue"),
+        lambda limit: limit == idle,
+    )
+    left = stage.size.nodes - len(lost)
+    stage.until(
+        f"red runs {left} jobs on the {left} nodes that are well, and the others wait in the queue",
+        lambda: Counter(stage.phase("red", name) for name in jobs),
+        lambda found: found == {"Running": left, "Suspended": len(lost)},
+        LATER,
+    )
+    for node in lost:
+        mark(stage.cluster, node, None)
+    for name in jobs:
+        stage.runs("red", name, times=LATER)
+
+
+def retries(stage: Stage) -> None:
+    """A job's pod crashes each time: it is made anew as often as the job says, and then gives its GPU back."""
+    limit = "workload.codeflare.dev.appwrapper/retryLimit"
+    stage.submit("blue", "crashing", gpus=1, **{limit: str(RETRIES)})
+    seen: set[str] = set()
+    for attempt in range(RETRIES + 1):
+        pods = stage.until(
+            f"attempt {attempt + 1} runs",
+            lambda: [pod for pod in pods_of(stage.cluster, "blue", "crashing") if pod["metadata"]["uid"] not in seen],
+            lambda pods: [pod["status"].get("phase") for pod in pods] == ["Running"],
+            LATER,
+        )
+        seen.add(pods[0]["metadata"]["uid"])
+        _crash(stage, pods[0])
+    stage.until("the job has failed for good", lambda: stage.phase("blue", "crashing"), lambda p: p == "Failed", LATER)
+    stage.until("its GPU is free", lambda: stage.bound("blue", "crashing"), lambda nodes: not nodes)
+
+
+def _crash(stage: Stage, pod: dict[str, Any]) -> None:
+    """Have a pod's process end with an error, as its kubelet would say it."""
+    metadata = pod["metadata"]
+    stage.record.say(f"the process of {metadata['namespace']}/{metadata['name']} ends with exit code 1")
+    kind = stage.cluster.kind("v1", "Pod")
+    ended = {
+        "name": "main",
+        "image": "x",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"terminated": {"exitCode": 1, "reason": "Error"}},
+    }
+    body = {"status": {"phase": "Failed", "containerStatuses": [ended]}}
+    kind.status.patch(
+        name=metadata["name"], namespace=metadata["namespace"], body=body, content_type="application/merge-patch+json"
+    )
+
+
+SCENARIOS: Final = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(
+            "queueing",
+            "jobs of a team start in the order in which they were submitted, and hold nothing before",
+            queueing,
+            "quota",
+        ),
+        Scenario("borrowing", "idle quota is borrowed, up to the last GPU and no further", borrowing, "cohort"),
+        Scenario("reclaim", "an owner has its quota back as soon as it has jobs for it", reclaim, "reclaim"),
+        Scenario(
+            "priorities",
+            "within a team the more important job goes first, at its own team's cost",
+            priorities,
+            "preemption",
+        ),
+        Scenario("gangs", "a gang starts whole or holds nothing, also when two compete", gangs, "packing"),
+        Scenario("packing", "small jobs leave whole nodes to those who need them", packing, "packing"),
+        Scenario("quota-dodging", "nobody runs beside its queue", quota_dodging, "quota-gate"),
+        Scenario("isolation", "no team touches another's, nor nodes, queues and rights", isolation, "pod-isolation"),
+        Scenario(
+            "node-failure",
+            "a job that loses its node runs elsewhere, at the cost of a loan",
+            node_failure,
+            "slack-controller",
+            takes_minutes=True,
+        ),
+        Scenario(
+            "beyond-slack",
+            "a loss beyond the slack queue is borne by loans",
+            beyond_slack,
+            "slack-controller",
+            takes_minutes=True,
+        ),
+        Scenario(
+            "retries",
+            "a job that crashes is tried again up to its limit, and then gives its GPUs back",
+            retries,
+            "appwrapper",
+            takes_minutes=True,
+        ),
+    )
+}

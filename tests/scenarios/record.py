@@ -1,0 +1,138 @@
+"""What happens on a cluster while a scenario plays: a line for each change, and who holds which GPUs when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.local.environment import Cluster
+from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
+from tests.scenarios.size import TEAMS
+
+EVERY = 0.5
+"""Seconds between two looks."""
+_JOB = "workload.codeflare.dev/appwrapper"
+_OVER = ("Succeeded", "Failed")
+
+
+@dataclass
+class Use:
+    """GPUs of a node that a pod holds, from one second to another; the end is None while it does."""
+
+    team: str
+    job: str
+    node: str
+    gpus: int
+    began: float
+    ended: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """What happened, and after how many seconds."""
+
+    at: float
+    text: str
+
+
+@dataclass
+class Record:
+    """The lines and uses of a scenario. state: what was last seen of each thing that has a line when it changes."""
+
+    began: float = field(default_factory=time.monotonic)
+    lines: list[Line] = field(default_factory=list)
+    uses: dict[str, Use] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+        return time.monotonic() - self.began
+
+    def say(self, text: str) -> None:
+        """Put down what somebody does."""
+        self.lines.append(Line(self.now, text))
+        print(f"  {self.lines[-1].at:6.1f} s  {text}", flush=True)
+
+    def see(self, what: str, now: str) -> None:
+        """Put down a state, where it is another one than before."""
+        if self.state.get(what) != now:
+            self.state[what] = now
+            self.say(f"{what} {now}")
+
+    def hold(self, pods: Mapping[str, Use]) -> None:
+        """Take in who holds GPUs now, by the pods' identities."""
+        now = self.now
+        for uid, use in self.uses.items():
+            if use.ended is None and uid not in pods:
+                use.ended = now
+        for uid, use in pods.items():
+            self.uses.setdefault(uid, use)
+
+    def held(self, team: str) -> int:
+        """Return how many GPUs a team holds now."""
+        return sum(use.gpus for use in self.uses.values() if use.team == team and use.ended is None)
+
+
+class Recorder:
+    """Looks at a cluster from a thread of its own, for the length of a context."""
+
+    def __init__(self, cluster: Cluster, record: Record) -> None:
+        self._cluster, self.record = cluster, record
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="record", daemon=True)
+
+    def __enter__(self) -> Record:
+        look(self._cluster, self.record)
+        self._thread.start()
+        return self.record
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        look(self._cluster, self.record)
+
+    def _run(self) -> None:
+        while not self._over.wait(EVERY):
+            look(self._cluster, self.record)
+
+
+def look(cluster: Cluster, record: Record) -> None:
+    """Take in what the cluster holds now."""
+    for node in cluster.list("v1", "Node", label_selector="nvidia.com/gpu.present=true"):
+        name, health = node["metadata"]["name"], (node["metadata"].get("labels") or {}).get(HEALTH)
+        if health or name in record.state:
+            record.see(name, f"is marked {health} by Autopilot" if health else "is well")
+    for queue in cluster.list(KUEUE, "ClusterQueue"):
+        limit = _lending(queue)
+        if limit is not None or queue["metadata"]["name"] in record.state:
+            record.see(queue["metadata"]["name"], "lends all" if limit is None else f"lends {limit} GPUs")
+    pods = [pod for team in TEAMS for pod in cluster.list("v1", "Pod", team, label_selector=_JOB)]
+    record.hold({pod["metadata"]["uid"]: use for pod in pods for use in _uses(pod, record.now)})
+    for team in TEAMS:
+        for wrapper in cluster.list(APPWRAPPER, "AppWrapper", team):
+            name = wrapper["metadata"]["name"]
+            phase = (wrapper.get("status") or {}).get("phase")
+            places = sorted(
+                {use.node for use in record.uses.values() if (use.team, use.job) == (team, name) and use.ended is None}
+            )
+            if phase:
+                record.see(f"{team}/{name}", f"is {phase}" + (f" on {', '.join(places)}" if places else ""))
+
+
+def _uses(pod: Mapping[str, Any], now: float) -> Iterator[Use]:
+    """Yield the GPUs that a pod holds: those of a node that it is bound to, until it is over."""
+    node = pod["spec"].get("nodeName")
+    limits = [(item.get("resources") or {}).get("limits") or {} for item in pod["spec"]["containers"]]
+    gpus = sum(int(each.get(GPU, 0)) for each in limits)
+    if node and gpus and pod["status"].get("phase") not in _OVER:
+        metadata = pod["metadata"]
+        yield Use(metadata["namespace"], metadata["labels"][_JOB], node, gpus, now)
+
+
+def _lending(queue: Mapping[str, Any]) -> str | None:
+    resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    return next((item.get("lendingLimit") for item in resources if item["name"] == GPU), None)

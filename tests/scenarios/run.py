@@ -1,0 +1,59 @@
+"""Plays a scenario on a cluster that is there, and tells what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.paths import Paths
+from tests.local.environment import Cluster
+from tests.scenarios.gantt import svg
+from tests.scenarios.plays import Scenario
+from tests.scenarios.record import Record, Recorder
+from tests.scenarios.size import Size
+from tests.scenarios.stage import Stage
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a scenario. broken: what was not as promised, None where all was. seconds: how long it played."""
+
+    scenario: Scenario
+    broken: str | None
+    seconds: float
+
+    @property
+    def word(self) -> str:
+        """Whether the promise was kept, and why it was not."""
+        return "kept" if self.broken is None else f"BROKEN: {self.broken}"
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        return f"{self.scenario.name}: {self.scenario.promise}: {self.word}"
+
+
+def play(scenario: Scenario, paths: Paths, size: Size, picture: Path | None = None, patience: float = 120) -> Outcome:
+    """Play a scenario: print its timeline and verdict, write its picture. Leaves the cluster as it found it."""
+    print(f"{scenario.name}: {scenario.promise}", flush=True)
+    cluster, record = Cluster(paths.kubeconfig), Record()
+    stage = Stage(paths, size, record, patience)
+    try:
+        with Recorder(cluster, record):
+            broken = _broken(scenario, stage)
+        record.say("✓ kept" if broken is None else f"✗ {broken}")
+        outcome = Outcome(scenario, broken, record.now)
+        if picture is not None:
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            picture.write_text(svg(f"{scenario.name}: {scenario.promise}", outcome.word, record, stage.nodes))
+    finally:
+        stage.clear()
+    return outcome
+
+
+def _broken(scenario: Scenario, stage: Stage) -> str | None:
+    try:
+        scenario.play(stage)
+    except AssertionError as error:
+        return str(error).partition("\n")[0]
+    return None

@@ -1,0 +1,74 @@
+"""How large the simulated cluster of the scenarios is, and who has what of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.local.environment import Project, dev_settings
+
+TEAMS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob"}
+"""The teams, and who submits for each."""
+GPUS_PER_NODE: Final = 8
+FEWEST: Final = 3
+"""Nodes: one for each team, and one that belongs to nobody."""
+RECOVERY: Final = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5}
+"""What takes minutes on a cluster of machines, in seconds."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A cluster of this many nodes of eight GPUs, which two teams and the slack queue share.
+
+    Raises ValueError for fewer nodes than there are queues.
+    """
+
+    nodes: int = FEWEST
+
+    def __post_init__(self) -> None:
+        if self.nodes < FEWEST:
+            raise ValueError(f"{self.nodes} nodes are too few: two teams and the slack queue need {FEWEST} or more")
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+        return self.nodes * GPUS_PER_NODE
+
+    @property
+    def team_nodes(self) -> int:
+        """Whole nodes that each team's quota has."""
+        return (self.nodes - 1) // len(TEAMS)
+
+    @property
+    def team(self) -> int:
+        """GPUs of each team's quota."""
+        return self.team_nodes * GPUS_PER_NODE
+
+    @property
+    def slack_nodes(self) -> int:
+        """Whole nodes that belong to nobody, one or two."""
+        return self.nodes - self.team_nodes * len(TEAMS)
+
+    @property
+    def slack(self) -> int:
+        """GPUs that belong to nobody."""
+        return self.slack_nodes * GPUS_PER_NODE
+
+
+def settings(project: Project, size: Size) -> dict[str, Any]:
+    """Return the stack's settings: those of Pulumi.dev.yaml at another size, with seconds for minutes."""
+    base = dev_settings(project.mirror)
+    return {
+        **base,
+        "nodes": {**base["nodes"], "count": size.nodes},
+        "queueing": {**base["queueing"], "slack": quota(size.slack)},
+        "recovery": RECOVERY,
+        "teams": [{"name": team, "users": [user], "quota": quota(size.team)} for team, user in TEAMS.items()],
+        "samples": {},
+    }
+
+
+def quota(gpus: int) -> dict[str, Any]:
+    """Return a quota of GPUs, with what a node has beside each of them."""
+    return {"cpu": 28 * gpus, "memory": f"{250 * gpus}G", "nvidia.com/gpu": gpus, "pods": max(100, 4 * gpus)}

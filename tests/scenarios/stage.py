@@ -1,0 +1,153 @@
+"""What a scenario acts on: a cluster, the members of its teams, and the record of what happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from components.scheduling.pod_group import in_group, pod_group
+from emulator.paths import Paths
+from tests.local.environment import Cluster, eventually, gang
+from tests.local.jobs import APPWRAPPER, KUEUE, cordon, gpu_nodes, lending_limit, mark, phase, pods_of
+from tests.local.member import as_member
+from tests.local.submission import remains
+from tests.scenarios.record import Record
+from tests.scenarios.size import TEAMS, Size
+
+T = TypeVar("T")
+_PREFIX = "workload.codeflare.dev.appwrapper/"
+_POD_GROUPS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "podgroups.scheduling.x-k8s.io")
+HURRIED = {f"{_PREFIX}failureGracePeriodDuration": "1s", f"{_PREFIX}retryPausePeriodDuration": "1s"}
+"""A job's own wishes, by which what takes minutes on a cluster of machines takes seconds here."""
+
+
+class Stage:
+    """A cluster of this size, on which nothing runs when a scenario begins.
+
+    patience: seconds after which what is awaited counts as not kept.
+    """
+
+    def __init__(self, paths: Paths, size: Size, record: Record, patience: float) -> None:
+        self.cluster, self.size, self.record, self.patience = Cluster(paths.kubeconfig), size, record, patience
+        self.members = {team: as_member(paths, user) for team, user in TEAMS.items()}
+        self.nodes = gpu_nodes(self.cluster)
+        self._submitted: list[tuple[str, str]] = []
+
+    def until(self, what: str, probe: Callable[[], T], accept: Callable[[T], bool] = bool, times: float = 1) -> T:
+        """Wait until something holds, and put it down. Raises AssertionError, with what was seen last, where it does
+        not hold in time.
+        """
+        found = eventually(what, probe, accept, seconds=times * self.patience)
+        self.record.say(f"✓ {what}")
+        return found
+
+    def stays(self, what: str, probe: Callable[[], bool], seconds: float) -> None:
+        """Watch that something holds for a while. Raises AssertionError where it does not."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            assert probe(), f"not so: {what}"
+            time.sleep(0.25)
+        self.record.say(f"✓ {what}")
+
+    def submit(
+        self,
+        team: str,
+        name: str,
+        *,
+        pods: int = 1,
+        gpus: int,
+        seconds: int = 3600,
+        priority: str = "",
+        whole: bool = False,
+        **annotations: str,
+    ) -> None:
+        """Submit a job as a member of the team; a whole one has a PodGroup, where those are known."""
+        wrapper = gang(name, team, pods, gpus, seconds, annotations={**HURRIED, **annotations})
+        job = wrapper["spec"]["components"][0]["template"]
+        if priority:
+            job["spec"]["template"]["spec"]["priorityClassName"] = priority
+        if whole and self.cluster.get(*_POD_GROUPS):
+            grouped = (pod_group(name, pods), in_group(name, job))
+            wrapper["spec"]["components"] = [{"template": item} for item in grouped]
+        each = "pod" if pods == 1 else f"{pods} pods"
+        self.record.say(f"{TEAMS[team]} submits {team}/{name}: {each} of {gpus} GPUs" + f" {priority}".rstrip())
+        self.members[team].create(wrapper)
+        self._submitted.append((team, name))
+
+    def clear(self) -> None:
+        """Take everything away that was submitted, and make every node well."""
+        for team, name in self._submitted:
+            self.cluster.delete(APPWRAPPER, "AppWrapper", name, team)
+        for node in self.nodes:
+            mark(self.cluster, node, None)
+            cordon(self.cluster, node, False)
+        for team, name in self._submitted:
+            eventually(
+                f"{team}/{name} is gone",
+                lambda job=(team, name): remains(self.cluster, *job),
+                lambda n: not n,
+                seconds=120,
+            )
+        self._submitted.clear()
+
+    def phase(self, team: str, name: str) -> str | None:
+        """Return the phase of a job."""
+        return phase(self.cluster, team, name)
+
+    def up(self, team: str, name: str) -> list[str]:
+        """Return the node of each running pod of a job that is not told to end."""
+        return [
+            pod["spec"]["nodeName"]
+            for pod in pods_of(self.cluster, team, name)
+            if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
+        ]
+
+    def bound(self, team: str, name: str) -> list[str]:
+        """Return the node of each pod of a job that has one."""
+        return [pod["spec"]["nodeName"] for pod in pods_of(self.cluster, team, name) if pod["spec"].get("nodeName")]
+
+    def runs(self, team: str, name: str, pods: int = 1, times: float = 1) -> list[str]:
+        """Wait until all pods of a job run; return their nodes."""
+        return self.until(f"{team}/{name} runs", lambda: self.up(team, name), lambda nodes: len(nodes) == pods, times)
+
+    def all_run(self, jobs: Mapping[str, str]) -> None:
+        """Wait until jobs of one pod run, by name with their team, and Kueue has seen it.
+
+        A job that Kueue takes to be starting has minutes to start, also when it has lost its node meanwhile.
+        """
+        for name, team in jobs.items():
+            self.runs(team, name)
+        self.until(
+            "Kueue sees them run", lambda: sum(map(self._started, set(jobs.values()))), lambda found: found >= len(jobs)
+        )
+
+    def _started(self, team: str) -> int:
+        workloads = self.cluster.list(KUEUE, "Workload", team)
+        conditions = [(item.get("status") or {}).get("conditions") or () for item in workloads]
+        return sum(("PodsReady", "True") in [(c["type"], c["status"]) for c in each] for each in conditions)
+
+    def why(self, team: str, name: str) -> str:
+        """Return what Kueue says of a job that waits."""
+        for item in self.cluster.list(KUEUE, "Workload", team):
+            if item["metadata"]["name"].startswith(f"appwrapper-{name}-"):
+                conditions: list[dict[str, Any]] = (item.get("status") or {}).get("conditions") or []
+                return next(
+                    (c["message"] for c in conditions if (c["type"], c["status"]) == ("QuotaReserved", "False")), ""
+                )
+        return ""
+
+    def waits(self, team: str, name: str) -> str:
+        """Wait until Kueue has said why a job has no quota yet; return that."""
+        return self.until(f"{team}/{name} waits and is told why", lambda: self.why(team, name))
+
+
+def settle(cluster: Cluster) -> None:
+    """Wait until every queue lends all that it may, as a while after a scenario that lost nodes."""
+    for queue in ("slack", *TEAMS):
+        eventually(
+            f"{queue} lends all",
+            lambda queue=queue: lending_limit(cluster, f"{queue}-cluster-queue"),
+            lambda limit: limit is None,
+            seconds=120,
+        )

@@ -1,0 +1,77 @@
+"""The scenarios' sizes, picture and command, and that each of them has a mechanism that can be taken away."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.__main__ import main
+from tests.scenarios.gantt import lanes, svg
+from tests.scenarios.mechanisms import MECHANISMS
+from tests.scenarios.plays import SCENARIOS
+from tests.scenarios.record import Record, Use
+from tests.scenarios.size import Size
+
+ROOT = Path(__file__).resolve().parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def use(gpus: int, began: float, ended: float | None = None, node: str = "gpu-node-0") -> Use:
+    return Use("blue", "job", node, gpus, began, ended)
+
+
+def test_every_node_is_somebodys() -> None:
+    for nodes in range(3, 40):
+        size = Size(nodes)
+        assert 2 * size.team + size.slack == size.gpus == 8 * nodes
+        assert size.slack_nodes in (1, 2)
+
+
+def test_what_holds_gpus_at_a_time_is_drawn_beside_each_other() -> None:
+    first, second, third = use(5, 0, 10), use(3, 1, 4), use(3, 4)
+    assert [rows for _, rows in lanes([third, first, second], end=20)] == [[0, 1, 2, 3, 4], [5, 6, 7], [5, 6, 7]]
+
+
+def test_the_picture_shows_each_gpu_for_as_long_as_it_is_held() -> None:
+    record = Record()
+    record.uses = {"a": use(8, 0, 10), "b": use(1, 10, 20, node="gpu-node-1"), "c": use(1, 0, 20, node="gone")}
+    picture = ElementTree.fromstring(svg("<a title>", "kept", record, ["gpu-node-0", "gpu-node-1"]))  # noqa: S314
+    bars = [each for each in picture.iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
+    assert [bar.get("width") for bar in bars] == ["450.0"] * 9
+    texts = [each.text for each in picture.iter(f"{SVG}text")]
+    assert {"<a title>", "kept", "gpu-node-0", "gpu-node-1", "20 s"} <= set(texts)
+
+
+def test_a_change_is_told_once() -> None:
+    record = Record()
+    for state in ("is Running", "is Running", "is Suspended"):
+        record.see("blue/job", state)
+    assert [line.text for line in record.lines] == ["blue/job is Running", "blue/job is Suspended"]
+
+
+def test_who_ends_holds_nothing_any_more() -> None:
+    record = Record()
+    record.hold({"a": use(8, 0)})
+    assert record.uses["a"].ended is None
+    record.hold({})
+    assert record.uses["a"].ended is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing"], "error: there is no scenario 'nothing'; there are queueing, borrowing, "),
+        (["--nodes", "2"], "error: 2 nodes are too few: two teams and the slack queue need 3 or more"),
+    ],
+)
+def test_what_cannot_be_played_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_each_scenario_has_a_mechanism_and_is_in_the_page() -> None:
+    assert {scenario.breaks for scenario in SCENARIOS.values()} == set(MECHANISMS)
+    page = (ROOT / "docs" / "scenarios.md").read_text()
+    assert [name for name in SCENARIOS if f"`{name}`" not in page] == []
