@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from emulator.cluster import certificates, credentials, images
+from emulator.cluster import certificates, content, credentials, images
 from emulator.cluster.api import Api
 from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout
 from emulator.cluster.node import node_ready
@@ -65,13 +65,14 @@ class Parts:
 
     provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
     and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. openstack: an OpenStack runs
-    beside it.
+    beside it. content: it stands for another cluster, and is filled with what that one holds before anything acts on it.
     """
 
     provider: bool = True
     admission_policies: bool = True
     openshift: bool = False
     openstack: bool = False
+    content: bool = False
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -133,6 +134,7 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
     account = credentials.read_kubeconfig(layout.paths.kubeconfig.read_text())
     api = Api(account, timeout=_TIMEOUT)
     folders = ("--root", str(layout.paths.root), "--state", str(layout.paths.state))
+    filled = ("content",) if parts.content else ("kube-apiserver",)
     found = [
         ProcessSpec("etcd", _etcd(layout), lambda: accepts(layout.socket("etcd"))),
         ProcessSpec("kube-apiserver", _api_server(layout, ports, parts), api.ready, after=("etcd",), stop_seconds=8.0),
@@ -140,29 +142,32 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
             "kube-controller-manager",
             _controller_manager(layout, ports),
             lambda: accepts(ports.controller_manager),
-            after=("kube-apiserver",),
+            after=filled,
         ),
         ProcessSpec(
             "kube-scheduler",
             _scheduler(layout, ports, parts),
             lambda: accepts(ports.scheduler),
-            after=("kube-apiserver",),
+            after=filled,
         ),
         ProcessSpec(
             "kwok",
             _kwok(layout, ports),
             lambda: accepts(ports.kwok),
-            after=("kube-apiserver",),
+            after=filled,
             prepare=lambda: _release_leases(Api(account)),
         ),
         ProcessSpec(
             "kubelet",
             (sys.executable, "-m", "emulator.cluster.kubelet", *folders),
             lambda: accepts(layout.socket("kubelet")) and node_ready(api),
-            after=("kube-apiserver",),
+            after=filled,
             stop_seconds=8.0,
         ),
     ]
+    if parts.content:
+        fill = (sys.executable, "-m", "emulator.cluster.filler", *folders)
+        found.append(ProcessSpec("content", fill, lambda: content.is_complete(api), after=("kube-apiserver",)))
     if parts.openshift:
         found.append(
             ProcessSpec(

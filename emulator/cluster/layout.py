@@ -66,6 +66,11 @@ class Layout:
         return self.paths.root / "local" / "seeds" / f"{stack}.yaml"
 
     @property
+    def content(self) -> Path:
+        """What a cluster is filled with that stands for another one; see `emulator.cluster.content`."""
+        return self.paths.state / "content.json"
+
+    @property
     def ports_file(self) -> Path:
         """The ports chosen at the first start."""
         return self.paths.run / "ports.json"

@@ -44,19 +44,27 @@ def start(
     admission_policies: bool = True,
     openshift: bool = False,
     openstack: bool = False,
+    content: bool = False,
 ) -> None:
     """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
 
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
     `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those. With `openshift`
-    the cluster is an OpenShift, with `openstack` an OpenStack runs beside it.
+    the cluster is an OpenShift, with `openstack` an OpenStack runs beside it. With `content` it is
+    filled first with what `Layout.content` holds.
 
     Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within four minutes, a seed
     cannot be applied, or other releases of OpenStack made what this environment holds.
     """
     layout = Layout(paths)
-    parts = Parts(provider=provider, admission_policies=admission_policies, openshift=openshift, openstack=openstack)
+    parts = Parts(
+        provider=provider,
+        admission_policies=admission_policies,
+        openshift=openshift,
+        openstack=openstack,
+        content=content,
+    )
     missing = controlplane.missing_binaries(layout, parts)
     if missing:
         raise ClusterError(f"{paths.bin} lacks {', '.join(missing)}: build the tools first")
@@ -178,6 +186,8 @@ def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
         command.append("--openshift")
     if parts.openstack:
         command.append("--openstack")
+    if parts.content:
+        command.append("--content")
     layout.log("supervisor").touch(mode=0o600)
     with layout.log("supervisor").open("ab") as log:
         return subprocess.Popen(

@@ -106,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
     parser.add_argument("--openshift", action="store_true", help="be an OpenShift")
     parser.add_argument("--openstack", action="store_true", help="run an OpenStack beside the cluster")
+    parser.add_argument("--content", action="store_true", help="be filled with the content that the state folder has")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
@@ -128,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         admission_policies=not options.without_admission_policies,
         openshift=options.openshift,
         openstack=options.openstack,
+        content=options.content,
     )
     controlplane.prepare(layout, chosen, parts)
     specs = controlplane.processes(layout, chosen, parts)
