@@ -65,7 +65,7 @@ class Parts:
 
     provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
     and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. openstack: an OpenStack runs
-    beside it. content: it stands for another cluster, and is filled with what that one holds before anything acts on it.
+    beside it. content: it stands for another cluster, and is filled with what that one holds before all else acts.
     """
 
     provider: bool = True

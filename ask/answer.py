@@ -1,0 +1,88 @@
+"""What is answered, as text and as JSON, and the command's exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Final
+
+FORM: Final = 1
+"""The number of the JSON's form: it grows where a key goes or changes its meaning, not where one is added."""
+
+
+class Verdict(StrEnum):
+    """What would become of the job."""
+
+    ADMITTED = "admitted"
+    """It runs now."""
+    PREEMPTS = "preempts"
+    """It runs now, and others give way to it."""
+    WAITS = "waits"
+    """It runs when others have ended."""
+    NEVER = "never"
+    """It does not run on this cluster, whoever ends."""
+    REFUSED = "refused"
+    """It, or a pod of it, is not taken."""
+
+
+EXIT_CODES: Final[Mapping[Verdict, int]] = {
+    Verdict.ADMITTED: 0,
+    Verdict.PREEMPTS: 0,
+    Verdict.WAITS: 3,
+    Verdict.NEVER: 4,
+    Verdict.REFUSED: 5,
+}
+TROUBLE: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The answer about one job.
+
+    nodes: how many of its pods would run on each. resource: what it waits for. behind: jobs of its queue that come
+    first. preempts: jobs that give way. Jobs are named `<team>/<name>`. rule: what refuses it. reason: in the words of
+    who decided. change: what to do, the least that helps.
+    """
+
+    verdict: Verdict
+    job: str
+    queue: str
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    resource: str | None = None
+    behind: Sequence[str] = ()
+    preempts: Sequence[str] = ()
+    rule: str | None = None
+    reason: str = ""
+    change: str | None = None
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return EXIT_CODES[self.verdict]
+
+    def json(self) -> str:
+        """Return the answer in its documented form (docs/ask.md)."""
+        return json.dumps({"form": FORM, **asdict(self)}, indent=2)
+
+    def text(self) -> str:
+        """Return the answer for people, a line for each thing there is to say."""
+        lines = [f"{self.job} {_SAID[self.verdict]}"]
+        lines += [f"  on {node}: {count} pod{'s' * (count > 1)}" for node, count in sorted(self.nodes.items())]
+        lines += [f"  gives way to it: {name}" for name in self.preempts]
+        lines += [f"  for: {self.resource}"] if self.resource else []
+        lines += [f"  behind: {name}" for name in self.behind]
+        lines += [f"  rule: {self.rule}"] if self.rule else []
+        lines += [f"  because: {self.reason}"] if self.reason else []
+        lines += [f"  what helps: {self.change}"] if self.change else []
+        return "\n".join(lines)
+
+
+_SAID: Final = {
+    Verdict.ADMITTED: "would be admitted now",
+    Verdict.PREEMPTS: "would be admitted now, and others would give way",
+    Verdict.WAITS: "would wait",
+    Verdict.NEVER: "would never run",
+    Verdict.REFUSED: "would be refused",
+}

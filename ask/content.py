@@ -1,0 +1,145 @@
+"""What a replica of a cluster is filled with: all that decides about jobs, and the controllers that do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ask.source import Document, Source, in_namespaces
+from components import names
+from emulator.cluster.content import Content
+from emulator.cluster.images import known
+
+CONTROLLERS: Final = ("kueue", "appwrapper", "scheduler-plugins", "training-operator", "kuberay")
+"""Parts of the images of those who decide about jobs. Whoever else runs on the cluster does not run on its replica."""
+WEBHOOKS: Final = (names.KUEUE_GROUP, "kueue", "appwrapper", "pytorchjob", "training-operator")
+NODE: Final = "local-controllers"
+"""The replica's own node, on which its controllers run."""
+_SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
+_BUILT_IN: Final = ("system:", "kubeadm:", "admin", "cluster-admin", "edit", "view")
+_OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "PersistentVolumeClaim")
+
+
+def content(source: Source) -> Content:
+    """Return it. Objects of teams and nodes are exact: who came first and who holds what decides."""
+    controllers = [item for item in source.all("Deployment") if _is_controller(item)]
+    places = sorted({item["metadata"]["namespace"] for item in controllers})
+    nodes = [_node(item) for item in source.all("Node") if item["metadata"]["name"] != NODE]
+    beside = [
+        _reset(item)
+        for kind in ("ServiceAccount", "Service", "ConfigMap")
+        for item in in_namespaces(source.all(kind), places)
+    ]
+    first = [
+        *map(_reset, source.all("CustomResourceDefinition")),
+        *map(_reset, source.all("Namespace")),
+        *(
+            _reset(item)
+            for kind in ("PriorityClass", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+            for item in source.all(kind)
+            if not item["metadata"]["name"].startswith(_BUILT_IN)
+        ),
+        *beside,
+        *(_reset(item) for item in in_namespaces(source.all("LimitRange"), source.teams)),
+        *map(_reset, source.all("ValidatingAdmissionPolicy")),
+        *map(_reset, source.all("ValidatingAdmissionPolicyBinding")),
+    ]
+    custom = [each["spec"]["names"]["kind"] for each in source.all("CustomResourceDefinition")]
+    exact = [
+        *nodes,
+        *in_namespaces(source.all("ResourceQuota"), source.teams),
+        *(item for kind in custom for item in source.all(kind)),
+        *(item for kind in _OF_TEAMS for item in in_namespaces(source.all(kind), source.teams)),
+        *(item for kind in ("Service", "ConfigMap") for item in _wrapped(source, kind)),
+    ]
+    exact += _pods(source, {item["metadata"]["name"] for item in nodes}, exact)
+    last = [
+        *(_secret(item) for deployment in controllers for item in _secrets(deployment)),
+        *map(_deployment, controllers),
+        *(
+            _webhooks(item)
+            for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+            for item in source.all(kind)
+            if any(word in item["metadata"]["name"] for word in WEBHOOKS)
+        ),
+    ]
+    return Content(first=first, exact=exact, last=last)
+
+
+def _is_controller(deployment: Document) -> bool:
+    images = [item["image"] for item in deployment["spec"]["template"]["spec"]["containers"]]
+    return all(known(image) for image in images) and any(part in image for image in images for part in CONTROLLERS)
+
+
+def _wrapped(source: Source, kind: str) -> list[Document]:
+    """Return a kind's objects in teams' namespaces that belong to jobs."""
+    return [item for item in in_namespaces(source.all(kind), source.teams) if item["metadata"].get("ownerReferences")]
+
+
+def _reset(item: Document) -> Document:
+    """Return an object as one that is new: without status, identity, and addresses of its cluster."""
+    dropped = ("uid", "creationTimestamp", "generation", "managedFields", "ownerReferences", "deletionTimestamp")
+    metadata = {key: value for key, value in item["metadata"].items() if key not in dropped}
+    result = {key: value for key, value in item.items() if key != "status"} | {"metadata": metadata}
+    if item["kind"] == "Service":
+        addresses = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
+        result["spec"] = {key: value for key, value in item["spec"].items() if key not in addresses}
+    return result
+
+
+def _node(item: Document) -> Document:
+    """Return a node that is as well as the one that it stands for: KWOK keeps Ready what is."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    is_ready = ("Ready", "True") in [(each["type"], each["status"]) for each in conditions]
+    annotations = {**(item["metadata"].get("annotations") or {}), **(_SIMULATED if is_ready else {})}
+    return {**item, "metadata": {**item["metadata"], "annotations": annotations}}
+
+
+def _pods(source: Source, nodes: set[str], others: list[Document]) -> list[Document]:
+    """Return the pods of teams, and all else that takes room on nodes; who owns what is not there is nobody."""
+    there = {item["metadata"].get("uid") for item in others}
+    found = []
+    for pod in source.all("Pod"):
+        place, metadata = pod["spec"].get("nodeName"), pod["metadata"]
+        if place not in nodes and (place or metadata["namespace"] not in source.teams):
+            continue
+        owners = [owner for owner in metadata.get("ownerReferences") or () if owner["uid"] in there]
+        kept = {key: value for key, value in metadata.items() if key != "ownerReferences"}
+        found.append({**pod, "metadata": {**kept, **({"ownerReferences": owners} if owners else {})}})
+    return found
+
+
+def _deployment(item: Document) -> Document:
+    """Return a controller that runs once, on the replica's own node."""
+    result = _reset(item)
+    spec = result["spec"]
+    pod = {
+        key: value
+        for key, value in spec["template"]["spec"].items()
+        if key not in ("affinity", "topologySpreadConstraints", "imagePullSecrets")
+    }
+    pod |= {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [{"operator": "Exists"}]}
+    template = {**spec["template"], "spec": pod}
+    return {**result, "spec": {**spec, "replicas": 1, "template": template}}
+
+
+def _secrets(deployment: Document) -> list[tuple[str, str]]:
+    volumes = deployment["spec"]["template"]["spec"].get("volumes") or ()
+    namespace = deployment["metadata"]["namespace"]
+    return [(namespace, volume["secret"]["secretName"]) for volume in volumes if volume.get("secret")]
+
+
+def _secret(identity: tuple[str, str]) -> Document:
+    """Return an empty Secret, which a controller fills with a certificate of its own."""
+    namespace, name = identity
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
+
+
+def _webhooks(item: Document) -> Document:
+    """Return a configuration whose authority is to be filled in anew."""
+    result = _reset(item)
+    webhooks: list[Mapping[str, Any]] = [
+        {**webhook, "clientConfig": {k: v for k, v in webhook["clientConfig"].items() if k != "caBundle"}}
+        for webhook in item.get("webhooks") or ()
+    ]
+    return {**result, "webhooks": webhooks}

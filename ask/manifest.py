@@ -1,0 +1,128 @@
+"""The job that somebody asks about, as a file has it. What is no job, or cannot be meant, is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from components import names
+
+Document = dict[str, Any]
+
+KINDS: Final[Mapping[str, str]] = {
+    "AppWrapper": names.APPWRAPPER_API,
+    "PyTorchJob": "kubeflow.org/v1",
+}
+"""The kinds that can be asked about, with their version. Ray's are asked about in an AppWrapper."""
+
+
+class ManifestError(ValueError):
+    """A file is no job that could be asked about; the message names what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of one document."""
+
+    document: Document
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return str(self.document["kind"])
+
+    @property
+    def version(self) -> str:
+        """Its API version."""
+        return str(self.document["apiVersion"])
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.document["metadata"]["name"])
+
+    @property
+    def queue(self) -> str:
+        """Its LocalQueue. AppWrapper fills in the one that every team has; no other kind has a default."""
+        labels = self.document["metadata"].get("labels") or {}
+        return str(labels.get(names.QUEUE_LABEL) or names.LOCAL_QUEUE)
+
+
+def read(text: str, team: str) -> Job:
+    """Return the job of a file, in a team's namespace. Raises ManifestError for what is none.
+
+    Objects of other kinds have to be wrapped in the job, as the platform's own are: one file, one job.
+    """
+    documents = _documents(text)
+    if len(documents) != 1:
+        found = ", ".join(f"{item.get('kind')} {(item.get('metadata') or {}).get('name')}" for item in documents)
+        raise ManifestError(
+            f"the file has {len(documents)} objects ({found or 'none'}): ask about one job, with all that it needs "
+            "wrapped in its AppWrapper"
+        )
+    (document,) = documents
+    kind, version = str(document.get("kind")), document.get("apiVersion")
+    if kind not in KINDS:
+        raise ManifestError(f"a {kind} is no job that members submit: wrap it in an AppWrapper, or use {_kinds()}")
+    if version != KINDS[kind]:
+        raise ManifestError(f"{kind} has the apiVersion {version}: write {KINDS[kind]}")
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        raise ManifestError("the job has no metadata.name: give it one")
+    if not isinstance(document.get("spec"), dict):
+        raise ManifestError("the job has no spec: there is nothing to run")
+    namespace = metadata.get("namespace", team)
+    if namespace != team:
+        raise ManifestError(f"the job is for namespace {namespace}, and the question for team {team}: name one of them")
+    if kind != "AppWrapper" and names.QUEUE_LABEL not in (metadata.get("labels") or {}):
+        raise ManifestError(
+            f"the job names no queue, and nothing runs without one: add the label {names.QUEUE_LABEL}: "
+            f"{names.LOCAL_QUEUE}"
+        )
+    return Job({**document, "metadata": {**metadata, "namespace": team}})
+
+
+def check_resources(job: Job, known: Sequence[str]) -> None:
+    """Refuse a resource whose name differs from a known one by its capitals alone.
+
+    known: what queues cover. Raises ManifestError.
+    """
+    spelled = {name.lower(): name for name in known}
+    for name in sorted(set(_resources(job.document["spec"]))):
+        right = spelled.get(name.lower())
+        if right is not None and right != name:
+            raise ManifestError(f"the job asks for {name}, which no node has: the resource's name is {right}")
+
+
+def _documents(text: str) -> list[Document]:
+    try:
+        found = [item for item in yaml.safe_load_all(text) if item is not None]
+    except yaml.YAMLError as error:
+        raise ManifestError(f"the file is not YAML: {' '.join(str(error).split())}") from error
+    for item in found:
+        if not isinstance(item, dict):
+            raise ManifestError(
+                f"the file holds {type(item).__name__} where an object with apiVersion and kind belongs"
+            )
+    return found
+
+
+def _resources(value: Any) -> Iterator[str]:
+    """Yield the names of all resources that containers anywhere beneath ask for."""
+    if isinstance(value, dict):
+        asked = value.get("resources")
+        for part in ("requests", "limits") if isinstance(asked, dict) else ():
+            amounts = asked.get(part) if isinstance(asked, dict) else None
+            yield from amounts if isinstance(amounts, dict) else ()
+        for item in value.values():
+            yield from _resources(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _resources(item)
+
+
+def _kinds() -> str:
+    return ", ".join(KINDS)

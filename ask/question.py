@@ -1,0 +1,272 @@
+"""Asks the replica: submits the job there as a member, and watches what its queues and schedulers do with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from ask import room
+from ask.answer import Answer, Verdict
+from ask.manifest import Job
+from components import names
+from components.kubernetes.quantity import Quantity
+from runner.report import Client, objects
+
+SECONDS: Final = 30.0
+"""After which a job counts as waiting that nobody has decided about."""
+SETTLED: Final = 8.0
+"""Seconds in which a scheduler that says that a pod has no place may still find one.
+
+A gang's pods come one by one, those who give way take a moment to end, and a scheduler tries again after a pause.
+"""
+_EVERY: Final = 0.1
+_MOST: Final = re.compile(
+    r"insufficient quota for (\S+) in flavor \S+, previously considered podsets requests \((\S+)\) "
+    r"\+ current podset request \((\S+)\) > maximum capacity \((\S+)\)"
+)
+_LACKS: Final = re.compile(r"insufficient unused quota for (\S+) in flavor \S+, (\S+) more needed")
+_UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
+"""What Kueue says of a job that it does not admit (v0.15.2, `pkg/scheduler/flavorassigner/flavorassigner.go`)."""
+_WORKED_OUT: Final = ("priority", "preemptionPolicy")
+"""What Kueue's copy of a pod has, and the API server works out of the pod's priority class."""
+_PREEMPTING: Final = "Pending the preemption"
+_POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']+)'.*?denied request: (.*)", re.DOTALL)
+_NOT_YET: Final = ("failed calling webhook", "failed to call webhook", "not yet ready", "status unknown for quota")
+
+_POD_LABELS: Final = {
+    "AppWrapper": "workload.codeflare.dev/appwrapper",
+    "PyTorchJob": "training.kubeflow.org/job-name",
+}
+"""By which the pods of each kind name their job."""
+
+Document = dict[str, Any]
+
+
+@dataclass
+class Question:
+    """A question to a replica, in the name of a user, and of a group that the user is in.
+
+    changed: whether the replica is another one afterwards.
+    """
+
+    client: Client
+    job: Job
+    team: str
+    user: str
+    group: str | None = None
+    changed: bool = False
+
+    def ask(self) -> Answer:
+        """Return the answer. Raises the Kubernetes client's exceptions where the replica does not answer."""
+        before = self._victims()
+        try:
+            uid = self._submit()
+        except (ApiException, DynamicApiError) as error:
+            return self._refusal(_message(error), error.status)
+        try:
+            return self._watch(uid, before)
+        finally:
+            self._remove(uid)
+
+    def _submit(self) -> str:
+        """Submit as the member; return the job's uid. A controller that has just started is given time."""
+        resource = self.client.resources.get(api_version=self.job.version, kind=self.job.kind)
+        member = {"Impersonate-User": self.user, **({"Impersonate-Group": self.group} if self.group else {})}
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                made = self.client.create(resource, body=self.job.document, namespace=self.team, header_params=member)
+                return str(made.metadata.uid)
+            except (ApiException, DynamicApiError) as error:
+                if time.monotonic() > deadline or not any(word in _message(error) for word in _NOT_YET):
+                    raise
+                time.sleep(0.3)
+
+    def _watch(self, uid: str, before: set[tuple[str, str]]) -> Answer:
+        workload = self._counted(uid)
+        if workload is None:
+            return self._answer(Verdict.WAITS, reason="no queue has looked at it")
+        judged = self._refused_pods(workload) or self._impossible(workload)
+        if judged is not None:
+            return judged
+        deadline = time.monotonic() + SECONDS
+        homeless_since: float | None = None
+        while True:
+            workload = self._workload(uid) or workload
+            said = _condition(workload, "QuotaReserved")
+            victims = sorted({name for name, _ in self._victims() - before})
+            self.changed = self.changed or bool(victims)
+            is_late = time.monotonic() > deadline
+            if said and said["status"] == "True":
+                pods = self._pods()
+                placed = Counter(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
+                if placed.total() >= _count(workload):
+                    verdict = Verdict.PREEMPTS if victims else Verdict.ADMITTED
+                    return self._answer(verdict, nodes=dict(placed), preempts=victims)
+                homeless = [reason for pod in pods if (reason := _homeless(pod))]
+                homeless_since = (homeless_since or time.monotonic()) if homeless else None
+                if is_late or (homeless_since and time.monotonic() - homeless_since > SETTLED):
+                    reason = homeless[0] if homeless else "its pods are not there yet"
+                    return self._answer(Verdict.WAITS, resource="nodes with room for its pods", reason=reason)
+            elif said and _PREEMPTING not in said["message"]:
+                return self._without_quota(workload, str(said["message"]))
+            elif is_late:
+                reason = str(said["message"]) if said else "no queue has looked at it"
+                return self._answer(Verdict.WAITS, reason=reason, preempts=victims)
+            time.sleep(_EVERY)
+
+    def _counted(self, uid: str) -> Document | None:
+        """Return what Kueue counts for the job, as soon as it does."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            found = self._workload(uid)
+            if found is not None:
+                return found
+            time.sleep(_EVERY)
+        return None
+
+    def _refused_pods(self, workload: Document) -> Answer | None:
+        """Return the refusal of the job's pods, which are made only when it is admitted."""
+        resource = self.client.resources.get(api_version="v1", kind="Pod")
+        for pods in workload["spec"]["podSets"]:
+            labels = (pods["template"].get("metadata") or {}).get("labels") or {}
+            metadata = {"generateName": "pod-", "namespace": self.team, "labels": labels}
+            spec = {key: value for key, value in pods["template"]["spec"].items() if key not in _WORKED_OUT}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            try:
+                self.client.create(resource, body=pod, namespace=self.team, dry_run="All")
+            except (ApiException, DynamicApiError) as error:
+                return self._refusal(_message(error), error.status)
+        return None
+
+    def _impossible(self, workload: Document) -> Answer | None:
+        """Return the answer for pods that the nodes do not hold even when no team runs anything."""
+        rooms = room.rooms(self.client)
+        for pods in workload["spec"]["podSets"]:
+            found = room.short(pods["template"]["spec"], int(pods["count"]), rooms)
+            if found is not None:
+                return self._answer(Verdict.NEVER, resource=found.resource, reason=found.reason, change=found.change)
+        return None
+
+    def _without_quota(self, workload: Document, said: str) -> Answer:
+        found = _UNCOVERED.search(said)
+        if found:
+            change = f"leave {found[1]} out of the job's requests and limits: no queue covers it"
+            return self._answer(Verdict.NEVER, resource=found[1], reason=said, change=change)
+        found = _MOST.search(said)
+        if found:
+            resource, most = found[1], found[4]
+            change = f"ask for {most} {resource} in all, in place of {_sum(found[2], found[3])}"
+            return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
+        found = _LACKS.search(said)
+        missing = f"{found[2]} {found[1]} more" if found else None
+        return self._answer(Verdict.WAITS, resource=missing, behind=self._ahead(workload), reason=said)
+
+    def _refusal(self, said: str, status: int) -> Answer:
+        found = _POLICY.search(said)
+        if found:
+            rule, reason = found[1], found[2].strip()
+            return self._answer(Verdict.REFUSED, rule=rule, reason=reason, change="change what the rule names")
+        if status == 403 and "cannot create" in said:
+            change = f"have {self.user} added to the members of team {self.team}, or ask as one of them (--user)"
+            return self._answer(Verdict.REFUSED, rule="RBAC", reason=said, change=change)
+        if status == 409:
+            change = "delete that job, or give this one another name"
+            return self._answer(Verdict.REFUSED, rule="name", reason=said, change=change)
+        if "exceeded quota" in said:
+            change = "delete jobs of the team that are over, or ask for less"
+            return self._answer(Verdict.REFUSED, rule="ResourceQuota", reason=said, change=change)
+        return self._answer(Verdict.REFUSED, rule="validation", reason=said, change="correct what it names")
+
+    def _answer(self, verdict: Verdict, **fields: Any) -> Answer:
+        return Answer(verdict=verdict, job=f"{self.team}/{self.job.name}", queue=self.job.queue, **fields)
+
+    def _workloads(self, **options: str) -> list[Document]:
+        return objects(self.client, names.KUEUE_API, "Workload", **options)
+
+    def _workload(self, uid: str) -> Document | None:
+        for item in self._workloads(namespace=self.team):
+            if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or ()):
+                return item
+        return None
+
+    def _victims(self) -> set[tuple[str, str]]:
+        """Return the jobs that have been told to give way, as `<team>/<name>`, and when."""
+        told = [(item, _condition(item, "Preempted")) for item in self._workloads()]
+        return {(_job_of(item), each["lastTransitionTime"]) for item, each in told if each and each["status"] == "True"}
+
+    def _ahead(self, workload: Document) -> list[str]:
+        """Return the jobs of the queue that come first: of higher priority, or as high and older."""
+        mine = _rank(workload)
+        waiting = [
+            item
+            for item in self._workloads(namespace=self.team)
+            if item["spec"].get("queueName") == workload["spec"].get("queueName")
+            and (_condition(item, "QuotaReserved") or {}).get("status") != "True"
+            and not _condition(item, "Finished")
+            and item["metadata"]["uid"] != workload["metadata"]["uid"]
+        ]
+        return [_job_of(item) for item in sorted(waiting, key=_rank) if _rank(item) <= mine]
+
+    def _pods(self) -> list[Document]:
+        """Return the pods of the job."""
+        label = _POD_LABELS[self.job.kind]
+        return objects(self.client, "v1", "Pod", namespace=self.team, label_selector=f"{label}={self.job.name}")
+
+    def _remove(self, uid: str) -> None:
+        """Take the job away again, and wait until nothing counts for it."""
+        resource = self.client.resources.get(api_version=self.job.version, kind=self.job.kind)
+        self.client.delete(resource, name=self.job.name, namespace=self.team)
+        deadline = time.monotonic() + SECONDS
+        while self._workload(uid) or self._pods():
+            if time.monotonic() > deadline:
+                self.changed = True
+                return
+            time.sleep(_EVERY)
+
+
+def _condition(item: Document, kind: str) -> Document | None:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == kind), None)
+
+
+def _count(workload: Document) -> int:
+    """Return how many pods a job has."""
+    return sum(int(pods["count"]) for pods in workload["spec"]["podSets"])
+
+
+def _homeless(pod: Document) -> str:
+    """Return why no node takes a pod, nothing where one does or nobody has looked."""
+    found = _condition(pod, "PodScheduled")
+    return str(found["message"]) if found and found["status"] == "False" and not pod["spec"].get("nodeName") else ""
+
+
+def _rank(workload: Document) -> tuple[int, str]:
+    """Return what orders the jobs of a queue: priority, then age."""
+    return -int(workload["spec"].get("priority") or 0), str(workload["metadata"]["creationTimestamp"])
+
+
+def _job_of(workload: Document) -> str:
+    owners = workload["metadata"].get("ownerReferences") or ()
+    name = owners[0]["name"] if owners else workload["metadata"]["name"]
+    return f"{workload['metadata']['namespace']}/{name}"
+
+
+def _sum(first: str, second: str) -> str:
+    one, other = Quantity.parse(first), Quantity.parse(second)
+    return str(Quantity(one.nano + other.nano, other.format))
+
+
+def _message(error: Any) -> str:
+    body = error.body.decode() if isinstance(error.body, bytes) else str(error.body)
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body

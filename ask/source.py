@@ -1,0 +1,137 @@
+"""What a cluster holds that decides about jobs. Reads, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config import ConfigException
+from kubernetes.dynamic.exceptions import DynamicApiError
+from urllib3.exceptions import HTTPError
+
+from components import names
+from runner.report import TEAM_LABEL, Client, connect, objects
+
+Document = dict[str, Any]
+
+GROUPS: Final = (
+    names.KUEUE_GROUP,
+    names.APPWRAPPER_GROUP,
+    "scheduling.x-k8s.io",
+    "kubeflow.org",
+    "ray.io",
+    "jobset.x-k8s.io",
+)
+"""Of the kinds that jobs are made of, or that decide about them."""
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+ADMISSION: Final = "admissionregistration.k8s.io/v1"
+DECIDING: Final = (
+    ("v1", "Namespace"),
+    ("scheduling.k8s.io/v1", "PriorityClass"),
+    (RBAC, "ClusterRole"),
+    (RBAC, "ClusterRoleBinding"),
+    (RBAC, "Role"),
+    (RBAC, "RoleBinding"),
+    (ADMISSION, "ValidatingAdmissionPolicy"),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"),
+    (ADMISSION, "ValidatingWebhookConfiguration"),
+    (ADMISSION, "MutatingWebhookConfiguration"),
+    ("v1", "Node"),
+    ("v1", "Pod"),
+    ("v1", "ServiceAccount"),
+    ("v1", "Service"),
+    ("v1", "ConfigMap"),
+    ("v1", "LimitRange"),
+    ("v1", "ResourceQuota"),
+    ("v1", "PersistentVolumeClaim"),
+    ("batch/v1", "Job"),
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "ReplicaSet"),
+    ("apps/v1", "StatefulSet"),
+)
+"""Everything else. Secrets are not read: nothing that decides is in one."""
+_DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+
+
+class SourceError(Exception):
+    """The cluster cannot be read, or is no such platform; the message says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read: objects by kind, as the API server has them."""
+
+    kinds: Mapping[str, Sequence[Document]]
+
+    def all(self, kind: str) -> Sequence[Document]:
+        """Return the objects of a kind."""
+        return self.kinds.get(kind, ())
+
+    @property
+    def teams(self) -> list[str]:
+        """The teams' namespaces."""
+        label, _, value = TEAM_LABEL.partition("=")
+        found = self.all("Namespace")
+        return sorted(_name(item) for item in found if (item["metadata"].get("labels") or {}).get(label) == value)
+
+    def members(self, team: str, kind: str = "User") -> list[str]:
+        """Return the users, or the groups, that a team's RoleBindings name."""
+        bindings = [item for item in self.all("RoleBinding") if item["metadata"].get("namespace") == team]
+        subjects = [subject for item in bindings for subject in item.get("subjects") or ()]
+        return sorted({subject["name"] for subject in subjects if subject["kind"] == kind})
+
+    def covered(self) -> list[str]:
+        """Return the resources that queues cover."""
+        groups = [group for queue in self.all("ClusterQueue") for group in queue["spec"].get("resourceGroups") or ()]
+        return sorted({name for group in groups for name in group["coveredResources"]})
+
+
+def read(kubeconfig: Path | None, context: str | None) -> Source:
+    """Read a cluster. Raises SourceError."""
+    try:
+        return _read(connect(kubeconfig, context))
+    except ConfigException as error:
+        raise SourceError(f"the kubeconfig cannot be used: {error}") from error
+    except (ApiException, DynamicApiError) as error:
+        raise SourceError(
+            f"the cluster cannot be read ({error.status} {error.reason}): the question needs the right to list nodes, "
+            "pods, queues, roles, admission policies and what else docs/ask.md names, in all namespaces"
+        ) from error
+    except HTTPError as error:
+        raise SourceError(f"the cluster does not answer: {error}") from error
+
+
+def _read(client: Client) -> Source:
+    definitions = [item for item in _listed(client, *_DEFINITION) if item["spec"]["group"] in GROUPS]
+    if not any(item["spec"]["group"] == names.KUEUE_GROUP for item in definitions):
+        raise SourceError("the cluster has no Kueue: this is not a platform with queues, or another cluster than meant")
+    kinds = {_DEFINITION[1]: definitions}
+    kinds |= {kind: _listed(client, version, kind) for version, kind in DECIDING}
+    for item in definitions:
+        version = next(each["name"] for each in item["spec"]["versions"] if each["storage"])
+        kind = item["spec"]["names"]["kind"]
+        kinds[kind] = _listed(client, f"{item['spec']['group']}/{version}", kind)
+    return Source(kinds)
+
+
+def _listed(client: Client, version: str, kind: str) -> list[Document]:
+    return [_plain({**item, "apiVersion": version, "kind": kind}) for item in objects(client, version, kind)]
+
+
+def _plain(item: Document) -> Document:
+    """Return an object without its version. Who wrote which field stays: an apply that does not know it is refused."""
+    left_out = ("resourceVersion", "selfLink")
+    return {**item, "metadata": {key: value for key, value in item["metadata"].items() if key not in left_out}}
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"]["name"])
+
+
+def in_namespaces(items: Iterable[Document], namespaces: Iterable[str]) -> list[Document]:
+    """Return the objects of some namespaces."""
+    wanted = set(namespaces)
+    return [item for item in items if item["metadata"].get("namespace") in wanted]

@@ -1,0 +1,139 @@
+"""What is answered about a job before it is submitted, on a full cluster, and what then becomes of the job there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ask import source
+from ask.__main__ import ask, main
+from ask.answer import Answer, Verdict
+from ask.manifest import read
+from ask.replica import Replica
+from emulator import cluster as local_cluster
+from emulator.paths import Paths
+from tests.local.environment import ROOT, Cluster, Project, gang
+from tests.local.jobs import APPWRAPPER, phase, running
+from tests.local.member import as_member
+from tests.local.submission import submitted
+from tests.scenarios.size import Size, settings
+
+pytestmark = pytest.mark.emulated("the replica is a local cluster beside it")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def platform(make_project: Callable[[str], Project]) -> Iterator[Project]:
+    project = make_project("dev")
+    project.configure(settings(project, Size()))
+    project.up()
+    yield project
+    project.destroy()
+
+
+@pytest.fixture(scope="module")
+def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+    found = Replica(Paths.of(root=ROOT, state=tmp_path_factory.mktemp("replica")))
+    yield found
+    local_cluster.stop(found.paths)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loans(cluster: Cluster, paths: Paths, platform: Project) -> Iterator[None]:
+    """Blue has all GPUs, two thirds of them borrowed."""
+    jobs = [gang(f"loan-{index}", "blue", pods=1, gpus=8) for index in range(3)]
+    with submitted(as_member(paths, "alice"), *jobs):
+        for job in jobs:
+            running(cluster, "blue", job["metadata"]["name"], pods=1)
+        yield
+
+
+@pytest.fixture
+def asked(paths: Paths, replica: Replica) -> Callable[..., Answer]:
+    def ask_about(document: dict[str, Any], team: str, **options: str) -> Answer:
+        return ask(replica, source.read(paths.kubeconfig, None), read(yaml.safe_dump(document), team), team, **options)
+
+    return ask_about
+
+
+def test_what_waits_is_told_for_what_and_behind_whom(
+    asked: Callable[..., Answer], cluster: Cluster, paths: Paths
+) -> None:
+    with submitted(as_member(paths, "alice"), gang("first", "blue", pods=1, gpus=8)):
+        answer = asked(gang("job", "blue", pods=1, gpus=8), "blue")
+        assert (answer.verdict, answer.resource) == (Verdict.WAITS, "8 nvidia.com/gpu more")
+        assert answer.behind == ["blue/first"]
+        assert answer.code == 3
+
+
+def test_more_than_there_is_never_runs_and_what_helps_is_said(asked: Callable[..., Answer]) -> None:
+    answer = asked(gang("job", "blue", pods=4, gpus=8), "blue")
+    assert answer.verdict is Verdict.NEVER
+    assert answer.change == "run 3 pods, in place of 4, or ask for less in each"
+    answer = asked(gang("job", "blue", pods=1, gpus=16), "blue")
+    assert (answer.verdict, answer.resource) == (Verdict.NEVER, "nvidia.com/gpu")
+    assert answer.change == "ask for 8 nvidia.com/gpu a pod, in place of 16"
+
+
+def test_what_is_refused_is_told_the_rule(asked: Callable[..., Answer]) -> None:
+    rooted = gang("job", "blue", pods=1, gpus=1)
+    pod = rooted["spec"]["components"][0]["template"]["spec"]["template"]["spec"]
+    answer = asked({**rooted, "metadata": {**rooted["metadata"], "finalizers": ["example.org/hold"]}}, "blue")
+    assert answer.verdict is Verdict.REFUSED
+    assert answer.rule is not None
+    pod["tolerations"] = [{"operator": "Exists"}]
+    answer = asked(rooted, "blue")
+    assert (answer.verdict, answer.rule) == (Verdict.REFUSED, "mlbatch-team-pod-isolation")
+    assert "spec.tolerations" in answer.reason
+    answer = asked(gang("job", "blue", pods=1, gpus=1), "blue", user="bob")
+    assert (answer.verdict, answer.rule) == (Verdict.REFUSED, "RBAC")
+
+
+def test_who_gives_way_is_named_and_gives_way(
+    asked: Callable[..., Answer], cluster: Cluster, paths: Paths, replica: Replica
+) -> None:
+    job = gang("own", "red", pods=2, gpus=4)
+    answer = asked(job, "red")
+    assert (answer.verdict, answer.code) == (Verdict.PREEMPTS, 0)
+    assert sum(answer.nodes.values()) == 2
+    with submitted(as_member(paths, "bob"), job):
+        running(cluster, "red", "own", pods=2)
+        gave_way = [f"blue/loan-{index}" for index in range(3) if phase(cluster, "blue", f"loan-{index}") != "Running"]
+        assert list(answer.preempts) == gave_way
+    for index in range(3):
+        running(cluster, "blue", f"loan-{index}", pods=1)
+
+
+def test_the_cluster_is_only_read(asked: Callable[..., Answer], cluster: Cluster) -> None:
+    """Afterwards there are the jobs that there were, and none of what gave way on the replica gave way here."""
+    before = identities(cluster)
+    assert asked(gang("job", "red", pods=1, gpus=8), "red").verdict is Verdict.PREEMPTS
+    assert identities(cluster) == before
+    assert [phase(cluster, "blue", f"loan-{index}") for index in range(3)] == ["Running"] * 3
+
+
+def identities(cluster: Cluster) -> set[str]:
+    """Return the uids of all jobs and their pods."""
+    jobs, pods = cluster.list(APPWRAPPER, "AppWrapper"), cluster.list("v1", "Pod", "blue")
+    return {item["metadata"]["uid"] for item in (*jobs, *pods)}
+
+
+def test_the_command_answers_as_json(
+    paths: Paths, tmp_path: Path, capsys: pytest.CaptureFixture[str], replica: Replica
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(gang("job", "blue", pods=1, gpus=8)))
+    options = ["--kubeconfig", str(paths.kubeconfig)]
+    assert main([str(file), "--team", "blue", "--json", *options], replica.paths) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert {key: answer[key] for key in ("form", "verdict", "job", "queue", "resource")} == {
+        "form": 1,
+        "verdict": "waits",
+        "job": "blue/job",
+        "queue": "default-queue",
+        "resource": "8 nvidia.com/gpu more",
+    }

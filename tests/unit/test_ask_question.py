@@ -1,0 +1,171 @@
+"""What is made of the words of Kueue, of the API server and of the scheduler."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes.client.exceptions import ApiException
+
+from ask import question
+from ask.answer import Answer, Verdict
+from ask.manifest import read
+from ask.question import Question
+from tests.local.environment import gang
+
+POD = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8", "cpu": "1"}}}]}
+NODE = {
+    "metadata": {"name": "gpu-node-0", "labels": {}},
+    "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "9"}},
+}
+
+
+TOO_MUCH = (
+    "insufficient quota for nvidia.com/gpu in flavor default-flavor, previously considered podsets requests (8) + "
+    "current podset request (24) > maximum capacity (24)"
+)
+
+
+def workload(name: str, uid: str, *conditions: tuple[str, str, str], created: str = "2", **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "namespace": "blue",
+            "name": f"appwrapper-{name}",
+            "uid": f"workload-{uid}",
+            "creationTimestamp": created,
+            "ownerReferences": [{"uid": uid, "name": name}],
+        },
+        "spec": {"queueName": "default-queue", "podSets": [{"count": 1, "template": {"spec": POD}}], **spec},
+        "status": {
+            "conditions": [
+                {"type": kind, "status": status, "message": said, "lastTransitionTime": created}
+                for kind, status, said in conditions
+            ]
+        },
+    }
+
+
+def waiting(said: str) -> dict[str, Any]:
+    return workload("job", "asked", ("QuotaReserved", "False", said))
+
+
+class Replica:
+    """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
+
+    refused: how it answers to objects of a kind.
+    """
+
+    def __init__(self, refused: dict[str, tuple[int, str]] | None = None, **objects: list[dict[str, Any]]) -> None:
+        self.refused, self.objects = refused or {}, {"Node": [NODE], **objects}
+        self.before = self.objects
+        self.resources = SimpleNamespace(get=lambda api_version, kind: kind)
+        self.headers: dict[str, str] = {}
+
+    def get(self, kind: str, **_: Any) -> Any:
+        return SimpleNamespace(to_dict=lambda: {"items": self.objects.get(kind, [])})
+
+    def create(self, kind: str, header_params: dict[str, str] | None = None, **_: Any) -> Any:
+        self.headers |= header_params or {}
+        if kind in self.refused:
+            status, said = self.refused[kind]
+            error = ApiException(status=status)
+            error.body = json.dumps({"message": said})
+            raise error
+        return SimpleNamespace(metadata=SimpleNamespace(uid="asked"))
+
+    def delete(self, kind: str, **_: Any) -> None:
+        self.objects = {}
+
+
+def asked(replica: Replica, **options: Any) -> Answer:
+    job = read(yaml.safe_dump(gang("job", "blue", pods=1, gpus=8)), "blue")
+    return Question(replica, job, "blue", "alice", **options).ask()  # the client of a cluster, as far as it is used
+
+
+def test_it_is_asked_in_the_members_name() -> None:
+    replica = Replica(Workload=[waiting("no")])
+    asked(replica, group="trainers")
+    assert replica.headers == {"Impersonate-User": "alice", "Impersonate-Group": "trainers"}
+
+
+def test_missing_quota_is_told_with_those_who_come_first() -> None:
+    said = "insufficient unused quota for nvidia.com/gpu in flavor default-flavor, 8 more needed"
+    others = [
+        workload("older", "1", ("QuotaReserved", "False", "x"), created="1"),
+        workload("newer", "2", ("QuotaReserved", "False", "x"), created="3"),
+        workload("urgent", "3", ("QuotaReserved", "False", "x"), created="4", priority=10),
+        workload("runs", "4", ("QuotaReserved", "True", "x"), created="1"),
+        workload("over", "5", ("QuotaReserved", "False", "x"), ("Finished", "True", "x"), created="1"),
+    ]
+    answer = asked(Replica(Workload=[*others, waiting(said)]))
+    assert (answer.verdict, answer.resource) == (Verdict.WAITS, "8 nvidia.com/gpu more")
+    assert answer.behind == ["blue/urgent", "blue/older"]
+
+
+@pytest.mark.parametrize(
+    ("said", "change"),
+    [
+        (
+            TOO_MUCH,
+            "ask for 24 nvidia.com/gpu in all, in place of 32",
+        ),
+        ("resource example.org/fpga unavailable in ClusterQueue", "leave example.org/fpga out of the job's requests"),
+    ],
+)
+def test_what_no_queue_ever_has_is_never(said: str, change: str) -> None:
+    answer = asked(Replica(Workload=[waiting(said)]))
+    assert answer.verdict is Verdict.NEVER
+    assert answer.change is not None
+    assert answer.change.startswith(change)
+
+
+def test_a_pod_that_no_node_holds_is_never_though_quota_may_come() -> None:
+    item = waiting("insufficient unused quota for cpu in flavor default-flavor, 8 more needed")
+    item["spec"]["podSets"][0]["count"] = 2
+    answer = asked(Replica(Workload=[item]))
+    assert (answer.verdict, answer.change) == (Verdict.NEVER, "run 1 pods, in place of 2, or ask for less in each")
+
+
+def test_what_runs_says_where_and_at_whose_cost() -> None:
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
+    team = {"metadata": {"name": "blue"}}
+    answer = asked(Replica(Workload=[admitted], Pod=[pod], Namespace=[team]))
+    assert (answer.verdict, answer.nodes, answer.preempts) == (Verdict.ADMITTED, {"gpu-node-0": 1}, [])
+
+
+def test_a_pod_without_a_place_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "SETTLED", 0.0)
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    homeless = [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]
+    pod = {"metadata": {"namespace": "blue"}, "spec": POD, "status": {"conditions": homeless}}
+    answer = asked(Replica(Workload=[admitted], Pod=[pod], Namespace=[{"metadata": {"name": "blue"}}]))
+    assert (answer.verdict, answer.reason) == (Verdict.WAITS, "0/1 nodes are available")
+
+
+DENIED = "x is forbidden: ValidatingAdmissionPolicy '{0}' with binding '{0}' denied request: {1}"
+NO_RIGHT = 'User "alice" cannot create resource'
+REFUSALS = {
+    "a policy": ("AppWrapper", 422, DENIED.format("mlbatch-team-quota-gate", "no"), "mlbatch-team-quota-gate", "no"),
+    "a policy for its pods": (
+        "Pod",
+        422,
+        DENIED.format("mlbatch-team-pod-isolation", "spec.nodeName: no"),
+        "mlbatch-team-pod-isolation",
+        "spec.nodeName: no",
+    ),
+    "rights": ("AppWrapper", 403, NO_RIGHT, "RBAC", NO_RIGHT),
+    "a number": ("AppWrapper", 403, "exceeded quota: bounds", "ResourceQuota", "exceeded quota: bounds"),
+    "its name": ("AppWrapper", 409, "job already exists", "name", "job already exists"),
+    "its form": ("AppWrapper", 400, "unknown field", "validation", "unknown field"),
+}
+
+
+@pytest.mark.parametrize(("kind", "status", "said", "rule", "reason"), REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_names_its_rule(kind: str, status: int, said: str, rule: str, reason: str) -> None:
+    answer = asked(Replica({kind: (status, said)}, Workload=[waiting("no")]))
+    assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, rule, reason)
+    assert answer.change
