@@ -51,7 +51,7 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
         return _nothing_planned(api, namespace, csv, plans)
     (name, approved) = own[0]["metadata"]["name"], own[0]["spec"]["approved"]
     if approved:
-        return f"InstallPlan {name} is approved, and {(own[0].get('status') or {}).get('phase') or 'not begun'}"
+        return _progress(name, own[0].get("status") or {})
     if not settings["approve"]:
         patch = '\'{"spec":{"approved":true}}\''
         return (
@@ -59,6 +59,14 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
         )
     api.patch(f"{_OPERATORS}/namespaces/{namespace}/installplans/{name}", {"spec": {"approved": True}})
     return f"InstallPlan {name} has just been approved"
+
+
+def _progress(name: str, status: Json) -> str:
+    """Return how far an approved plan is, and what keeps it."""
+    kept = [
+        item["message"] for item in status.get("conditions") or () if item["status"] != "True" and item.get("message")
+    ]
+    return "; ".join([f"InstallPlan {name} is approved, and {status.get('phase') or 'not begun'}", *kept])
 
 
 def _nothing_planned(api: Api, namespace: str, csv: str, plans: list[Json]) -> str:

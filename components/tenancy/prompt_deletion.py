@@ -20,6 +20,10 @@ from components.tenancy.quota_gate import JOBS
 _CLAIMS: Final = "kubernetes.io/pvc-protection"
 """What Kubernetes itself puts on claims in their author's name, and takes off again."""
 
+_WRAPPERS: Final = "workload.codeflare.dev/finalizer"
+"""What AppWrapper puts on AppWrappers: its webhook does, in their author's name, up to 0.30 (`internal/webhook`), and
+its controller from 1.0 on. The controller takes it off when all of a job is gone."""
+
 _WRITTEN: Final = (
     ("", ("services", "secrets", "configmaps", "persistentvolumeclaims")),
     ("scheduling.x-k8s.io", ("podgroups",)),
@@ -75,7 +79,8 @@ def policy(grace_seconds: int) -> AdmissionPolicy:
 
 def _of_finalizers() -> Iterator[Validation]:
     yield Validation(
-        expression=f"request.operation == 'DELETE' || {_NEW}.all(name, name == '{_CLAIMS}' || name in {_OLD})",
+        expression=f"request.operation == 'DELETE' || {_NEW}.all(name, name == '{_CLAIMS}' || name in {_OLD} || "
+        f"(name == '{_WRAPPERS}' && request.resource.resource == 'appwrappers'))",
         message="finalizers would hold back the end of a job, and what it had with it",
     )
     yield Validation(

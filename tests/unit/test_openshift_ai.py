@@ -325,6 +325,13 @@ class TestApproval:
         assert installer.approve(api, APPROVE) == "InstallPlan install-kmh8w has just been approved"
         assert api.changed == [(f"{PLAN}/install-kmh8w", {"spec": {"approved": True}})]
 
+    def test_what_keeps_an_approved_plan_is_told(self) -> None:
+        condition = {"type": "Installed", "status": "False", "message": "no operator group found"}
+        kept = {**plan("install-kmh8w", CSV, approved=True), "status": {"phase": "Installing"}}
+        kept["status"]["conditions"] = [condition]
+        said = installer.approve(FakeApi({PLAN: {"items": [kept]}}), APPROVE)
+        assert said == "InstallPlan install-kmh8w is approved, and Installing; no operator group found"
+
     def test_somebody_else_is_told_how(self) -> None:
         api = FakeApi({PLAN: {"items": [plan("install-kmh8w", CSV)]}})
         said = installer.approve(api, {**APPROVE, "approve": False})
