@@ -27,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery local-shown bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -78,7 +78,7 @@ build: $(ENVIRONMENT) ## build every tool of the local environment, without star
 	@$(EMULATOR) build
 
 test: build ## run everything, three at a time: lint, types, tests against local clusters, unit tests
-	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery local-openshift unit
+	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery local-openshift local-shown unit
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
@@ -90,7 +90,7 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
-local: local-aks local-members local-openshift local-platform local-recovery ## run the tests against local clusters of their own
+local: local-aks local-members local-openshift local-platform local-recovery local-shown ## run the tests against local clusters of their own
 
 local-aks: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_aks.py
@@ -106,11 +106,17 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
-		--ignore-glob 'tests/local/test_openshift*.py'
+		--ignore-glob 'tests/local/test_openshift*.py' \
+		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_alerts.py \
+		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 
 local-recovery: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_recovery.py tests/local/test_packing.py \
 		tests/local/test_drift.py tests/local/test_killed.py
+
+local-shown: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_scenarios.py tests/local/test_ask.py \
+		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
 
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
