@@ -79,10 +79,10 @@ def test_without_go_the_message_names_the_version_to_install(
 
 def test_a_changed_pin_builds_into_another_folder(tmp_path: Path) -> None:
     tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
-    folders = {tools._folder(m) for m in (toolchain.PULUMI, toolchain.LANGUAGE_HOST, toolchain.CLUSTER, toolchain.KWOK)}
+    folders = {tools.folder(m) for m in (toolchain.PULUMI, toolchain.LANGUAGE_HOST, toolchain.CLUSTER, toolchain.KWOK)}
     assert len(folders) == 4
     changed = toolchain.Module("kwok", (toolchain.Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok", ("a=b",)),))
-    assert tools._folder(changed) not in folders
+    assert tools.folder(changed) not in folders
 
 
 def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,7 +212,9 @@ class TestOperators:
 
     @pytest.mark.parametrize("release", sorted(FOLDER.glob("*.yaml")), ids=lambda release: release.stem)
     def test_the_ports_are_those_of_upstreams_containers(self, release: Path) -> None:
-        documents = [item for item in yaml.safe_load_all(release.read_text()) if item and item["kind"] == "Deployment"]
+        documents = [
+            item for item in yaml.safe_load_all(release.read_text()) if item and item.get("kind") == "Deployment"
+        ]
         ports = {
             port["name"]: port["containerPort"]
             for item in documents

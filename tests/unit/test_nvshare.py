@@ -234,7 +234,7 @@ class TestRefusals:
 
     def test_it_is_refused_where_nodes_have_eight_gpus_by_their_machine_type(self) -> None:
         (problem,) = errors_of(aks(nvshare=ON))
-        assert problem.message.startswith("this section is for target existing only")
+        assert problem.message.startswith("this section is for targets existing, cpouta only")
 
 
 def ended_pod(code: int | None, message: str = "", image: str = "sha256:1") -> dict[str, Any]:
