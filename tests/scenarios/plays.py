@@ -200,16 +200,30 @@ def retries(stage: Stage) -> None:
     limit = "workload.codeflare.dev.appwrapper/retryLimit"
     stage.submit("blue", "crashing", gpus=1, **{limit: str(RETRIES)})
     seen: set[str] = set()
+
+    def fresh() -> list[dict[str, Any]]:
+        """Return the pods that have not crashed; one that has stays so, also where KWOK wrote later than we did."""
+        pods = pods_of(stage.cluster, "blue", "crashing")
+        for pod in pods:
+            if pod["metadata"]["uid"] in seen and pod["status"].get("phase") == "Running":
+                _crash(stage, pod)
+        return [pod for pod in pods if pod["metadata"]["uid"] not in seen]
+
     for attempt in range(RETRIES + 1):
         pods = stage.until(
             f"attempt {attempt + 1} runs",
-            lambda: [pod for pod in pods_of(stage.cluster, "blue", "crashing") if pod["metadata"]["uid"] not in seen],
+            fresh,
             lambda pods: [pod["status"].get("phase") for pod in pods] == ["Running"],
             LATER,
         )
         seen.add(pods[0]["metadata"]["uid"])
         _crash(stage, pods[0])
-    stage.until("the job has failed for good", lambda: stage.phase("blue", "crashing"), lambda p: p == "Failed", LATER)
+    stage.until(
+        "the job has failed for good",
+        lambda: (fresh(), stage.phase("blue", "crashing"))[1],
+        lambda phase: phase == "Failed",
+        LATER,
+    )
     stage.until("its GPU is free", lambda: stage.bound("blue", "crashing"), lambda nodes: not nodes)
 
 
