@@ -15,7 +15,10 @@ from stacks.aks.settings import AksSettings
 from tests.unit.test_aks_guide import model_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "operations.md", *sorted((ROOT / "docs" / "workloads").glob("*.md"))]
+PAGES = [
+    *(ROOT / "docs" / name for name in ("operations.md", "members.md", "my-job-does-not-start.md")),
+    *sorted((ROOT / "docs" / "workloads").glob("*.md")),
+]
 GIVEN = {"URN", "ID", "TYPE", "NAME", "PARENT", "PROVIDER", "RANDOM", "HOME"}
 """What the reader fills in, or the shell."""
 
