@@ -258,14 +258,35 @@ class CpoutaGpuSettings(ProvidedGpuSettings):
     """Have the operator bring NVIDIA's driver: the VM has its own, and two would break each other."""
 
 
+class CpoutaQueueingSettings(QueueingSettings):
+    """The batch platform's queues, which the MLOps platform does without."""
+
+    enabled: bool = False
+    """Have queues. Without them there are no teams, and jobs are run by whoever comes first."""
+
+
+class CpoutaTenancySettings(TenancySettings):
+    """The batch platform's tenants, which the MLOps platform does without."""
+
+    enabled: bool = False
+    """Have them; off where somebody else manages the queues: there are no teams then."""
+
+
+class CpoutaMonitoringSettings(MonitoringSettings):
+    """The batch platform's monitoring. The MLOps platform has its own, in the namespace that is the default here."""
+
+    enabled: bool = False
+    """Install them."""
+
+
 class CpoutaSettings(PlatformSettings):
     """Everything that the configuration of a stack on cPouta says. The batch platform's layers are off by default."""
 
     openstack: OpenstackSettings
     gpu: CpoutaGpuSettings = CpoutaGpuSettings()
-    queueing: QueueingSettings = QueueingSettings(enabled=False)
-    tenancy: TenancySettings = TenancySettings(enabled=False)
-    monitoring: MonitoringSettings = MonitoringSettings(enabled=False)
+    queueing: CpoutaQueueingSettings = CpoutaQueueingSettings()
+    tenancy: CpoutaTenancySettings = CpoutaTenancySettings()
+    monitoring: CpoutaMonitoringSettings = CpoutaMonitoringSettings()
 
 
 def _with_gpus() -> list[str]:

@@ -202,11 +202,12 @@ class TestGpus:
 
 
 def test_layers_are_refused_below_the_kubernetes_that_they_need() -> None:
-    raw = {**shipped(kind={"kubernetes": "1.24.0"}), "queueing": {}, "tenancy": {}}
+    on = {"queueing": {"enabled": True}, "tenancy": {"enabled": True}}
+    raw = {**shipped(kind={"kubernetes": "1.24.0"}), **on}
     found = {key(error.path): error.message for error in errors_of(raw)}
     assert found.keys() == {"mlbatch:queueing.kueueVersion", "mlbatch:scheduling.schedulerVersion"}
     assert all("this cluster has 1.24.0" in message for message in found.values())
-    assert errors_of({**shipped(), "queueing": {}, "tenancy": {}}) == []
+    assert errors_of({**shipped(), **on}) == []
 
 
 def test_a_kubernetes_that_kind_has_no_image_of_is_refused() -> None:
@@ -220,3 +221,10 @@ def test_billing_units_are_csc_s() -> None:
         "floatingIp": "0.2",
         "volume": "1.7578125",
     }
+
+
+def test_the_batch_platform_is_off_also_where_the_engine_gives_its_empty_sections() -> None:
+    """The engine gives the program each section that Pulumi.yaml declares, as `{}` where the stack has none."""
+    off = {"queueing": {}, "tenancy": {}, "monitoring": {}}
+    settings = settings_of({**shipped(), "mlops": {"enabled": True, "integration": True, "option": 4}, **off})
+    assert not any(section.enabled for section in (settings.queueing, settings.tenancy, settings.monitoring))
