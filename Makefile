@@ -27,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-openshift local-platform local-members local-recovery local-shown bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -78,7 +78,7 @@ build: $(ENVIRONMENT) ## build every tool of the local environment, without star
 	@$(EMULATOR) build
 
 test: build ## run everything, three at a time: lint, types, tests against local clusters, unit tests
-	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery local-openshift local-shown unit
+	@$(MAKE) --jobs=3 lint types local-platform local-members local-aks local-recovery local-openshift local-cpouta local-shown unit
 
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
@@ -90,10 +90,13 @@ types: $(ENVIRONMENT) ## check types
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
 	$(VENV)/bin/python -m pytest tests/unit tests/emulator
 
-local: local-aks local-members local-openshift local-platform local-recovery local-shown ## run the tests against local clusters of their own
+local: local-aks local-cpouta local-members local-openshift local-platform local-recovery local-shown ## run the tests against local clusters of their own
 
 local-aks: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_aks.py
+
+local-cpouta: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openstack_services.py
 
 local-members: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
@@ -106,7 +109,7 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
-		--ignore-glob 'tests/local/test_openshift*.py' \
+		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
 		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_alerts.py \
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 

@@ -31,7 +31,7 @@ def environment(paths: Paths) -> Environment:
     plugin = official_plugin()
     official = {KUBERNETES} if plugin is not None else set()
     of_openstack = official_plugin(openstack.NAME) or openstack.install(paths)
-    state = cluster.status(paths)
+    state, layout = cluster.status(paths), Layout(paths)
     found = state.providers
     missing = EMULATED - official - found.keys()
     if missing:
@@ -43,9 +43,10 @@ def environment(paths: Paths) -> Environment:
         kubeconfig=paths.kubeconfig,
         mirror=paths.mirror,
         providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
-        programs=(Layout(paths).azure_bin, paths.bin),
+        programs=(layout.azure_bin, *((layout.guests_bin,) if state.openstack else ()), paths.bin),
         plugins=(of_openstack, *([plugin] if plugin is not None else [])),
         variables=Deployment(paths).variables() if state.openstack else {},
+        ssh_key=layout.guests_key if state.openstack else None,
     )
 
 

@@ -282,6 +282,8 @@ class Engine:
         if self.environment.mirror is not None:
             foreign = set(settings.foreign_secrets(file, salt) if self.environment.reads_secrets else file.secrets)
             settings.localise(file, self._project(), self.environment.mirror)
+            if self.environment.ssh_key is not None:
+                settings.sign_in_with(file, self._project(), self.environment.ssh_key)
             if self.environment.disposable:
                 settings.unprotect(file, self._project())
         absent = [path for path in file.secrets if path in foreign]

@@ -44,6 +44,7 @@ class Environment:
     as they are written. providers: loopback ports of the emulated providers, by plugin. programs: folders that are
     searched for programs before those of the user. plugins: folders of official plugins that may be used.
     variables: what the engine, its plugins and the program find besides, such as the credentials of a cloud.
+    ssh_key: private key of who works in that cloud, the public one beside it (`.pub`); None leaves the settings' own.
     disposable: what stands in it may be lost, so that stacks protect nothing from being deleted.
     reads_secrets: a stack's file may hold secrets that the local passphrase has encrypted; otherwise a made-up value
     stands in for every one.
@@ -55,6 +56,7 @@ class Environment:
     programs: tuple[Path, ...] = ()
     plugins: tuple[Path, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    ssh_key: Path | None = None
     disposable: bool = False
     reads_secrets: bool = True
 
@@ -78,6 +80,7 @@ class Environment:
                 programs=tuple(map(Path, found["programs"])),
                 plugins=tuple(map(Path, found["plugins"])),
                 variables={str(name): str(value) for name, value in found["variables"].items()},
+                ssh_key=Path(found["ssh_key"]) if found["ssh_key"] else None,
                 disposable=bool(found["disposable"]),
                 reads_secrets=bool(found["reads_secrets"]),
             )

@@ -45,6 +45,17 @@ def localise(file: StackFile, project: Mapping[str, Any], mirror: Path) -> None:
         file.put_config(f"{_NAMESPACE}:mirror", {**(files or {}), ARTIFACTS: str(mirror), "verify": False})
 
 
+def sign_in_with(file: StackFile, project: Mapping[str, Any], key: Path) -> None:
+    """Have VMs let in who has this private key, whose public one is beside it (`.pub`).
+
+    project: of Pulumi.yaml, as in `localise`.
+    """
+    openstack = _section(file, project, "openstack")
+    if isinstance(openstack, Mapping) and openstack and "secure" not in openstack:
+        public = key.with_suffix(".pub").read_text().strip()
+        file.put_config(f"{_NAMESPACE}:openstack", {**openstack, "sshPublicKey": public, "privateKeyFile": str(key)})
+
+
 def unprotect(file: StackFile, project: Mapping[str, Any]) -> None:
     """Let everything be deleted that the stack protects; what is no yes or no is the program's to refuse.
 

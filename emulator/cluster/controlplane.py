@@ -22,6 +22,7 @@ from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_
 from emulator.cluster.node import node_ready
 from emulator.cluster.ports import Ports
 from emulator.openstack.deployment import Deployment
+from emulator.openstack_guest import programs
 from runner.files import write_private
 
 SUPERVISOR = "emulator.cluster.supervisor"
@@ -82,7 +83,7 @@ def environment(layout: Layout) -> dict[str, str]:
     """
     inherited = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "TMPDIR")
     kept = {name: os.environ[name] for name in inherited if name in os.environ}
-    kept["PATH"] = os.pathsep.join([str(layout.azure_bin), kept.get("PATH", os.defpath)])
+    kept["PATH"] = os.pathsep.join([str(layout.azure_bin), str(layout.guests_bin), kept.get("PATH", os.defpath)])
     return {**kept, MARKER: str(layout.paths.state), "PYTHONPATH": str(_PACKAGE_ROOT), "PYTHONUNBUFFERED": "1"}
 
 
@@ -92,6 +93,7 @@ def prepare(layout: Layout, ports: Ports, parts: Parts) -> None:
         deployment = Deployment(layout.paths)
         deployment.ensure(ports.openstack)
         deployment.fit(ports.openstack)
+        programs.install(layout)
     certificates.ensure(layout.secrets)
     credentials.write(layout, ports.api)
     # Calls to the cluster's network go to the kubelet's proxy (EgressSelectorConfiguration, apiserver.k8s.io/v1beta1).
@@ -179,7 +181,7 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
         )
     if parts.provider:
         command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
-        reaching = ("--api-server", account.server)
+        reaching = ("--api-server", account.server, "--authority", str(layout.secret("ca.crt")))
         found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
         serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
         found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
@@ -197,6 +199,13 @@ def _openstack(layout: Layout, ports: Ports) -> Iterator[ProcessSpec]:
             partial(accepts, port),
             prepare=partial(deployment.ensure, ports.openstack),
         )
+    folders = ("--root", str(layout.paths.root), "--state", str(layout.paths.state))
+    yield ProcessSpec(
+        programs.SOCKET,
+        (sys.executable, "-m", "emulator.openstack_guest.gateway", *folders),
+        lambda: accepts(layout.socket(programs.SOCKET)),
+        after=("neutron", "nova"),
+    )
 
 
 def fingerprint(layout: Layout, parts: Parts) -> str:

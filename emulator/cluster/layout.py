@@ -57,6 +57,21 @@ class Layout:
         return self.azure / "bin"
 
     @property
+    def guests(self) -> Path:
+        """What leads to the guests of the local OpenStack: the configuration of `ssh`, and a pair of keys."""
+        return self.paths.state / "guests"
+
+    @property
+    def guests_bin(self) -> Path:
+        """The `ssh` that reaches those guests, and nothing else."""
+        return self.guests / "bin"
+
+    @property
+    def guests_key(self) -> Path:
+        """The private key of the engineer who works in the local project; the public one is beside it (`.pub`)."""
+        return self.guests / "key"
+
+    @property
     def simulations(self) -> Path:
         """What the project simulates of its own programs; see `emulator.cluster.simulations`."""
         return self.paths.root / "local" / "simulations.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,20 @@ _CLUSTER_KEYS = ("kubeconfig", "context", "cluster")
 Inputs = dict[str, Any]
 
 
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """The one API server that a provider may reach.
+
+    server: its URL. authority: the certificate, as PEM, of the CA that signs for it alone; None where others have it.
+    """
+
+    server: str
+    authority: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What one provider resource is configured with.
@@ -72,9 +87,9 @@ class Settings:
     delete_unreachable: bool
 
     @classmethod
-    def of(cls, inputs: Inputs, api_server: str | None = None) -> Settings:
+    def of(cls, inputs: Inputs, reachable: Reachable | None = None) -> Settings:
         """Read the inputs, as `problems` allows them; raises ProviderError that names the key."""
-        for key, reason in problems(inputs, api_server):
+        for key, reason in problems(inputs, reachable):
             raise ProviderError(f"provider input {key}: {reason}")
         document = kubeconfig.parse(inputs["kubeconfig"])
         context = inputs.get("context") or ""
@@ -94,10 +109,10 @@ class Settings:
         )
 
 
-def problems(inputs: Inputs, api_server: str | None = None) -> list[Failure]:
+def problems(inputs: Inputs, reachable: Reachable | None = None) -> list[Failure]:
     """Return what is wrong with the inputs. Unknown values are not judged.
 
-    api_server: address of the one API server that may be reached; None for any.
+    reachable: the one API server that may be reached; None for any.
     """
     found = [
         (key, f"is no input of this provider; allowed are {', '.join(OPTIONS)}")
@@ -125,11 +140,11 @@ def problems(inputs: Inputs, api_server: str | None = None) -> list[Failure]:
         except ProviderError as error:
             found.append((key, str(error)))
     if not any(inputs.get(key) is UNKNOWN for key in _CLUSTER_KEYS):
-        found += _kubeconfig_problems(inputs, api_server)
+        found += _kubeconfig_problems(inputs, reachable)
     return found
 
 
-def _kubeconfig_problems(inputs: Inputs, api_server: str | None) -> list[Failure]:
+def _kubeconfig_problems(inputs: Inputs, reachable: Reachable | None) -> list[Failure]:
     try:
         document = kubeconfig.parse(inputs.get("kubeconfig"))
         kubeconfig.context_of(document, inputs.get("context") or "")
@@ -139,19 +154,27 @@ def _kubeconfig_problems(inputs: Inputs, api_server: str | None) -> list[Failure
         cluster = kubeconfig.cluster_of(document, inputs.get("context") or "", inputs.get("cluster") or "")
     except ProviderError as error:
         return [("cluster" if inputs.get("cluster") else "kubeconfig", str(error))]
-    return _foreign(cluster, api_server)
+    return _foreign(cluster, reachable)
 
 
-def _foreign(cluster: dict[str, Any], api_server: str | None) -> list[Failure]:
+def _foreign(cluster: dict[str, Any], reachable: Reachable | None) -> list[Failure]:
     """Refuse what leads elsewhere than to the one API server: another address, or a proxy on the way to it."""
-    if api_server is None:
+    if reachable is None:
         return []
-    own = f"this provider serves {api_server} alone: use plain `pulumi` with the official plugin for any other"
-    if _address(str(cluster["server"])) != _address(api_server):
+    own = f"this provider serves {reachable.server} alone: use plain `pulumi` with the official plugin for any other"
+    if _address(str(cluster["server"])) != _address(reachable.server) and not _is_tunnel(cluster, reachable):
         return [("kubeconfig", f"it leads to {cluster['server']}, and {own}")]
     if cluster.get("proxy-url"):
         return [("kubeconfig", f"it leads through the proxy {cluster['proxy-url']}, and {own}")]
     return []
+
+
+def _is_tunnel(cluster: dict[str, Any], reachable: Reachable) -> bool:
+    """Whether an address of this machine can only be the near end of a tunnel to the one API server: by its CA."""
+    if urlsplit(str(cluster["server"])).hostname != _LOOPBACK or cluster.get("insecure-skip-tls-verify"):
+        return False
+    own = reachable.authority
+    return own is not None and cluster.get("certificate-authority-data") == base64.b64encode(own.encode()).decode()
 
 
 def _address(url: str) -> tuple[str, str | None, int | None]:

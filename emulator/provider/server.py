@@ -11,7 +11,7 @@ from emulator.plugin.operation import Operation
 from emulator.plugin.provider import Failure, Plugin, Resources
 from emulator.provider import VERSION, config
 from emulator.provider.cluster import Cluster
-from emulator.provider.config import Settings
+from emulator.provider.config import Reachable, Settings
 from emulator.provider.lifecycle import Objects
 from emulator.provider.objects import RELEASE, not_supported
 from emulator.provider.release import Releases
@@ -20,19 +20,19 @@ from emulator.provider.release import Releases
 class Kubernetes(Plugin):
     """The emulated Kubernetes provider.
 
-    api_server: address of the one API server that provider resources may reach; None for any.
+    reachable: the one API server that provider resources may reach; None for any.
     """
 
     name = "kubernetes"
     version = VERSION
     keeps_secrets = True
 
-    def __init__(self, api_server: str | None = None) -> None:
-        self._api_server = api_server
+    def __init__(self, reachable: Reachable | None = None) -> None:
+        self._reachable = reachable
 
     def check_config(self, inputs: dict[str, Any]) -> Sequence[Failure]:
         """Return what is wrong with the inputs of a provider resource."""
-        return config.problems(inputs, self._api_server)
+        return config.problems(inputs, self._reachable)
 
     def diff_config(self, before: dict[str, Any], after: dict[str, Any]) -> Difference:
         """Tell whether a provider resource means another cluster than before."""
@@ -40,7 +40,7 @@ class Kubernetes(Plugin):
 
     def configure(self, inputs: dict[str, Any], operation: Operation) -> KubernetesProvider:
         """Connect to the cluster of a provider resource."""
-        cluster = Cluster(Settings.of(inputs, self._api_server), operation)
+        cluster = Cluster(Settings.of(inputs, self._reachable), operation)
         return KubernetesProvider(cluster)
 
     def refusal(self, what: str) -> ProviderError:

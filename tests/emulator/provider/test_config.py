@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.wire import UNKNOWN
 from emulator.provider import config
-from emulator.provider.config import Settings
+from emulator.provider.config import Reachable, Settings
 
 
 def kubeconfig(server: str = "https://127.0.0.1:1", namespace: str = "", token: str = "t") -> dict[str, Any]:
@@ -149,17 +150,34 @@ def test_update_or_replacement(
 def test_a_provider_of_one_api_server_refuses_every_other(change: dict[str, str], message: str) -> None:
     document = kubeconfig()
     document["clusters"][0]["cluster"].update(change)
-    found = config.problems({"kubeconfig": document}, "https://127.0.0.1:1")
+    found = config.problems({"kubeconfig": document}, Reachable("https://127.0.0.1:1"))
     assert message in "; ".join(f"{key}: {reason}" for key, reason in found)
     assert bool(found) == bool(message)
     if message:
         with pytest.raises(ProviderError, match="this provider serves"):
-            Settings.of({"kubeconfig": document}, "https://127.0.0.1:1")
+            Settings.of({"kubeconfig": document}, Reachable("https://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("change", "allowed"),
+    [
+        ({}, True),
+        ({"certificate-authority-data": "b3RoZXI="}, False),
+        ({"server": "https://10.0.0.1:2"}, False),
+        ({"insecure-skip-tls-verify": True}, False),
+    ],
+)
+def test_a_tunnel_to_the_one_api_server_is_known_by_its_authority(change: dict[str, Any], allowed: bool) -> None:
+    document = kubeconfig()
+    near = {"server": "https://127.0.0.1:2", "certificate-authority-data": base64.b64encode(b"own").decode()}
+    document["clusters"][0]["cluster"].update({**near, **change})
+    found = config.problems({"kubeconfig": document}, Reachable("https://127.0.0.1:1", "own"))
+    assert (found == []) is allowed
 
 
 @pytest.mark.parametrize("inputs", [{"context": "y"}, {"cluster": "other"}])
 def test_the_context_and_the_cluster_that_are_chosen_count(inputs: dict[str, str]) -> None:
     assert config.problems({"kubeconfig": TEXT, **inputs}) == []
-    ((_, reason),) = config.problems({"kubeconfig": TEXT, **inputs}, "https://127.0.0.1:1")
+    ((_, reason),) = config.problems({"kubeconfig": TEXT, **inputs}, Reachable("https://127.0.0.1:1"))
     assert "https://o" in reason
     assert "https://127.0.0.1:1" in reason

@@ -20,6 +20,7 @@ from emulator.plugin import wire
 from emulator.plugin.server import start
 from emulator.plugin.wire import Secret
 from emulator.provider import VERSION, writing
+from emulator.provider.config import Reachable
 from emulator.provider.server import Kubernetes
 from tests.emulator.provider.fake_cluster import FakeCluster
 
@@ -354,7 +355,7 @@ def test_the_version_is_the_sdks(engine: Engine) -> None:
 
 
 def test_a_server_of_one_cluster_reaches_no_other(cluster: FakeCluster) -> None:
-    server, bound = start(Kubernetes("https://127.0.0.1:1"), 0)
+    server, bound = start(Kubernetes(Reachable("https://127.0.0.1:1")), 0)
     try:
         with refused(
             "leads to", str(json.loads(cluster.kubeconfig)["clusters"][0]["cluster"]["server"]), "https://127.0.0.1:1"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.settings import ARTIFACTS, foreign_secrets, localise, unprotect
+from runner.settings import ARTIFACTS, foreign_secrets, localise, sign_in_with, unprotect
 from runner.stack_file import StackFile, spelled
 
 MIRROR = Path("/local/mirror")
@@ -172,3 +172,19 @@ def test_a_stack_without_azure_gets_no_such_section() -> None:
     file = StackFile(yaml.safe_dump({"config": {"mlbatch:target": "simulated"}}))
     unprotect(file, {})
     assert file.config == {"mlbatch:target": "simulated", "mlbatch:tenancy": {"protect": False}}
+
+
+def test_vms_let_in_who_works_in_the_local_cloud(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.with_suffix(".pub").write_text("ssh-ed25519 AAAA local\n")
+    section = {"network": "project_1", "sshPublicKey": "ssh-ed25519 BBBB mine"}
+    file = StackFile(yaml.safe_dump({"config": {"mlbatch:openstack": section, "mlbatch:target": "cpouta"}}))
+    sign_in_with(file, {}, key)
+    own = {"sshPublicKey": "ssh-ed25519 AAAA local", "privateKeyFile": str(key)}
+    assert file.config == {"mlbatch:target": "cpouta", "mlbatch:openstack": {**section, **own}}
+
+
+def test_a_stack_without_vms_gets_no_key(tmp_path: Path) -> None:
+    file = StackFile("config: {}")
+    sign_in_with(file, {"config": {"openstack": {"default": {}}}}, tmp_path / "key")
+    assert file.config == {}
