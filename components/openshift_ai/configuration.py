@@ -19,7 +19,7 @@ from components.kubernetes.objects import config_map
 from components.queueing import job_operators
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
-from components.queueing.kueue import BACKOFF_SECONDS, REQUEUES
+from components.queueing.kueue import BACKOFF_SECONDS, REQUEUES, UNCOUNTED
 
 MANIFESTS: Final = "/opt/manifests"
 """Where the operator's image has the manifests of all components."""
@@ -139,6 +139,7 @@ def kueue(args: Configuration) -> Document:
             ],
             "externalFrameworks": [f"AppWrapper.v1beta2.{names.APPWRAPPER_GROUP}"],
         },
+        "resources": {"excludeResourcePrefixes": list(UNCOUNTED)},
         "fairSharing": {
             "enable": True,
             "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],

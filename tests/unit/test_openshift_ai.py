@@ -163,6 +163,7 @@ class TestConfiguration:
         assert config["clientConnection"] == {"qps": 50, "burst": 100}
         assert config["integrations"]["externalFrameworks"] == ["AppWrapper.v1beta2.workload.codeflare.dev"]
         assert "batch/job" not in config["integrations"]["frameworks"]
+        assert config["resources"] == {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]}
         assert config["fairSharing"] == {
             "enable": True,
             "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
