@@ -11,6 +11,7 @@ from components import names
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
+from components.tenancy.callers import Gatekeepers
 from components.tenancy.quota import Quota
 from stacks.errors import ConfigError, Path
 from stacks.settings import PlatformSettings
@@ -172,6 +173,10 @@ class TargetSpec(ABC, Generic[S]):
         Otherwise its own layers register them (stacks/layers/site.py, operators).
         """
         return True
+
+    def gatekeepers(self, settings: S) -> Gatekeepers:
+        """Return the accounts by which Kueue and AppWrapper start jobs."""
+        return Gatekeepers()
 
     def kueue_version(self, partial: PartialSettings) -> str | None:
         """Return the version of the Kueue that runs, None while the settings could not be read."""

@@ -30,6 +30,10 @@ NAME: Final = "rhods-operator"
 OPERATOR_NAMESPACE: Final = "redhat-ods-operator"
 NAMESPACE: Final = "redhat-ods-applications"
 MONITORING_NAMESPACE: Final = "redhat-ods-monitoring"
+KUEUE: Final = f"system:serviceaccount:{NAMESPACE}:kueue-controller-manager"
+APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-controller-manager"
+"""The accounts of its Kueue (opendatahub-io/kueue, config/rhoai), and of CodeFlare's operator, in which AppWrapper is
+(project-codeflare/codeflare-operator, config/default, whose prefix the account of config/manager gets)."""
 NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
 CATALOG_NAMESPACE: Final = "openshift-marketplace"

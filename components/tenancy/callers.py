@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from components import names
@@ -11,8 +12,20 @@ ACCOUNTS: Final = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}"
 """Begins the names of the platform's own accounts."""
 APPWRAPPER: Final = f"{ACCOUNTS}:appwrapper-controller-manager"
 KUEUE: Final = f"{ACCOUNTS}:kueue-controller-manager"
-GATEKEEPERS: Final = (KUEUE, APPWRAPPER)
-"""The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gatekeepers:
+    """The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them by default."""
+
+    kueue: str = KUEUE
+    appwrapper: str = APPWRAPPER
+
+    @property
+    def is_one(self) -> str:
+        """CEL of whether one of them sends the request."""
+        return f"(request.userInfo.username in {words((self.kueue, self.appwrapper))})"
+
 
 IS_PERSON: Final = (
     "(!request.userInfo.username.startsWith('system:') || "
@@ -20,5 +33,3 @@ IS_PERSON: Final = (
 )
 """Everybody but controllers: Kubernetes' own, and service accounts of other namespaces, as operators have them. A
 service account of the team's own namespace is the team, which runs pods with it."""
-
-IS_GATEKEEPER: Final = f"(request.userInfo.username in {words(GATEKEEPERS)})"

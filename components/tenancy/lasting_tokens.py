@@ -11,7 +11,7 @@ from typing import Final
 
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy.boundary import TEAM_NAMESPACES
-from components.tenancy.callers import APPWRAPPER, IS_PERSON
+from components.tenancy.callers import IS_PERSON, Gatekeepers
 from components.tenancy.pod_templates import Rule, is_kind
 from components.tenancy.promises import Promise
 
@@ -31,13 +31,13 @@ WRAPPED: Final = Rule(
 """Of what an AppWrapper contains, which its author is told at once."""
 
 
-def policy() -> AdmissionPolicy:
+def policy(gatekeepers: Gatekeepers) -> AdmissionPolicy:
     """Return the policy, for members and for AppWrapper, which makes what they wrap. Others' controllers may."""
     return AdmissionPolicy(
         name=Promise.NO_LASTING_TOKENS.policy,
         requests=[Requests(group="", versions=["v1"], resources=["secrets"])],
         namespaces=TEAM_NAMESPACES,
-        conditions={"member": f"{IS_PERSON} || request.userInfo.username == '{APPWRAPPER}'"},
+        conditions={"member": f"{IS_PERSON} || request.userInfo.username == '{gatekeepers.appwrapper}'"},
         validations=[
             Validation(
                 expression=f"object.?type.orValue('') != '{_TYPE}' || {_MAY_ASK_FOR_TOKENS}",

@@ -13,7 +13,7 @@ from components import names
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy import amounts, growing_jobs, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
-from components.tenancy.callers import IS_GATEKEEPER, IS_PERSON
+from components.tenancy.callers import IS_PERSON, Gatekeepers
 from components.tenancy.promises import Promise
 
 JOBS: Final = (
@@ -32,7 +32,7 @@ _CONTROLLER: Final = (
 )
 
 
-def policy(gpu_resource: str) -> AdmissionPolicy:
+def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
     """Return the policy for new and changed jobs. gpu_resource: as which nodes offer GPUs."""
     return AdmissionPolicy(
         name=Promise.QUOTA_GATE.policy,
@@ -55,7 +55,7 @@ def policy(gpu_resource: str) -> AdmissionPolicy:
             ),
             Validation(
                 expression=f"variables.created || {_GATE.format('object')} == {_GATE.format('oldObject')} || "
-                f"{IS_GATEKEEPER}",
+                f"{gatekeepers.is_one}",
                 message="a job is started and suspended by its queue alone",
             ),
             Validation(

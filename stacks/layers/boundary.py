@@ -39,17 +39,17 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> list[Boundary]:
 
 def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPolicy]:
     """Return the policies for the namespaces of teams."""
-    tenancy = inputs.settings.tenancy
+    tenancy, gatekeepers = inputs.settings.tenancy, inputs.target.gatekeepers(inputs.settings)
     jobs = tenancy.jobs
     return [
         pod_policy.policy(pod_rules(inputs, cluster)),
         service_policy.policy(service_rules(inputs, cluster)),
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
-        quota_gate.policy(cluster.gpu_resource),
+        quota_gate.policy(cluster.gpu_resource, gatekeepers),
         job_bounds.policy(jobs.bounds()),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy(),
-        lasting_tokens.policy(),
+        lasting_tokens.policy(gatekeepers),
         *operator_scope.policies(),
     ]
 

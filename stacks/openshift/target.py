@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from components.kubernetes.security import PINNED_MEMORY, PodSecurity
+from components.openshift_ai import installation
 from components.storage import nfs
+from components.tenancy.callers import Gatekeepers
 from components.tenancy.quota import Quota
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import ConfigError, Path, key
 from stacks.existing.target import ClusterTarget
 from stacks.openshift import operators, workbench
-from stacks.openshift.settings import NfsSettings, OpenShiftSettings
+from stacks.openshift.settings import NfsSettings, OpenShiftSettings, Operators
 from stacks.partial import PartialSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.settings.gpu import GpuSettings
@@ -70,6 +72,12 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         """Return that of OpenShift AI where it brings the operators."""
         release = operators.chosen(partial)
         return operators.kueue_version(release) if release is not None else super().kueue_version(partial)
+
+    def gatekeepers(self, settings: OpenShiftSettings) -> Gatekeepers:
+        """Return the accounts of OpenShift AI where it brings the operators."""
+        if settings.openshift.operators is Operators.PLAIN:
+            return super().gatekeepers(settings)
+        return Gatekeepers(kueue=installation.KUEUE, appwrapper=installation.APPWRAPPER)
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
         """Yield what OpenShift AI's operators do less well, too."""

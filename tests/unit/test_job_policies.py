@@ -41,10 +41,10 @@ def spec(policy: AdmissionPolicy) -> Any:
 def policies(**bounds: int) -> list[AdmissionPolicy]:
     return [
         wrapped_kinds.policy([], "nvidia.com/gpu"),
-        quota_gate.policy("nvidia.com/gpu"),
+        quota_gate.policy("nvidia.com/gpu", callers.Gatekeepers()),
         job_bounds.policy(JobBounds(**bounds)),
         prompt_deletion.policy(120),
-        lasting_tokens.policy(),
+        lasting_tokens.policy(callers.Gatekeepers()),
     ]
 
 
@@ -113,7 +113,7 @@ def test_pods_are_deleted_and_evicted_within_the_settings_grace() -> None:
 
 def test_the_gate_is_opened_by_the_accounts_of_the_manifests() -> None:
     """Should upstream rename an account, its controller could start no job."""
-    for operator, account in zip(("kueue", "appwrapper"), callers.GATEKEEPERS, strict=True):
+    for operator, account in (("kueue", callers.KUEUE), ("appwrapper", callers.APPWRAPPER)):
         namespace, name = account.split(":")[2:]
         assert namespace == "mlbatch-system"
         releases = list(FOLDER.glob(f"{operator}-v*.yaml"))

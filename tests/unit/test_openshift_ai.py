@@ -6,6 +6,7 @@ ways that `setup.k8s/CLUSTER-SETUP.md` names for OpenShift; called the guide bel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from email.message import Message
 from pathlib import Path
@@ -254,6 +255,22 @@ class TestConfiguration:
         for policy in policies:
             (rule,) = policy.inputs["spec"]["ingress"]
             assert [port["port"] for port in rule["ports"]] == [8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443]
+
+
+class TestGate:
+    def test_its_kueue_and_its_appwrapper_start_jobs_and_nobody_else(self, record: Record) -> None:
+        """Else an admitted job stays suspended: AppWrapper 0.30, in CodeFlare's operator, starts it itself."""
+        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-quota-gate").inputs["spec"]
+        (rule,) = [
+            each["expression"]
+            for each in policy["validations"]
+            if each["message"] == "a job is started and suspended by its queue alone"
+        ]
+        accounts = re.findall(r"system:serviceaccount:[a-z:-]+", rule)
+        assert accounts == [
+            "system:serviceaccount:redhat-ods-applications:kueue-controller-manager",
+            "system:serviceaccount:redhat-ods-applications:codeflare-operator-controller-manager",
+        ]
 
 
 class TestOrder:
