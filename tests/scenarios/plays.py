@@ -286,6 +286,7 @@ SCENARIOS: Final = {
             "a job that crashes is tried again up to its limit, and then gives its GPUs back",
             retries,
             "appwrapper",
+            takes_minutes=True,
         ),
     )
 }

@@ -35,12 +35,12 @@ clusters: [{name: vm, cluster: {server: "https://127.0.0.1:21234"}}]
 users: [{name: vm, user: {token: made-up}}]
 """
 LAYERS = {
-    "queueing": {},
-    "tenancy": {},
-    "monitoring": {},
+    "monitoring": {"enabled": True},
+    "queueing": {"enabled": True},
+    "tenancy": {"enabled": True},
     "teams": [{"name": "blue", "users": ["alice"], "share": 1}, {"name": "red", "users": ["bob"], "share": 1}],
 }
-"""The batch platform's, which are off unless a section is written."""
+"""The batch platform's, which are off unless they are switched on."""
 PLATFORM = ("grafana", "nodes", "queues", "sample", "target", "teams", "unenforced")
 """Outputs of every stack."""
 
