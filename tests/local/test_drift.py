@@ -295,7 +295,7 @@ BY_HAND = [
     ),
     core(
         "Node",
-        "gpu-node-0",
+        "gpu-node-2",
         patch={"metadata": {"labels": {"nvidia.com/gpu.present": "false"}}},
         path='metadata.labels["nvidia.com/gpu.present"]',
     ),
