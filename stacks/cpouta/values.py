@@ -9,41 +9,21 @@ from typing import Annotated, Final
 from pydantic import AfterValidator
 
 from stacks.settings import ssh_key
-from stacks.settings.model import matching, reject
+from stacks.settings.model import form, matching, reject
 
 LEAST_RSA_BITS: Final = 2048
-_NAME: Final = r"[a-z][a-z0-9-]{0,47}"
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,47}")
 _NAMES: Final = "1 to 48 lower-case letters, digits and -, with a letter first"
-_USER: Final = r"[a-z_][a-z0-9_-]{0,31}"
+_USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _USERS: Final = "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first"
-_ID: Final = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _IDS: Final = "the volume's id: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _KEY: Final = r"\s*(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))[\s\S]*"
 _KEYS: Final = (
     f"a public key in one line, of type ssh-ed25519, ecdsa-sha2-nistp256 (384, 521), or ssh-rsa of at least "
     f"{LEAST_RSA_BITS} bits"
 )
-
-
 _KEY_FILES: Final = "the path of a private key's file, absolute or from the home folder (~)"
-
-
-def _name(value: str) -> str:
-    if not re.fullmatch(_NAME, value):
-        reject(message="this cannot be the VM's name", expected=_NAMES, hint="for example 'mlops-platform'")
-    return value
-
-
-def _user(value: str) -> str:
-    if not re.fullmatch(_USER, value):
-        reject(message="no user can be called this", expected=_USERS, hint="remove the key for ubuntu")
-    return value
-
-
-def _id(value: str) -> str:
-    if not re.fullmatch(_ID, value):
-        reject(message="this is no volume's id", expected=_IDS, hint="`openstack volume list` prints the ids")
-    return value
 
 
 def _public_key(value: str) -> str:
@@ -74,7 +54,7 @@ def _key_file(value: str) -> str:
 
 def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     for name in values:
-        if not re.fullmatch(_NAME, name):
+        if not _NAME.fullmatch(name):
             reject(
                 message=f"{name!r} cannot be the name of a rule",
                 expected=_NAMES,
@@ -83,9 +63,11 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     return values
 
 
-Name = Annotated[str, matching(_name, _NAME, _NAMES)]
-User = Annotated[str, matching(_user, _USER, _USERS)]
-VolumeId = Annotated[str, matching(_id, _ID, _IDS)]
+Name = Annotated[str, form(_NAME, _NAMES, message="this cannot be the VM's name", hint="for example 'mlops-platform'")]
+User = Annotated[str, form(_USER, _USERS, message="no user can be called this", hint="remove the key for ubuntu")]
+VolumeId = Annotated[
+    str, form(_ID, _IDS, message="this is no volume's id", hint="`openstack volume list` prints the ids")
+]
 PublicKey = Annotated[str, matching(_public_key, _KEY, _KEYS)]
 KeyFile = Annotated[str, AfterValidator(_key_file)]
 RuleNames = AfterValidator(_named)

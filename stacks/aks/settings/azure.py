@@ -102,7 +102,7 @@ class WindowSettings(SettingsModel):
 
     day: Annotated[str, choice("day", DAYS)] = "Sunday"
     """Day of the week."""
-    start: Annotated[str, matching(values.time_of_day, values.TIME, values.TIMES)] = "02:00"
+    start: values.TimeOfDay = "02:00"
     """When the window opens."""
     hours: Annotated[int, Field(ge=4, le=24)] = 8
     """How many hours it is open; nodes are upgraded one after the other, GPU nodes in half an hour or so each, beside
@@ -110,7 +110,7 @@ class WindowSettings(SettingsModel):
     """
     every_weeks: Annotated[int, Field(ge=1, le=4)] = 1
     """How many weeks from one window to the next."""
-    utc_offset: Annotated[str, matching(values.utc_offset, values.OFFSET, values.OFFSETS)] = "+00:00"
+    utc_offset: values.UtcOffset = "+00:00"
     """Offset of day and start from universal time."""
 
 
@@ -237,9 +237,7 @@ class AzureSettings(SettingsModel):
     """Resource group that AKS creates for the nodes; default `<resourceGroup>-nrg`."""
     cluster_name: ClusterName = "mlbatch"
     """Name of the AKS cluster."""
-    kubernetes_version: Annotated[str, matching(values.kubernetes_version, values.VERSION, values.VERSIONS)] = (
-        versions.DEFAULT
-    )
+    kubernetes_version: values.KubernetesVersion = versions.DEFAULT
     """A minor version that AKS supports, for its newest patch, or one with its patch. The end of its support is warned
     of, and refused is only what no cluster can have.
     """

@@ -17,7 +17,7 @@ from components.azure import versions
 from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
 from stacks.errors import listed, nearest
 from stacks.settings import ssh_key
-from stacks.settings.model import Rule, matching, reject
+from stacks.settings.model import Rule, form, matching, reject
 
 STORAGE_SKUS: Final = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Standard_RAGRS")
 LEAST_SYSTEM_VCPUS: Final = 4
@@ -26,8 +26,6 @@ LEAST_RSA_BITS: Final = 2048
 ANYBODY: Final = "0.0.0.0/0"
 NODES_ONLY: Final = "0.0.0.0/32"
 """AKS' notation for an API server that only the cluster's own nodes reach."""
-VERSION: Final = r"[0-9]+\.[0-9]+(\.[0-9]+)?"
-VERSIONS: Final = "a minor version such as 1.35, or one with a patch such as 1.35.7"
 SSH_KEY: Final = r"\s*ssh-rsa[\s\S]*"
 SSH_KEYS: Final = f"a public RSA key of at least {LEAST_RSA_BITS} bits in one line, such as ssh-rsa AAAA... name"
 LONG_TERM: Final = "longTerm"
@@ -49,10 +47,6 @@ _TAG_NAME: Final = 128
 _TAG_VALUE: Final = 256
 _MOST_RANGES: Final = 200
 _ZONES: Final = ("1", "2", "3")
-TIME: Final = "([01][0-9]|2[0-3]):[0-5][0-9]"
-TIMES: Final = "hours and minutes, 00:00 to 23:59"
-OFFSET: Final = "[+-](0[0-9]|1[0-4]):[0-5][0-9]"
-OFFSETS: Final = "a sign, hours and minutes, such as +00:00"
 GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _GUIDS: Final = "a GUID: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _NETWORKS: Final = "an IPv4 network such as 10.128.0.0/20"
@@ -150,20 +144,6 @@ AdminName = Annotated[
 ]
 
 
-def time_of_day(value: str) -> str:
-    """Return a time as it was given; refuses what is none."""
-    if not re.fullmatch(TIME, value):
-        reject(message="this is no time of day", expected=TIMES, hint='write it in quotes, such as "02:00"')
-    return value
-
-
-def utc_offset(value: str) -> str:
-    """Return an offset from universal time as it was given; refuses what is none."""
-    if not re.fullmatch(OFFSET, value):
-        reject(message="this is no offset from universal time", expected=OFFSETS, hint='write it as "+01:00"')
-    return value
-
-
 def _guid(value: str) -> str:
     if not GUID.fullmatch(value):
         reject(
@@ -180,6 +160,33 @@ def _guid(value: str) -> str:
     return value.lower()
 
 
+TimeOfDay = Annotated[
+    str,
+    form(
+        re.compile("([01][0-9]|2[0-3]):[0-5][0-9]"),
+        "hours and minutes, 00:00 to 23:59",
+        message="this is no time of day",
+        hint='write it in quotes, such as "02:00"',
+    ),
+]
+UtcOffset = Annotated[
+    str,
+    form(
+        re.compile("[+-](0[0-9]|1[0-4]):[0-5][0-9]"),
+        "a sign, hours and minutes, such as +00:00",
+        message="this is no offset from universal time",
+        hint='write it as "+01:00"',
+    ),
+]
+KubernetesVersion = Annotated[
+    str,
+    form(
+        re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?"),
+        "a minor version such as 1.35, or one with a patch such as 1.35.7",
+        message="this is no version of Kubernetes",
+        hint=f'for example "{versions.DEFAULT}"',
+    ),
+]
 Guid = Annotated[str, matching(_guid, GUID.pattern, _GUIDS)]
 
 
@@ -309,16 +316,5 @@ def system_size(value: str) -> str:
             else f"{vcpus} vCPUs are too few for the cluster's own pods and the platform's controllers",
             expected=allowed,
             hint=fix,
-        )
-    return value
-
-
-def kubernetes_version(value: str) -> str:
-    """Return a version of Kubernetes, with or without its patch."""
-    if not re.fullmatch(VERSION, value):
-        reject(
-            message="this is no version of Kubernetes",
-            expected=VERSIONS,
-            hint=f'for example "{versions.DEFAULT}"',
         )
     return value
