@@ -1,4 +1,4 @@
-"""Whole stacks as the engine would be asked for them: those that are shipped, and two with all that can be switched on.
+"""Whole stacks as the engine would be asked for them: those that are shipped, and some with all that can be switched on.
 
 Built once for each run of the tests: what holds on every stack is looked at on these.
 """
@@ -12,10 +12,19 @@ from pathlib import Path
 from types import MappingProxyType
 
 from components.artifacts import Mirror
-from tests.unit import test_aks, test_cpouta, test_existing, test_openshift, test_platform, test_stack
+from tests.unit import (
+    test_aks,
+    test_cpouta,
+    test_existing,
+    test_openshift,
+    test_openshift_workbench,
+    test_platform,
+    test_stack,
+)
 from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 
+ON = {"enabled": True}
 KUBECONFIG = """
 kind: Config
 current-context: lab
@@ -52,8 +61,21 @@ def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_aks.deployed(mirror, test_aks.everything())
 
 
+def _whole_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
+    """OpenShift AI's operators and a workbench, with an object store for it, whose Ray cluster runs its demos."""
+    raw = test_openshift_workbench.wanted(rayClusters=["raytest"], editForGroup=True)
+    return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
+
+
 def _cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
     return test_cpouta.Run(sections=test_cpouta.LAYERS).record
+
+
+def _whole_cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
+    """A VM with a GPU that ten pods share, and all that may stand between it and the network."""
+    gpu = {"gpu": {"operator": True, "featureDiscovery": True}, "nvshare": {"enabled": True, "verification": ON}}
+    ports = [{"name": "https", "port": 443, "source": "192.0.2.0/28"}]
+    return test_cpouta.Run(sections={**test_cpouta.LAYERS, **gpu}, flavor="gpu.1.1gpu", ports=ports).record
 
 
 STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
@@ -62,9 +84,11 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "existing": _existing,
         "existing-everything": _whole_existing,
         "openshift": _openshift,
+        "openshift-everything": _whole_openshift,
         "aks": _aks,
         "aks-everything": _whole_aks,
         "cpouta": _cpouta,
+        "cpouta-everything": _whole_cpouta,
     }
 )
 
