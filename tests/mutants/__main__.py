@@ -146,6 +146,8 @@ class Trials:
             outcome = "SURVIVED" if ended.passed else ended.failed or "to be tried again alone"
             place = f"{change.file}:{change.line} {change.kind}"
             print(f"{number}/{len(self._chosen)} {time.monotonic() - began:.0f} s {place}: {outcome}", flush=True)
+            if ended.passed:
+                print(difference(change, self._sources[change.file]), flush=True)
         self._find_broken(test for test in noticed.values() if test)
         doubtful += [change for change, test in noticed.items() if file_of(test) in self._broken]
         for change in doubtful:

@@ -45,7 +45,7 @@ KNOWN = definitions.known()
 OPERATORS_OWN = frozenset(
     {"DSCInitialization", "DataScienceCluster", "Notebook", "OperatorGroup", "RayCluster", "Subscription"}
 )
-"""Whose definitions the operators of an OpenShift bring; test_openshift_ai.py and test_workbench.py look at their fields."""
+"""Whose definitions come with operators; test_openshift_ai.py and test_workbench.py look at their fields."""
 VERSIONS = {"v1": "V1", "v1beta1": "V1beta1", "v2": "V2"}
 
 

@@ -1,4 +1,4 @@
-"""Whole stacks as the engine would be asked for them: those that are shipped, and some with all that can be switched on.
+"""Whole stacks as the engine would be asked for them: those that are shipped, and those with all that can be had.
 
 Built once for each run of the tests: what holds on every stack is looked at on these.
 """
