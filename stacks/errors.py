@@ -45,6 +45,7 @@ def _of_addresses(end: str) -> tuple[re.Pattern[str], ...]:
 _IN_VALUES: Final = (*_of_addresses(r"\0"), *_SECRETS)
 _IN_WORDS: Final = (*_of_addresses(r"\s"), *_SECRETS)
 _NOT_SHOWN: Final = "[secret]"
+_SEVERAL_LINES: Final = "[several lines]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +96,7 @@ def shown(value: object) -> str:
 
     Of mappings the names alone: what stands under them is the user's, a password as well as a label.
     """
-    text = json.dumps(_showable(value), ensure_ascii=False, default=str)
-    if "PRIVATE KEY" in text:
-        return '"[a private key]"'
-    return cut(text, _LONGEST_VALUE)
+    return cut(json.dumps(_showable(value), ensure_ascii=False, default=str), _LONGEST_VALUE)
 
 
 def _showable(value: object) -> object:
@@ -113,8 +111,19 @@ def cut(text: str, longest: int = _LONGEST_PATH) -> str:
 
 
 def _masked(value: str) -> str:
-    """Return a value without the passwords, keys and tokens that show as such by their form."""
-    return _without(_IN_VALUES, value)
+    """Return a value without the passwords, keys and tokens that show as such by their form.
+
+    No setting has several lines: who writes some has pasted a file, such as a key or a kubeconfig.
+    """
+    if "PRIVATE KEY" in value:
+        return "[a private key]"
+    return _SEVERAL_LINES if "\n" in value.strip() else _without(_IN_VALUES, value)
+
+
+def another_name(refused: str, better: str) -> str:
+    """Return the fix of a name: one that is made of it, unless it may be a password that should not be repeated."""
+    is_shown = ":" not in refused and _masked(refused) == refused
+    return f"for example {better!r}" if better and is_shown else "write a name of such characters"
 
 
 def _without(secrets: Iterable[re.Pattern[str]], text: str) -> str:

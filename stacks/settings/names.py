@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, TypeAlias
 
-from stacks.errors import MISSING, ConfigError, Path
+from stacks.errors import MISSING, ConfigError, Path, another_name
 from stacks.settings.model import form
 
 LABEL_LENGTH: Final = 63
@@ -102,7 +102,7 @@ def service_error(path: Path, name: str, longest: int = LABEL_LENGTH) -> Iterato
         value=name,
         message="Kubernetes would reject what is named after this",
         expected=f"at most {longest} of a-z, 0-9 and -, with a letter first and no - at the end (RFC 1035 label)",
-        hint=f"for example {simpler!r}" if simpler else "write a name of such characters",
+        hint=another_name(name, simpler),
     )
 
 
@@ -136,5 +136,5 @@ def label_error(path: Path, name: str) -> Iterator[ConfigError]:
         value=name,
         message=f"Kubernetes would reject this name: {reason}",
         expected=f"at most {LABEL_LENGTH} of a-z, 0-9 and -, with a letter or digit first and last (RFC 1123 label)",
-        hint=f"for example {simpler!r}" if simpler else "write a name of such characters",
+        hint=another_name(name, simpler),
     )

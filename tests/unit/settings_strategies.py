@@ -184,11 +184,11 @@ def changes(draw: st.DrawFn, target: str, base: Mapping[str, Any], most: int = 4
     raw = deepcopy(dict(base))
     for path in draw(st.lists(st.sampled_from(paths(target)), min_size=1, max_size=most)):
         value = draw(values(target, at(target, path)) | st.sampled_from(NASTY))
-        _put(raw, path, deepcopy(value))
+        put(raw, path, deepcopy(value))
     return raw
 
 
-def _put(raw: dict[str, Any], path: Path, value: object) -> None:
+def put(raw: dict[str, Any], path: Path, value: object) -> None:
     """Set a value, where what stands on the way to it has the form for it."""
     place: Any = raw
     for step, following in pairwise(path):

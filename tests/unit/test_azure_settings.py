@@ -364,7 +364,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str, str]] = [
     (
         {"gpuPool.zones": ["4"]},
         'mlbatch:azure.gpuPool.zones = ["4"]',
-        "there is no zone '4'",
+        'there is no zone "4"',
         '"1", "2" and "3"',
         'for example ["1"]',
     ),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+import yaml
 from pulumi.runtime.config import set_all_config
 
 from stacks import engine_yaml, inputs, targets, validation
 from stacks.errors import key
-from tests.unit.configurations import aks, errors_of, partial_of
+from tests.unit.configurations import ROOT, aks, errors_of, partial_of
+from tests.unit.settings_strategies import at, paths, put
+from tests.unit.test_cpouta_settings import shipped as cpouta
 from tests.unit.test_existing import shipped
 from tests.unit.test_inputs import configure
 from tests.unit.test_settings import changed, interpret, valid
@@ -96,6 +100,55 @@ def test_what_may_be_a_password_is_in_no_message(raw: dict[str, Any]) -> None:
     assert text
     assert PASSWORD not in text
     assert str(NUMBER) not in text
+
+
+SECRET_BY_FORM = {
+    "address": f"https://robot:{PASSWORD}@registry.example.org/x",
+    "kubeconfig": f"apiVersion: v1\nkind: Config\nusers: [{{name: a, user: {{token: {PASSWORD}}}}}]",
+    "private key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PASSWORD}\n-----END OPENSSH PRIVATE KEY-----",
+    "two lines": f"ssh-ed25519 AAAA\n{PASSWORD}",
+    "connection string": f"AccountName=x;AccountKey={PASSWORD};",
+    "shared access signature": f"https://abc.blob.core.windows.net/y?sv=2024-05-04&sig={PASSWORD}&se=2025-01-01",
+    "token": "hf_" + "hunter2" * 5,
+}
+
+
+@pytest.mark.parametrize("target", targets.NAMES)
+@pytest.mark.parametrize("form", SECRET_BY_FORM)
+def test_what_is_a_secret_by_its_form_is_in_no_message_wherever_it_was_pasted(form: str, target: str) -> None:
+    raw = yaml.safe_load((ROOT / "reference" / "examples" / f"{target}.yaml").read_text())["config"]
+    raw = {name.removeprefix("mlbatch:"): value for name, value in raw.items()}
+    texts = [path for path in paths(target) if at(target, path).get("type") == "string"]
+    for path in texts:
+        put(raw, path, SECRET_BY_FORM[form])
+    found = errors_of(raw)
+    assert len(found) >= 15
+    assert [error for error in found if "hunter2" in str(error)] == []
+
+
+ONE_LINE = f"{{apiVersion: v1, kind: Config, users: [{{name: a, user: {{token: {PASSWORD}}}}}]}}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        *((aks({"sshPublicKey": key}), "azure.sshPublicKey") for key in (PASSWORD, *SECRET_BY_FORM.values())),
+        *((cpouta(sshPublicKey=key), "openstack.sshPublicKey") for key in (PASSWORD, *SECRET_BY_FORM.values())),
+        (cpouta(privateKeyFile=SECRET_BY_FORM["private key"]), "openstack.privateKeyFile"),
+        (aks({"adminUser": f"azureuser:{PASSWORD}"}), "azure.adminUser"),
+        (aks({"resourceGroup": f"robot:{PASSWORD}"}), "azure.resourceGroup"),
+        (aks(workloads={"jupyterlab": {"token": PASSWORD}}), "workloads.jupyterlab.token"),
+        *(
+            ({**valid(), "kubernetes": {"kubeconfig": text}}, "kubernetes.kubeconfig")
+            for text in (ONE_LINE, b64encode(ONE_LINE.encode()).decode(), SECRET_BY_FORM["kubeconfig"])
+        ),
+    ],
+    ids=str,
+)
+def test_of_a_value_that_is_a_secret_where_it_stands_nothing_is_shown(raw: dict[str, Any], path: str) -> None:
+    (problem,) = errors_of(raw)
+    assert str(problem).split("\n")[0] == f"mlbatch:{path}"
+    assert "hunter2" not in str(problem)
 
 
 @pytest.mark.parametrize(

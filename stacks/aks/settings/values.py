@@ -15,7 +15,7 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from components.azure import versions
 from components.azure.sizes import GPU_SIZES, family_of, is_vm_size, vcpus_of
-from stacks.errors import listed, nearest
+from stacks.errors import another_name, listed, nearest, shown
 from stacks.settings import ssh_key
 from stacks.settings.model import Rule, form, matching, reject
 
@@ -62,7 +62,7 @@ def _named(what: str, pattern: str, allowed: str, suggest: Callable[[str], str])
             reject(
                 message=f"Azure refuses this name of a {what}",
                 expected=allowed,
-                hint=f"for example {better!r}" if is_good else "write a name of such characters",
+                hint=another_name(value, better if is_good else ""),
                 secret=":" in value,  # as in user:password
             )
         return value
@@ -226,7 +226,7 @@ def _zones(values: tuple[str, ...]) -> tuple[str, ...]:
     bad = [value for value in values if value not in _ZONES]
     if bad or len(set(values)) < len(values):
         reject(
-            message=f"there is no zone {bad[0]!r}" if bad else "a zone stands here twice",
+            message=f"there is no zone {shown(bad[0])}" if bad else "a zone stands here twice",
             expected='any of "1", "2" and "3", each once; [] for wherever there is room',
             hint='for example ["1"]',
         )
