@@ -196,6 +196,87 @@ def test_a_replica_keeps_who_was_first_and_reads_no_secret() -> None:
     assert "ownerReferences" not in exact["agent"]["metadata"]
 
 
+SET_ANEW = {"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 2, "managedFields": []}
+
+
+def controller(name: str, image: str, **pod: Any) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": image}], **pod},
+    }
+    return named("Deployment", name, "queues", metadata=dict(SET_ANEW), spec={"replicas": 3, "template": template})
+
+
+def hook(name: str) -> dict[str, Any]:
+    client = {"caBundle": "QQ==", "service": {"name": "kueue-webhook", "namespace": "queues"}}
+    webhooks = [{"name": name, "clientConfig": client}]
+    return named("ValidatingWebhookConfiguration", name, metadata=dict(SET_ANEW), webhooks=webhooks)
+
+
+def test_a_replica_runs_the_controllers_that_decide_about_jobs_and_what_they_need_alone() -> None:
+    volumes = [{"name": "certificate", "secret": {"secretName": "kueue-certificate"}}, {"name": "tmp", "emptyDir": {}}]
+    spread = {"affinity": {}, "topologySpreadConstraints": [], "imagePullSecrets": [{"name": "registry"}]}
+    kueue = "registry.k8s.io/kueue/kueue:v0.15.2"
+    addresses = {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ipFamilies": ["IPv4"], "ipFamilyPolicy": "x"}
+    found = content(
+        Source(
+            {
+                "Namespace": [{**TEAM, "status": {"phase": "Active"}}],
+                "Deployment": [
+                    controller("kueue", kueue, **spread, volumes=volumes, nodeSelector={"zone": "a"}),
+                    controller("grafana", "docker.io/grafana/grafana:12"),
+                    controller("kueue-of-others", "registry.example.org/kueue-of-others:1"),
+                ],
+                "Service": [
+                    named("Service", "kueue-webhook", "queues", spec={"ports": [{"port": 443}], **addresses}),
+                    named("Service", "elsewhere", "monitoring", spec={}),
+                ],
+                "ConfigMap": [named("ConfigMap", "kueue-config", "queues", data={"a": "b"})],
+                "ServiceAccount": [named("ServiceAccount", "kueue", "queues")],
+                "Secret": [named("Secret", "kueue-certificate", "queues", data={"tls.key": "QQ=="})],
+                "ClusterRole": [
+                    named("ClusterRole", name) for name in ("system:node", "admin", "view", "mlbatch-edit")
+                ],
+                "LimitRange": [named("LimitRange", "own", "blue"), named("LimitRange", "foreign", "default")],
+                "ResourceQuota": [named("ResourceQuota", "own", "blue"), named("ResourceQuota", "foreign", "default")],
+                "PriorityClass": [named("PriorityClass", "system-node-critical"), named("PriorityClass", "high")],
+                "ValidatingAdmissionPolicy": [named("ValidatingAdmissionPolicy", "gate")],
+                "ValidatingAdmissionPolicyBinding": [named("ValidatingAdmissionPolicyBinding", "gate")],
+                "ValidatingWebhookConfiguration": [hook("kueue-validating"), hook("istio-validating")],
+                "Node": [named("Node", "local-controllers")],
+            }
+        )
+    )
+    template = {
+        "metadata": {"labels": {"app": "kueue"}},
+        "spec": {
+            "containers": [{"name": "main", "image": kueue}],
+            "volumes": volumes,
+            "nodeSelector": {"kubernetes.io/hostname": "local-controllers"},
+            "tolerations": [{"operator": "Exists"}],
+        },
+    }
+    service = {"name": "kueue-webhook", "namespace": "queues"}
+    webhooks = [{"name": "kueue-validating", "clientConfig": {"service": service}}]
+    assert found["last"] == [
+        named("Secret", "kueue-certificate", "queues"),
+        named("Deployment", "kueue", "queues", spec={"replicas": 1, "template": template}),
+        named("ValidatingWebhookConfiguration", "kueue-validating", webhooks=webhooks),
+    ]
+    assert found["first"] == [
+        TEAM,
+        *(named("PriorityClass", name) for name in ("system-node-critical", "high")),
+        named("ClusterRole", "mlbatch-edit"),
+        named("ServiceAccount", "kueue", "queues"),
+        named("Service", "kueue-webhook", "queues", spec={"ports": [{"port": 443}]}),
+        named("ConfigMap", "kueue-config", "queues", data={"a": "b"}),
+        named("LimitRange", "own", "blue"),
+        named("ValidatingAdmissionPolicy", "gate"),
+        named("ValidatingAdmissionPolicyBinding", "gate"),
+    ]
+    assert found["exact"] == [named("ResourceQuota", "own", "blue")]
+
+
 def test_every_kind_that_can_be_asked_about_is_in_the_page() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "ask.md").read_text()
     assert [kind for kind in manifest.KINDS if kind not in page] == []

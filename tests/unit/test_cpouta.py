@@ -295,6 +295,16 @@ def test_each_user_interface_has_a_tunnel(mlops: Mapping[str, Any], names: list[
         "ssh -t -L 5000:localhost:5000 cpouta kubectl --kubeconfig /var/lib/mlbatch/kubeconfig --namespace mlflow "
         "port-forward service/mlflow 5000:5000"
     )
+    assert {(one.namespace, one.service, f"{one.local}:{one.port}") for one in found.values()} <= {
+        ("istio-system", "istio-ingressgateway", "8080:80"),
+        ("kubeflow", "ml-pipeline-ui", "8080:80"),
+        ("mlflow", "mlflow", "5000:5000"),
+        ("mlflow", "mlflow-minio-service", "9001:9001"),
+        ("monitoring", "prometheus-service", "8090:8080"),
+        ("monitoring", "grafana", "5050:3000"),
+        ("forwarder", "fastapi-service", "6500:6500"),
+        ("forwarder", "flower-service", "6501:6501"),
+    }
 
 
 def test_a_local_registry_runs_beside_kind() -> None:
