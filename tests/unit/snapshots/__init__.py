@@ -20,6 +20,7 @@ from typing import Any, Final
 import yaml
 
 import components
+from components import catalogue
 from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
@@ -27,8 +28,14 @@ ROOT: Final = FOLDER.parents[2]
 WHOLE: Final = ("existing-everything", "aks-everything", "openshift-everything", "cpouta-everything")
 STACKS: Final = ("dev", "existing", "openshift", "aks", "cpouta", *WHOLE)
 DEFAULTS: Final = "defaults.txt"
-FILES: Final = (DEFAULTS, *(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
+CHOICES: Final = "choices.yaml"
+FILES: Final = (DEFAULTS, CHOICES, *(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
 _LINE: Final = 200
+_SHOWN: Final = (
+    "components.compatibility", "components.observability", "components.openstack.first_boot.plan",
+    "components.ownership", "components.tenancy",
+)  # fmt: skip
+_TABLES: Final = (Mapping, list, tuple, frozenset, set)
 _SEPARATOR: Final = "---\n"
 
 
@@ -199,7 +206,7 @@ _Dumper.add_representer(str, _text)
 def defaults() -> str:
     """Return what the components do where an argument is left out, but for values that take more than a line."""
     lines: list[str] = []
-    for name in sorted(found.name for found in pkgutil.walk_packages(components.__path__, "components.")):
+    for name in _modules():
         for kind in vars(importlib.import_module(name)).values():
             if isinstance(kind, type) and kind.__module__ == name and dataclasses.is_dataclass(kind):
                 lines += [f"{name}.{kind.__name__}.{field}: {value}" for field, value in _left_out(kind)]
@@ -216,10 +223,48 @@ def _left_out(kind: Any) -> Iterator[tuple[str, object]]:
             yield field.name, field.default_factory()
 
 
+def choices() -> str:
+    """Return the components' tables by module and name: machines, sizes, models, and what each of them needs.
+
+    Left out are the catalogues, for a version stands in one place, and what the stacks' own snapshots show.
+    """
+    tables: dict[str, object] = {}
+    for name in _modules():
+        of_module = {} if name.endswith("catalogue") or name.startswith(_SHOWN) else vars(importlib.import_module(name))
+        for constant, value in of_module.items():
+            if constant.isupper() and constant[0] != "_" and _is_table(value) and value not in tables.values():
+                tables[f"{name}.{constant}"] = value
+    return yaml.dump({name: _entries(value) for name, value in tables.items()}, Dumper=_Dumper, width=120)
+
+
+def _is_table(value: object) -> bool:
+    entries = list(value.values() if isinstance(value, Mapping) else value) if isinstance(value, _TABLES) else []
+    of_catalogue = isinstance(entries[0], catalogue.Artifact | catalogue.Chart) if entries else True
+    return not of_catalogue and all(dataclasses.is_dataclass(entry) for entry in entries)
+
+
+def _entries(value: Any) -> Any:
+    """Return a value as YAML writes it, with the fields of dataclasses that are not left out, sets in order."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {name: _entries(inner) for name, inner in fields.items() if not callable(inner)}
+    if isinstance(value, Mapping):
+        return {_entries(key): _entries(inner) for key, inner in value.items()}
+    if isinstance(value, _TABLES):
+        return [_entries(inner) for inner in (sorted(value) if isinstance(value, frozenset | set) else value)]
+    return value if value is None or type(value) in (bool, int, float) else str(value)
+
+
+def _modules() -> Sequence[str]:
+    return sorted(found.name for found in pkgutil.walk_packages(components.__path__, "components."))
+
+
 def snapshot(name: str, registered: Callable[[str], Record]) -> str:
     """Return the text of one of `FILES`. What is declared is shown where all is switched on, and what is alike once."""
     if name == DEFAULTS:
         return defaults()
+    if name == CHOICES:
+        return choices()
     stack, _, kind = name.rpartition(".")
     if kind == "txt":
         return identities(registered(stack))
