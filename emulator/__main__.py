@@ -39,6 +39,7 @@ from emulator.progress import Progress
 from emulator.recovery import recover
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
+from runner import webhooks
 from runner.engine import Engine, EngineError, require_stack
 from runner.environment import inherited, past_proxies
 from runner.files import UMASK, private_folder
@@ -183,7 +184,29 @@ def _destroy(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
     _recover(engine, paths)
+    _require_answers(engine, paths, options)
     return engine.run("destroy", ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *options.pulumi])
+
+
+def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) -> None:
+    """Raise EngineError where a deletion would wait, without a word, for a webhook that nobody answers."""
+    outputs = [each.get("outputs") or {} for each in engine.read_state().get("resources") or ()]
+    kinds = {(each["apiVersion"], each["kind"]) for each in outputs if "apiVersion" in each and "kind" in each}
+    try:
+        holding = webhooks.holding(connect(paths.kubeconfig), kinds)
+    except (ApiException, HTTPError):
+        return  # the engine says what does not answer
+    if holding:
+        services = "; ".join(
+            f"Service {each.service} in {each.namespace}, which the API server asks to delete {', '.join(held)}"
+            for each, held in holding.items()
+        )
+        option = _option(options.stack)
+        raise EngineError(
+            f"nobody answers the webhooks of {services}. `pulumi destroy` would wait for them until it gives up. "
+            f"Bring them back with `make up{option}`, then run `make destroy{option}` again; `make clean` throws the "
+            "local clusters away with all that they hold"
+        )
 
 
 def _recover(engine: Engine, paths: Paths) -> None:

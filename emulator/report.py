@@ -9,6 +9,7 @@ from emulator.cluster import ClusterStatus
 from emulator.openshift.report import report as openshift_report
 from emulator.openstack import overview as openstack
 from emulator.paths import Paths
+from runner import webhooks
 from runner.report import MLOPS_LABEL, connect, objects, platform_report, table
 
 
@@ -44,5 +45,6 @@ def environment_report(paths: Paths) -> str:
         pipelines,
         stand_ins.report(pods),
         platform_report(client),
+        webhooks.report(client),
     )
     return "\n\n".join(part for part in parts if part)

@@ -15,6 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
+from runner import webhooks
 from runner.picture import draw
 from runner.report import connect, platform_report
 
@@ -23,14 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return the process's exit code, 1 where the cluster cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m runner", description=__doc__.split("\n")[0] if __doc__ else None)
     commands = parser.add_subparsers(required=True, metavar="command")
-    status = commands.add_parser("status", help="print nodes, queues, teams and workloads")
+    status = commands.add_parser(
+        "status", help="print nodes, queues, teams, workloads and webhooks that nobody answers"
+    )
     status.add_argument("--kubeconfig", type=Path, help="default: $KUBECONFIG, else ~/.kube/config")
     status.add_argument("--context", help="default: the file's current context")
     status.add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
     options = parser.parse_args(arguments)
     try:
         client = connect(options.kubeconfig, options.context)
-        print(platform_report(client))
+        print("\n\n".join(part for part in (platform_report(client), webhooks.report(client)) if part))
         if options.html is not None:
             print(f"\n{draw(client, options.html, options.context or 'of the current context')}")
     except ConfigException as error:

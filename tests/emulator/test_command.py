@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
+from urllib3.exceptions import HTTPError
 
 from emulator import __main__ as command
 from emulator import cluster
@@ -19,6 +21,7 @@ from emulator.cluster import ClusterStatus, ProcessStatus
 from emulator.environment import EMULATED, environment, official_plugin
 from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
+from runner import webhooks
 from runner.engine import EngineError
 
 ROOT = Path(__file__).parents[2]
@@ -185,8 +188,16 @@ class FakeEngine:
     def exports(self) -> str:
         return ""
 
+    def read_state(self) -> dict[str, Any]:
+        queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue"}
+        return {"resources": [{"type": "pulumi:pulumi:Stack"}, {"type": "kubernetes:k:ClusterQueue", "outputs": queue}]}
+
     def run(self, name: str, arguments: list[str]) -> int:
         return 0
+
+
+def unreachable(*_: object) -> NoReturn:
+    raise HTTPError
 
 
 @pytest.mark.parametrize(
@@ -200,8 +211,34 @@ def test_only_an_update_takes_over_what_a_killed_one_left(
     recovered: list[object] = []
     monkeypatch.setattr(command, "recover", lambda engine, *what: recovered.append(engine))
     monkeypatch.setattr(command, "Engine", FakeEngine)
+    monkeypatch.setattr(command, "connect", unreachable)
     assert command.main([name]) == 0
     assert bool(recovered) is takes_over
     said = capsys.readouterr().err
     assert ("the last `make up` was killed" in said) is (name in ("preview", "refresh"))
     assert "mlbatch:token is encrypted for another backend" in said
+
+
+def test_destroy_says_at_once_which_webhook_it_would_wait_for(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
+    asked: list[object] = []
+
+    def holding(client: object, kinds: set[tuple[str, str]]) -> dict[webhooks.Absent, list[str]]:
+        asked.append(kinds)
+        service = webhooks.Absent(namespace="mlbatch-system", service="kueue-webhook-service", resources=())
+        return {service: ["ClusterQueue"]}
+
+    monkeypatch.setattr(command, "recover", lambda engine, *what: None)
+    monkeypatch.setattr(command, "Engine", FakeEngine)
+    monkeypatch.setattr(command, "connect", lambda *_: None)
+    monkeypatch.setattr(webhooks, "holding", holding)
+    assert command.main(["destroy", "--stack", "aks"]) == 1
+    assert asked == [{("kueue.x-k8s.io/v1beta1", "ClusterQueue")}]
+    assert (
+        "error: nobody answers the webhooks of Service kueue-webhook-service in mlbatch-system, which the API server "
+        "asks to delete ClusterQueue. `pulumi destroy` would wait for them until it gives up. Bring them back with "
+        "`make up STACK=aks`, then run `make destroy STACK=aks` again; "
+    ) in capsys.readouterr().err

@@ -16,6 +16,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
+from runner import webhooks
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines, provider_alone
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
@@ -293,6 +294,8 @@ def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, clust
     eventually("Kueue is away", lambda: cluster.list("v1", "Pod", SYSTEM, **kueue), lambda pods: pods == [])
     with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
         cluster.get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "red-cluster-queue")
+    holding = webhooks.holding(cluster.client, {(KUEUE, "ClusterQueue"), ("v1", "Namespace")})
+    assert {each.service: held for each, held in holding.items()} == {"kueue-webhook-service": ["ClusterQueue"]}
     assert project.changes() == {f"kueue/Deployment/{SYSTEM}/{name}": "update"}
     done = project.run("up", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -300,6 +303,7 @@ def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, clust
     eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor), seconds=120)
     cluster.delete(KUEUE, "ResourceFlavor", "probe")
     assert cluster.get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "red-cluster-queue")
+    assert webhooks.absent(cluster.client) == []
     project.unchanged()
     running(cluster, "blue", "sample-gang", pods=2)
 
