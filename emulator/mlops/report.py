@@ -15,8 +15,8 @@ def report(workloads: Sequence[Mapping[str, Any]]) -> str:
     annotations = workloads[0]["metadata"].get("annotations") or {}
     lines = ["OSS MLOps platform", f"  its {len(workloads)} Deployments run nothing: their pods are simulated"]
     if STUB_OF in annotations:
-        objects = annotations.get("emulator/stub-of-objects", "several hundred")
         lines.append(
-            f"  a stub of {objects} objects, of which it has workloads, Services and claims: {annotations[STUB_OF]}"
+            "  a stub: each of its objects by name, definitions that take anything, webhooks that call nobody: "
+            f"{annotations[STUB_OF]}"
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A stub of the repository of the OSS MLOps platform: its ten overlays, with the workloads that they really have.
+"""A stub of the repository of the OSS MLOps platform: its ten overlays, with every object that they have, by name.
 
 The repository is no Go module, so that nothing of it can be had here. A site with internet access fetches the archive
 that the catalogue of the program names.
@@ -6,7 +6,7 @@ that the catalogue of the program names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,10 +41,8 @@ def files() -> dict[str, bytes]:
     """Return the files of the repository, as far as overlays refer to them."""
     content = yaml.safe_load(_CONTENT.read_text())
     found: dict[str, bytes] = {}
-    for overlay, made in content["overlays"].items():
-        resources = [f"../../stub/{part}" for part in made["parts"]]
-        note = {"emulator/stub-of-objects": str(made["objects"])}
-        kustomization = {**_GROUP, "resources": resources, "commonAnnotations": note}
+    for overlay, parts in content["overlays"].items():
+        kustomization = {**_GROUP, "resources": [f"../../stub/{part}" for part in parts]}
         found[f"deployment/envs/{overlay}/kustomization.yaml"] = yaml.safe_dump(kustomization).encode()
     for part, namespaces in content["parts"].items():
         objects = [item for namespace, inside in namespaces.items() for item in _objects(namespace, inside)]
@@ -56,21 +54,70 @@ def files() -> dict[str, bytes]:
 
 def _objects(namespace: str, inside: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if inside.get("namespace"):
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        yield _object("v1", "Namespace", "", namespace)
+    for key, scope in (("definitions", "Namespaced"), ("clusterDefinitions", "Cluster")):
+        for group, kinds in inside.get(key, {}).items():
+            for kind, (plural, *versions) in kinds.items():
+                yield _definition(scope, group, kind, plural, versions)
     for kind, key in (("Deployment", "deployments"), ("StatefulSet", "statefulSets")):
         for name, images in inside.get(key, {}).items():
-            yield _object("apps/v1", kind, namespace, name, _workload(kind, name, images))
+            yield _object("apps/v1", kind, namespace, name, spec=_workload(kind, name, images))
     for name, ports in inside.get("services", {}).items():
         listed = [{"name": f"port-{port}", "port": port} for port in ports]
-        yield _object("v1", "Service", namespace, name, {"selector": {"app": name}, "ports": listed})
+        yield _object("v1", "Service", namespace, name, spec={"selector": {"app": name}, "ports": listed})
     for name, size in inside.get("claims", {}).items():
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
-        yield _object("v1", "PersistentVolumeClaim", namespace, name, claim)
+        yield _object("v1", "PersistentVolumeClaim", namespace, name, spec=claim)
+    for name, bound in inside.get("bindings", {}).items():
+        role_kind, _, role = bound.partition("/")
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role}
+        kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+        yield _object("rbac.authorization.k8s.io/v1", kind, namespace, name, roleRef=reference)
+    for versioned, names in inside.get("objects", {}).items():
+        version, _, kind = versioned.rpartition("/")
+        for name in names:
+            yield _object(version, kind, namespace, name, **_least(kind, name))
 
 
-def _object(version: str, kind: str, namespace: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, "annotations": {STUB_OF: SOURCE}}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
+def _object(version: str, kind: str, namespace: str, name: str, **body: Any) -> dict[str, Any]:
+    metadata = {"name": name, "annotations": {STUB_OF: SOURCE}, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}
+
+
+def _definition(scope: str, group: str, kind: str, plural: str, versions: Sequence[str]) -> dict[str, Any]:
+    """Return a definition that takes whatever one writes into an object of its kind."""
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    served = [
+        {"name": version, "served": True, "storage": version == versions[0], "schema": schema} for version in versions
+    ]
+    found = _object(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "",
+        f"{plural}.{group}",
+        spec={"group": group, "scope": scope, "names": names, "versions": served},
+    )
+    if group.endswith(".k8s.io"):
+        # The API server refuses groups of Kubernetes' own without it (kubernetes/enhancements, KEP 1111).
+        found["metadata"]["annotations"]["api-approved.kubernetes.io"] = SOURCE
+    return found
+
+
+def _least(kind: str, name: str) -> dict[str, Any]:
+    """Return the least that the API server asks of an object. A webhook would be called at pods that are simulated."""
+    selector = {"matchLabels": {"app": name}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    bodies: Mapping[str, dict[str, Any]] = {
+        "MutatingWebhookConfiguration": {"webhooks": []},
+        "ValidatingWebhookConfiguration": {"webhooks": []},
+        "ClusterRole": {"rules": []},
+        "Role": {"rules": []},
+        "PriorityClass": {"value": 1_000_000},
+        "PodDisruptionBudget": {"spec": {"minAvailable": "80%", "selector": selector}},
+        "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": target, "maxReplicas": 5}},
+    }
+    return bodies.get(kind, {})
 
 
 def _workload(kind: str, name: str, images: list[str]) -> dict[str, Any]:

@@ -49,6 +49,9 @@ OVERLAYS = {
     ],
 }
 
+OBJECTS = dict(zip(MENU, (669, 650, 390, 371, 431, 412, 675, 550, 396, 437), strict=True))
+"""What `kubectl kustomize` makes of the repository itself, at the pinned commit, by entry."""
+
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
@@ -86,7 +89,9 @@ def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Pa
     stack = loaded(config(integration=entry.integration, option=entry.option), filled, kubeconfig)
     text = releases.read(stack).mlops
     assert text is not None
-    found = {(item["kind"], item["metadata"]["name"]) for item in documents(MlopsArgs(manifests=text, forwarder=True))}
+    objects = documents(MlopsArgs(manifests=text, forwarder=True))
+    found = {(item["kind"], item["metadata"]["name"]) for item in objects}
+    assert len(objects) == OBJECTS[entry]
     assert ("Deployment", "mlflow") in found
     assert (("Deployment", "grafana") in found) == entry.overlay.endswith("monitoring")
     assert (("Deployment", "kserve-controller-manager") in found) == (
@@ -103,6 +108,9 @@ MANIFESTS = """
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: injector}
+webhooks:
+  - {name: a.example.org, clientConfig: {caBundle: Cg==, service: {name: server}}}
+  - {name: b.example.org, clientConfig: {caBundle: LS0tLS1CRUdJTg==, service: {name: server}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -124,7 +132,11 @@ metadata: {name: server, namespace: mlflow}
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: gateways.example.org}
-spec: {group: example.org, names: {kind: Gateway, plural: gateways}, versions: []}
+spec:
+  group: example.org
+  names: {kind: Gateway, plural: gateways}
+  versions: []
+  conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: Cg==, service: {name: server}}}}
 ---
 apiVersion: v1
 kind: Namespace
@@ -167,6 +179,13 @@ class TestObjects:
             assert metadata["annotations"] == {"pulumi.com/skipAwait": "true"}
             assert metadata["labels"] == {"mlbatch/part-of": "mlops"}
         assert f"{LABEL}=mlops" == MLOPS_LABEL
+
+    def test_a_placeholder_for_an_authority_which_kubernetes_refuses_is_left_out_and_a_real_one_stays(self) -> None:
+        record = self.record()
+        definition = record.one("CustomResourceDefinition", "gateways.example.org").inputs["spec"]["conversion"]
+        assert definition["webhook"]["clientConfig"] == {"service": {"name": "server"}}
+        webhooks = record.one("MutatingWebhookConfiguration", "injector").inputs["webhooks"]
+        assert [each["clientConfig"].get("caBundle") for each in webhooks] == [None, "LS0tLS1CRUdJTg=="]
 
     def test_the_forwarder_whose_account_may_do_everything_is_there_when_asked_for(self) -> None:
         def names(record: Record) -> set[str]:
@@ -282,11 +301,12 @@ class TestNeighbours:
 def test_the_stub_is_of_the_commit_of_the_catalogue_and_says_that_it_is_one() -> None:
     assert (catalogue.MLOPS.name, catalogue.MLOPS.commit) == (stub.NAME, stub.COMMIT)
     assert kustomize.digest(stub.files()) != catalogue.MLOPS.content
-    workload = {"metadata": {"annotations": {"emulator/stub-of": stub.SOURCE, "emulator/stub-of-objects": "437"}}}
+    workload = {"metadata": {"annotations": {"emulator/stub-of": stub.SOURCE}}}
     assert emulated.report([workload]) == (
         "OSS MLOps platform\n"
         "  its 1 Deployments run nothing: their pods are simulated\n"
-        f"  a stub of 437 objects, of which it has workloads, Services and claims: {stub.SOURCE}"
+        "  a stub: each of its objects by name, definitions that take anything, webhooks that call nobody: "
+        f"{stub.SOURCE}"
     )
     assert emulated.report([]) == ""
 
