@@ -164,6 +164,16 @@ ROWS: Final = (
         fix="set {kubernetes} to 1.35",
         source=f"{_MATRIX_26_7}/platform-support.rst",
     ),
+    Row(
+        verdict=Verdict.BROKEN,
+        gpu_operators=("v24.9.0",),
+        kubernetes=("1.24", "1.31"),
+        outside=True,
+        reason="GPU operator 24.9.0 supports Kubernetes 1.24 to 1.31",
+        fix="set gpu.operatorVersion to v26.3.3, or {kubernetes} to a version of 1.31, on which queues lack their "
+        "second scheduler",
+        source=f"{_MATRIX_24_9}/platform-support.rst",
+    ),
 )
 
 

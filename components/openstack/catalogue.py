@@ -86,7 +86,12 @@ KIND_RELEASES: Final = (
             source="https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kubectl.sha256",
             suffix="bin",
         ),
-        node_images=("kindest/node:v1.34.0@sha256:7416a61b42b1662ca6ca89f02028ac133a309a2a30ba309614e8ec94d976dc5a",),
+        node_images=(
+            "kindest/node:v1.34.0@sha256:7416a61b42b1662ca6ca89f02028ac133a309a2a30ba309614e8ec94d976dc5a",
+            "kindest/node:v1.33.4@sha256:25a6018e48dfcaee478f4a59af81157a437f15e6e140bf103f85a2e7cd0cbbf2",
+            "kindest/node:v1.32.8@sha256:abd489f042d2b644e2d033f5c2d900bc707798d075e8186cb65e3f1367a9d5a1",
+            "kindest/node:v1.31.12@sha256:0f5cc49c5e73c0c2bb6e2df56e7df189240d83cf94edfa30946482eb08ec57d2",
+        ),
         source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.30.0",
     ),
     KindRelease(

@@ -252,7 +252,11 @@ class OpenstackSettings(SettingsModel):
 
 
 class CpoutaGpuSettings(ProvidedGpuSettings):
-    """What offers the VM's GPUs to pods. The VM's first boot brings the driver."""
+    """What offers the VM's GPUs to pods.
+
+    The VM's first boot brings the driver, which kind's node gets from Docker; the operator's toolkit sets up NVIDIA's
+    runtime in that node, whose image has none.
+    """
 
     install_driver: bool = False
     """Have the operator bring NVIDIA's driver: the VM has its own, and two would break each other."""

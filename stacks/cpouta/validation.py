@@ -21,7 +21,7 @@ _RAY_CORES: Final = 4
 
 
 def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[ConfigError]:
-    """Yield a GPU operator where there is no GPU, a second driver, and too few cores for the MLOps platform.
+    """Yield an operator without a GPU, a second driver, no runtime for pods, and too few cores for the MLOps platform.
 
     NVshare says itself which nodes it needs.
     """
@@ -45,6 +45,15 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
             value=True,
             message="the VM's first boot installs the driver, and a second one would break it",
             expected=f"false; {key((*SECTION, 'gpu', 'driver'))} says which",
+            hint="remove the key",
+        )
+    if gpu is not None and gpu.operator and not gpu.install_toolkit:
+        yield ConfigError(
+            path=("gpu", "installToolkit"),
+            value=False,
+            message="the first boot sets up NVIDIA's runtime for Docker alone: kind's node is a container with a "
+            "containerd of its own, and pods there would see no GPU",
+            expected="true where the operator offers the GPUs",
             hint="remove the key",
         )
     if mlops is None or not mlops.enabled or (deployment := chosen(mlops)) is None:

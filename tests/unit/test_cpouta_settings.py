@@ -195,6 +195,23 @@ class TestGpus:
         error = only({**shipped(flavor="gpu.1.1gpu"), "gpu": gpu})
         assert key(error.path) == "mlbatch:gpu.installDriver"
 
+    def test_without_the_operators_toolkit_no_pod_of_kind_sees_a_gpu(self) -> None:
+        gpu = {"operator": True, "featureDiscovery": True, "installToolkit": False}
+        error = only({**shipped(flavor="gpu.1.1gpu"), "gpu": gpu})
+        assert key(error.path) == "mlbatch:gpu.installToolkit"
+
+    def test_the_tutorials_operator_goes_with_an_older_kubernetes_than_the_default(self) -> None:
+        gpu = {"operator": True, "featureDiscovery": True, "operatorVersion": "v24.9.0"}
+        error = only({**shipped(flavor="gpu.1.1gpu"), "gpu": gpu})
+        assert (key(error.path), error.value) == ("mlbatch:gpu.operatorVersion", "v24.9.0")
+        assert (
+            "Kubernetes 1.34.0 are known not to work: GPU operator 24.9.0 supports Kubernetes 1.24 to" in error.message
+        )
+        assert "set gpu.operatorVersion to v26.3.3, or openstack.kind.kubernetes to a version of 1.31" in error.hint
+        for kubernetes in ("1.31.12", "1.24.0"):
+            older = shipped(flavor="gpu.1.1gpu", kind={"kubernetes": kubernetes})
+            assert errors_of({**older, "gpu": gpu, "nvshare": {"enabled": True}}) == []
+
     def test_cudas_packages_are_for_one_ubuntu(self) -> None:
         error = only(shipped(flavor="gpu.1.1gpu", image="Ubuntu-24.04"))
         assert (key(error.path), error.hint) == ("mlbatch:openstack.image", "set it to Ubuntu-22.04")
@@ -211,7 +228,7 @@ def test_layers_are_refused_below_the_kubernetes_that_they_need() -> None:
 
 
 def test_a_kubernetes_that_kind_has_no_image_of_is_refused() -> None:
-    assert only(shipped(kind={"kubernetes": "1.29.0"})).expected == "1.34.0, 1.24.0"
+    assert only(shipped(kind={"kubernetes": "1.29.0"})).expected == ("1.34.0, 1.33.4, 1.32.8, 1.31.12, 1.24.0")
 
 
 def test_billing_units_are_csc_s() -> None:
