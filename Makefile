@@ -27,7 +27,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -102,7 +102,10 @@ local-members: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_openshift*.py
+	$(VENV)/bin/python -m pytest tests/local/test_openshift*.py --ignore tests/local/test_openshift_ai.py
+
+local-openshift-ai: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py
 
 local-platform: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \

@@ -27,11 +27,10 @@ from pathlib import Path
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from emulator import cluster, mirror
+from emulator import cluster, distribution, mirror
 from emulator.cluster import ClusterError
-from emulator.distribution import has_openstack, is_openshift
 from emulator.environment import environment, orphans
-from emulator.openshift import definitions
+from emulator.openshift import definitions, operator_hub
 from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
@@ -129,18 +128,19 @@ def _private(paths: Paths) -> Paths:
 
 def _up(paths: Paths, options: argparse.Namespace) -> int:
     require_stack(paths.root, options.stack)
+    distribution.require_brought(paths.root, options.stack)
     toolchain = Toolchain(paths)
-    openshift = is_openshift(paths.root, options.stack)
-    openstack = Installation(paths) if has_openstack(paths.root, options.stack) else None
-    missing = [*toolchain.missing(cluster=True, openshift=openshift), *(openstack.missing() if openstack else ())]
+    parts = distribution.parts(paths.root, options.stack)
+    openstack = Installation(paths) if distribution.has_openstack(paths.root, options.stack) else None
+    missing = [*toolchain.missing(cluster=True, **parts), *(openstack.missing() if openstack else ())]
     progress = Progress(len(missing) + len(SETTING_UP))
-    toolchain.install(cluster=True, progress=progress, openshift=openshift)
+    toolchain.install(cluster=True, progress=progress, **parts)
     if openstack is not None:
         openstack.install(progress)
     with progress.step(SETTING_UP[0]):
-        mirror.fill(paths, toolchain, openshift=openshift)
+        mirror.fill(paths, toolchain, **parts)
     with progress.step(SETTING_UP[1]):
-        cluster.start(paths, progress.note, stack=options.stack, openshift=openshift, openstack=openstack is not None)
+        cluster.start(paths, progress.note, stack=options.stack, openstack=openstack is not None, **parts)
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
@@ -247,18 +247,19 @@ def _env(paths: Paths, options: argparse.Namespace) -> int:
 
 def _build(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
-    openshift = options.cluster and is_openshift(paths.root, options.stack)
-    openstack = Installation(paths) if options.cluster and has_openstack(paths.root, options.stack) else None
+    parts = distribution.parts(paths.root, options.stack) if options.cluster else {}
+    with_openstack = options.cluster and distribution.has_openstack(paths.root, options.stack)
+    openstack = Installation(paths) if with_openstack else None
     prometheus = options.cluster
     missing = [
-        *toolchain.missing(options.cluster, openshift=openshift, prometheus=prometheus),
+        *toolchain.missing(options.cluster, prometheus=prometheus, **parts),
         *(openstack.missing() if openstack else ()),
     ]
     progress = Progress(len(missing))
-    toolchain.install(options.cluster, progress, openshift=openshift, prometheus=prometheus)
+    toolchain.install(options.cluster, progress, prometheus=prometheus, **parts)
     if openstack is not None:
         openstack.install(progress)
-    mirror.fill(paths, toolchain, openshift=openshift)
+    mirror.fill(paths, toolchain, **parts)
     return 0
 
 
@@ -280,19 +281,19 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(dir=private_folder(paths.lent)) as folder:
         lent = replace(paths, state=Path(folder))
         toolchain = Toolchain(lent)
-        openshift = is_openshift(paths.root, options.stack)
-        openstack = Installation(lent) if has_openstack(paths.root, options.stack) else None
-        missing = [*toolchain.missing(cluster=True, openshift=openshift), *(openstack.missing() if openstack else ())]
+        parts = distribution.parts(paths.root, options.stack)
+        openstack = Installation(lent) if distribution.has_openstack(paths.root, options.stack) else None
+        missing = [*toolchain.missing(cluster=True, **parts), *(openstack.missing() if openstack else ())]
         progress = Progress(len(missing))
-        toolchain.install(cluster=True, progress=progress, openshift=openshift)
+        toolchain.install(cluster=True, progress=progress, **parts)
         if openstack is not None:
             openstack.install(progress)
         try:
-            if openshift:
+            if parts["openshift"]:
                 definitions.fill(lent, toolchain)
-            cluster.start(
-                lent, lambda _: None, stack=options.stack, openshift=openshift, openstack=openstack is not None
-            )
+            if parts["operator_hub"]:
+                operator_hub.fill(lent, toolchain)
+            cluster.start(lent, lambda _: None, stack=options.stack, openstack=openstack is not None, **parts)
             print(environment(lent).dump(), flush=True)
             sys.stdin.read()
         finally:

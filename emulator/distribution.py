@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -11,6 +13,8 @@ from runner.stack_file import StackFile
 
 OPENSHIFT = "openshift"
 OPENSTACK = "openstack"
+OPERATOR_HUB = "openshift-operator-hub"
+"""An OpenShift that installs operators from a catalog."""
 
 
 def is_openshift(root: Path, stack: str) -> bool:
@@ -18,7 +22,32 @@ def is_openshift(root: Path, stack: str) -> bool:
 
     Raises EngineError where the stack's file is no YAML.
     """
-    return OPENSHIFT in _meant(root, stack, "distribution")
+    return parts(root, stack)["openshift"]
+
+
+def parts(root: Path, stack: str) -> dict[str, bool]:
+    """Return what of a stack's local cluster is no plain Kubernetes', as the toolchain, the mirror and it take it.
+
+    Raises EngineError as well.
+    """
+    found = next(iter(_meant(root, stack, "distribution")), None)
+    return {"openshift": found in (OPENSHIFT, OPERATOR_HUB), "operator_hub": found == OPERATOR_HUB}
+
+
+def require_brought(root: Path, stack: str) -> None:
+    """Refuse a stack whose file asks for what its local cluster does not have: an update would wait for it in vain.
+
+    Raises EngineError with the setting, its value there, and the one that is here.
+    """
+    for rule in _rules(root, stack, "distribution")[:1]:
+        for setting, brought in (rule.get("brings") or {}).items():
+            value = _value(_config(root, stack), setting)
+            if value != brought:
+                said = "not set" if value is None else f"{value!r}"
+                raise EngineError(
+                    f"the local cluster brings {setting}: {brought!r} alone, and in Pulumi.{stack}.yaml it is {said}: "
+                    f"write {brought!r} there to try it here. `make review` previews other values, too."
+                )
 
 
 def has_openstack(root: Path, stack: str) -> bool:
@@ -29,15 +58,33 @@ def has_openstack(root: Path, stack: str) -> bool:
     return OPENSTACK in _meant(root, stack, "cloud")
 
 
-def _meant(root: Path, stack: str, what: str) -> set[str]:
-    """Return what the rules of `local/<what>s.yaml` say of a stack whose file has their settings."""
-    file = root / f"Pulumi.{stack}.yaml"
+def _meant(root: Path, stack: str, what: str) -> list[str]:
+    """Return what the rules of `local/<what>s.yaml`, in their order, say of a stack whose file has their settings."""
+    return [rule[what] for rule in _rules(root, stack, what)]
+
+
+def _rules(root: Path, stack: str, what: str) -> list[Mapping[str, Any]]:
+    """Return the rules of `local/<what>s.yaml` that hold for a stack."""
     known = root / "local" / f"{what}s.yaml"
-    if not file.exists() or not known.exists():
-        return set()
+    if not known.exists():
+        return []
+    config = _config(root, stack)
+    return [rule for rule in yaml.safe_load(known.read_text()) if _value(config, rule["setting"]) == rule["value"]]
+
+
+def _config(root: Path, stack: str) -> Mapping[str, Any]:
+    """Return the settings of a stack's file, none where there is no file."""
+    file = root / f"Pulumi.{stack}.yaml"
     try:
-        config = StackFile(file.read_text()).config
+        return StackFile(file.read_text()).config if file.exists() else {}
     except ValueError as error:
         raise EngineError(f"{file}: {error}") from None
-    rules = yaml.safe_load(known.read_text())
-    return {rule[what] for rule in rules if config.get(rule["setting"]) == rule["value"]}
+
+
+def _value(config: Mapping[str, Any], setting: str) -> object:
+    """Return what a stack's file has for a setting, which may be in a section: `project:section.key`."""
+    section, *keys = setting.split(".")
+    value: Any = config.get(section)
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

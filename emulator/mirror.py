@@ -19,6 +19,7 @@ import yaml
 from emulator import mlops, stand_ins
 from emulator.charts import sources
 from emulator.openshift import definitions
+from emulator.openshift import operator_hub as hub
 from emulator.paths import Paths
 from emulator.toolchain import (
     CHARTS,
@@ -87,10 +88,10 @@ DASHBOARDS = ("grafana-dashboard-23123-1", "grafana-dashboard-12239-2")
 """Of grafana.com, from which nothing can be had here: each is an empty one."""
 
 
-def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False) -> None:
+def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operator_hub: bool = False) -> None:
     """Render what is missing into `paths.mirror`, as `<name>-<version>.yaml`, and pack charts, as `.tgz`.
 
-    With `openshift` also what the local OpenShift defines.
+    With `openshift` also what the local OpenShift defines, with `operator_hub` what it installs operators from.
 
     Raises ToolchainError when kubectl cannot render a kustomization.
     """
@@ -118,6 +119,8 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False) -> None
             os.replace(unfinished, file)
     if openshift:
         definitions.fill(paths, toolchain)
+    if operator_hub:
+        hub.fill(paths, toolchain)
     mlops.fill(paths.mirror)
     sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
 

@@ -35,6 +35,7 @@ def environment_report(paths: Paths) -> str:
         objects(client, "config.openshift.io/v1", "ClusterVersion"),
         objects(client, "route.openshift.io/v1", "Route"),
         objects(client, "v1", "PersistentVolume"),
+        objects(client, "operators.coreos.com/v1alpha1", "CatalogSource"),
     )
     pipelines = mlops.report(objects(client, "apps/v1", "Deployment", label_selector=MLOPS_LABEL))
     parts = (

@@ -46,10 +46,11 @@ class Tool:
 
 @dataclass(frozen=True)
 class Module:
-    """Tools that are built from one `emulator/tools/<folder>/go.mod`."""
+    """Tools that are built from one `emulator/tools/<folder>/go.mod`, with its build tags."""
 
     folder: str
     tools: tuple[Tool, ...]
+    tags: tuple[str, ...] = ()
 
     def named(self, name: str) -> Tool:
         return next(tool for tool in self.tools if tool.name == name)
@@ -111,6 +112,31 @@ OPENSHIFT = Module(
     ),
 )
 """What the local OpenShift has beside a plain cluster; built for the stacks that need it alone."""
+OLM = Module(
+    "olm",
+    (
+        Tool("olm-operator", "github.com/operator-framework/operator-lifecycle-manager/cmd/olm"),
+        Tool("catalog-operator", "github.com/operator-framework/operator-lifecycle-manager/cmd/catalog"),
+        Tool("opm", "github.com/operator-framework/operator-registry/cmd/opm"),
+    ),
+    tags=("containers_image_openpgp", "exclude_graphdriver_btrfs"),
+)
+"""The Operator Lifecycle Manager, by which an OpenShift installs operators, and the server of catalogs. The tags leave
+out what needs C libraries."""
+OPENDATAHUB = Module(
+    "opendatahub", (Tool("opendatahub-operator", "github.com/opendatahub-io/opendatahub-operator/v2"),)
+)
+OPENDATAHUB_KUEUE = Module(
+    "opendatahub-kueue",
+    (
+        Tool("opendatahub-kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+        Tool("opendatahub-appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
+    ),
+)
+"""The Kueue of OpenShift AI 2.16, and the AppWrapper that is made for that Kueue: it runs in the place of the CodeFlare
+operator, which cannot be had as a module and has the same controller in it."""
+OPERATOR_HUB = (OLM, OPENDATAHUB, OPENDATAHUB_KUEUE)
+"""What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 HELM = Module(
     "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
@@ -154,25 +180,37 @@ class Toolchain:
         self._paths = paths
         self._modules = _MODULES
 
-    def missing(self, cluster: bool, *, openshift: bool = False, prometheus: bool = False) -> list[Need]:
+    def missing(
+        self, cluster: bool, *, openshift: bool = False, operator_hub: bool = False, prometheus: bool = False
+    ) -> list[Need]:
         """Return the tools still to be built: the engine's, kubectl, with `cluster` the control plane's.
 
-        With `openshift` also those by which that is an OpenShift's, with `prometheus` what alerts are tried with.
+        With `openshift` also those by which that is an OpenShift's, with `operator_hub` those of its operators, with
+        `prometheus` what alerts are tried with.
         """
-        return [need for need in self._needs(cluster, openshift, prometheus) if not self._built(need).exists()]
+        needs = self._needs(cluster, openshift, operator_hub, prometheus)
+        return [need for need in needs if not self._built(need).exists()]
 
-    def install(self, cluster: bool, progress: Progress, *, openshift: bool = False, prometheus: bool = False) -> None:
+    def install(
+        self,
+        cluster: bool,
+        progress: Progress,
+        *,
+        openshift: bool = False,
+        operator_hub: bool = False,
+        prometheus: bool = False,
+    ) -> None:
         """Build what is missing, one progress step each, and link everything into `paths.bin`.
 
         Raises ToolchainError when Go is absent or too old, or a build fails.
         """
-        missing = self.missing(cluster, openshift=openshift, prometheus=prometheus)
+        missing = self.missing(cluster, openshift=openshift, operator_hub=operator_hub, prometheus=prometheus)
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
             with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
                 self._build(need)
-        self._link(self._needs(cluster, openshift, prometheus))
+        self._link(self._needs(cluster, openshift, operator_hub, prometheus))
 
     def module_folder(self, module: Module, path: str) -> Path:
         """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
@@ -182,7 +220,7 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def _needs(self, cluster: bool, openshift: bool, prometheus: bool) -> list[Need]:
+    def _needs(self, cluster: bool, openshift: bool, operator_hub: bool, prometheus: bool) -> list[Need]:
         needs: list[Need] = []
         if installed_pulumi(self._paths.cache) is None:
             needs.append(Need(PULUMI, PULUMI.named("pulumi")))
@@ -196,6 +234,8 @@ class Toolchain:
             needs += [Need(PROMETHEUS, tool) for tool in PROMETHEUS.tools]
         if openshift:
             needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
+        if operator_hub:
+            needs += [Need(module, tool) for module in OPERATOR_HUB for tool in module.tools]
         return needs
 
     def folder(self, module: Module) -> Path:
@@ -204,8 +244,8 @@ class Toolchain:
         digest = hashlib.sha256()
         for file in (source / "go.mod", source / "go.sum", *sorted(source.glob("*/*.go"))):
             digest.update(file.read_bytes())
-        for tool in module.tools:
-            digest.update(repr(tool).encode())
+        for part in (*module.tools, *module.tags):
+            digest.update(repr(part).encode())
         return self._paths.cache / "tools" / f"{module.folder}-{digest.hexdigest()[:16]}"
 
     def _built(self, need: Need) -> Path:
@@ -220,7 +260,8 @@ class Toolchain:
                 return
             unfinished = target.with_suffix(".unfinished")
             flags = " ".join(["-s", "-w", *(f"-X {variable}" for variable in need.tool.variables)])
-            build = ["build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", str(unfinished)]
+            tags = ["-tags", ",".join(need.module.tags)] if need.module.tags else []
+            build = ["build", "-trimpath", "-buildvcs=false", *tags, "-ldflags", flags, "-o", str(unfinished)]
             self._go(need.module, [*build, need.tool.package])
             os.replace(unfinished, target)
 

@@ -65,13 +65,15 @@ class Parts:
     """What of the cluster runs.
 
     provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
-    and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. openstack: an OpenStack runs
-    beside it. content: it stands for another cluster, and is filled with what that one holds before all else acts.
+    and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. operator_hub: one that
+    installs operators from a catalog. openstack: an OpenStack runs beside it. content: it stands for another cluster,
+    and is filled with what that one holds before all else acts.
     """
 
     provider: bool = True
     admission_policies: bool = True
     openshift: bool = False
+    operator_hub: bool = False
     openstack: bool = False
     content: bool = False
 
@@ -174,7 +176,13 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
         found.append(
             ProcessSpec(
                 "openshift",
-                (sys.executable, "-m", "emulator.openshift", *folders),
+                (
+                    sys.executable,
+                    "-m",
+                    "emulator.openshift",
+                    *folders,
+                    *(["--operator-hub"] if parts.operator_hub else []),
+                ),
                 lambda: accepts(layout.socket("openshift")),
                 after=("kube-apiserver",),
             )

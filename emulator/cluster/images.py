@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.cluster.api import Object
@@ -23,12 +23,14 @@ class Image:
     links:      path in the container -> target of a symbolic link.
     entrypoint: what runs when the container has no command of its own.
     path:       the image's PATH.
+    copies:     as files, but that the container may write to its own.
     """
 
     files: Mapping[str, str]
     links: Mapping[str, str]
     entrypoint: tuple[str, ...]
     path: str
+    copies: Mapping[str, str] = field(default_factory=dict)
 
 
 _MANAGERS = {"kueue/kueue": "kueue", "ibm/appwrapper": "appwrapper"}
@@ -37,7 +39,20 @@ _SCHEDULING = {
     "scheduler-plugins/controller": "scheduler-plugins-controller",
 }
 _JOBS = {"kuberay/operator": "kuberay-operator", "training-v1/training-operator": "training-operator"}
-_PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS}
+_OPERATOR_HUB = {
+    "operator-framework/olm-operator": "olm-operator",
+    "operator-framework/catalog-operator": "catalog-operator",
+    "operator-framework/opm": "opm",
+    "rhoai/odh-rhel8-operator": "opendatahub-operator",
+    "rhoai/odh-kueue-controller-rhel8": "opendatahub-kueue",
+    "rhoai/odh-codeflare-operator-rhel8": "opendatahub-appwrapper",
+    "rhoai/odh-kuberay-operator-controller-rhel8": "kuberay-operator",
+    "rhoai/odh-training-operator-rhel8": "training-operator",
+}
+_PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
+_READ = {"operator-framework/opm": {"/configs": "operator-hub/catalog"}}
+_WRITTEN = {"rhoai/odh-rhel8-operator": {"/opt/manifests": "operator-hub/manifests"}}
+"""Folders of the mirror that are in an image, by where; the second may be written to."""
 _PYTHON = "library/python"
 
 
@@ -101,7 +116,11 @@ def resolve(reference: str, binaries_folder: Path) -> Image:
     binary = binaries_folder / _PROGRAMS[name]
     if not os.access(binary, os.X_OK):
         raise UnknownImageError(f"the local kubelet has no {binary} to run {reference} with: build the tools again")
-    return Image({"/manager": str(binary.resolve())}, {}, ("/manager",), _SYSTEM_PATH)
+    mirror = binaries_folder.parent / "mirror"
+    read, written = (
+        {path: str(mirror / folder) for path, folder in content.get(name, {}).items()} for content in (_READ, _WRITTEN)
+    )
+    return Image({"/manager": str(binary.resolve()), **read}, {}, ("/manager",), _SYSTEM_PATH, written)
 
 
 def _python() -> Image:

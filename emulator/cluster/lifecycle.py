@@ -43,6 +43,7 @@ def start(
     provider: bool = True,
     admission_policies: bool = True,
     openshift: bool = False,
+    operator_hub: bool = False,
     openstack: bool = False,
     content: bool = False,
 ) -> None:
@@ -51,8 +52,8 @@ def start(
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
     `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those. With `openshift`
-    the cluster is an OpenShift, with `openstack` an OpenStack runs beside it. With `content` it is
-    filled first with what `Layout.content` holds.
+    the cluster is an OpenShift, with `operator_hub` one that installs operators from a catalog; with `openstack` an
+    OpenStack runs beside it. With `content` it is filled first with what `Layout.content` holds.
 
     Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within four minutes, a seed
     cannot be applied, or other releases of OpenStack made what this environment holds.
@@ -62,6 +63,7 @@ def start(
         provider=provider,
         admission_policies=admission_policies,
         openshift=openshift,
+        operator_hub=operator_hub,
         openstack=openstack,
         content=content,
     )
@@ -184,6 +186,8 @@ def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
         command.append("--without-admission-policies")
     if parts.openshift:
         command.append("--openshift")
+    if parts.operator_hub:
+        command.append("--operator-hub")
     if parts.openstack:
         command.append("--openstack")
     if parts.content:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -60,8 +61,14 @@ class PodContent:
             self._environment(pod, spec, {})
 
     def write_volumes(self, pod: Object) -> None:
-        """Bring the volumes to what their sources hold now. Raises MissingError."""
+        """Bring the volumes to what their sources hold now. Raises MissingError.
+
+        One that no container mounts is passed over (kubernetes, pkg/kubelet/volumemanager/populator).
+        """
+        mounted = {mount["name"] for each in pod["spec"]["containers"] for mount in each.get("volumeMounts") or []}
         for volume in pod["spec"].get("volumes") or []:
+            if volume["name"] not in mounted:
+                continue
             folder = self._folder / "volumes" / volume["name"]
             files = volumes.content(
                 volume,
@@ -90,7 +97,10 @@ class PodContent:
             root=str(root),
             files=image.files,
             links=image.links,
-            mounts=[self._mount(pod, spec, mount) for mount in spec.get("volumeMounts") or []],
+            mounts=[
+                *self._copies(spec["name"], image.copies),
+                *(self._mount(pod, spec, mount) for mount in spec.get("volumeMounts") or []),
+            ],
             etc={
                 "hosts": f"127.0.0.1 localhost\n{self._addresses['podIP']} {name}\n",
                 "hostname": f"{name}\n",
@@ -100,6 +110,16 @@ class PodContent:
             },
             read_only_root=bool((spec.get("securityContext") or {}).get("readOnlyRootFilesystem")),
         )
+
+    def _copies(self, container: str, copies: Mapping[str, str]) -> list[Mount]:
+        """Return the folders of an image that a container may write to, each time as they are in the image."""
+        found = []
+        for path, source in copies.items():
+            own = self._folder / "copies" / container / path.strip("/")
+            shutil.rmtree(own, ignore_errors=True)
+            shutil.copytree(source, own)
+            found.append(Mount(str(own), path, read_only=False))
+        return found
 
     def _base(self, pod: Object, spec: Object) -> dict[str, str]:
         """Return the variables that every container has."""

@@ -105,6 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--without-provider", action="store_true", help="run the cluster alone")
     parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
     parser.add_argument("--openshift", action="store_true", help="be an OpenShift")
+    parser.add_argument("--operator-hub", action="store_true", help="be one that installs operators from a catalog")
     parser.add_argument("--openstack", action="store_true", help="run an OpenStack beside the cluster")
     parser.add_argument("--content", action="store_true", help="be filled with the content that the state folder has")
     options = parser.parse_args(arguments)
@@ -128,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         provider=provider,
         admission_policies=not options.without_admission_policies,
         openshift=options.openshift,
+        operator_hub=options.operator_hub,
         openstack=options.openstack,
         content=options.content,
     )

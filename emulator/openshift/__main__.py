@@ -15,7 +15,7 @@ from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
 from emulator.cluster.ready import announce
 from emulator.cluster.store import Store
-from emulator.openshift import definitions, namespaces, platform, routes
+from emulator.openshift import definitions, namespaces, operator_hub, platform, routes
 from emulator.paths import Paths
 
 _NAMESPACES = "/api/v1/namespaces"
@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m emulator.openshift", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
+    parser.add_argument("--operator-hub", action="store_true", help="install operators from a catalog, too")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     layout = Layout(Paths.of(root=options.root, state=options.state))
@@ -94,6 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A definition of half a megabyte may take a busy machine a while.
         api = Api(read_kubeconfig(layout.paths.kubeconfig.read_text()), timeout=60.0)
         platform.install(api, definitions.read(layout.paths))
+        if options.operator_hub:
+            platform.define(api, operator_hub.definitions(layout.paths))
+            platform.apply(api, operator_hub.objects())
         attendant = Attendant(api)
         attendant.start()
         attendant.attend()

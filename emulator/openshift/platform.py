@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,11 +29,21 @@ def install(api: Api, definitions: Sequence[Object]) -> None:
 
     Raises ApiError when something is refused, TimeoutError when a definition is not served in time.
     """
+    define(api, definitions)
+    apply(api, (*constraints(), *roles(), *_objects()))
+
+
+def define(api: Api, definitions: Sequence[Object]) -> None:
+    """Apply definitions, and wait until they are served."""
     for document in definitions:
         api.apply(f"{_DEFINITIONS}/{document['metadata']['name']}", document, _MANAGER)
     for document in definitions:
         _await_established(api, document["metadata"]["name"])
-    for document in (*constraints(), *roles(), *_objects()):
+
+
+def apply(api: Api, documents: Iterable[Object]) -> None:
+    """Apply objects, and their status where they have one."""
+    for document in documents:
         status = document.pop("status", None)
         path = path_of(api, document)
         api.apply(path, document, _MANAGER)

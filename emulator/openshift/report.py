@@ -10,18 +10,21 @@ Objects = Iterable[Mapping[str, Any]]
 _NOTES = (
     "pods are judged by OpenShift's own admission plugin, in Kubernetes' API server",
     "played: users of namespaces, Routes (no router answers), volumes of an NFS provisioner (no folder is made)",
-    "not here: projects, users, groups, images, builds and OperatorHub; the GPU operator, whose labels the nodes have",
+    "not here: projects, users, groups, images and builds; the GPU operator, whose labels the nodes have",
 )
+_NO_CATALOG = "no OperatorHub: a stack with openshift.operators: openshift-ai has one"
 
 
-def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Objects) -> str:
+def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Objects, catalogs: Objects) -> str:
     """Return the report; empty where the cluster is no OpenShift.
 
-    versions, routes, volumes: the cluster's ClusterVersions, Routes and PersistentVolumes.
+    Each is the cluster's: ClusterVersions, Routes, PersistentVolumes, and the CatalogSources of OLM.
     """
     found = [version["status"]["desired"]["version"] for version in versions]
     if not found:
         return ""
     folders = [volume for volume in volumes if "nfs" in volume["spec"]]
+    names = ", ".join(catalog["metadata"]["name"] for catalog in catalogs)
+    hub = f"operators come from OLM's catalog {names}, which has OpenShift AI alone" if names else _NO_CATALOG
     counted = f"played now: Routes {len(routes)}, volumes {len(folders)}"
-    return "\n".join([f"OpenShift {found[0]}", *(f"  {note}" for note in (*_NOTES, counted))])
+    return "\n".join([f"OpenShift {found[0]}", *(f"  {note}" for note in (*_NOTES, hub, counted))])

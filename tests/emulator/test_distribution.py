@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.distribution import is_openshift
+from emulator.distribution import is_openshift, parts, require_brought
 from emulator.paths import Paths
 from emulator.toolchain import OPENSHIFT, Toolchain
 from runner.engine import EngineError
 
+ROOT = Path(__file__).parents[2]
 RULES = "- {setting: 'mlbatch:target', value: openshift, distribution: openshift}\n"
 
 
@@ -29,6 +30,35 @@ def test_a_stack_is_what_its_target_says(root: Path) -> None:
     assert not is_openshift(root, "dev")
     assert not is_openshift(root, "empty")
     assert not is_openshift(root, "none-of-ours")
+
+
+def test_operators_come_from_a_catalog_where_a_setting_in_a_section_says_so(root: Path) -> None:
+    rule = "- {setting: 'mlbatch:openshift.operators', value: openshift-ai, distribution: openshift-operator-hub}\n"
+    (root / "local" / "distributions.yaml").write_text(rule + RULES)
+    (root / "Pulumi.site.yaml").write_text("config: {'mlbatch:target': openshift}\n")
+    (root / "Pulumi.ai.yaml").write_text(
+        "config: {'mlbatch:target': openshift, 'mlbatch:openshift': {operators: openshift-ai}}\n"
+    )
+    (root / "Pulumi.dev.yaml").write_text("config: {'mlbatch:target': simulated, 'mlbatch:openshift': plain}\n")
+    assert parts(root, "site") == {"openshift": True, "operator_hub": False}
+    assert parts(root, "ai") == {"openshift": True, "operator_hub": True}
+    assert parts(root, "dev") == {"openshift": False, "operator_hub": False}
+
+
+@pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "it is '2.19'"), ("approve: true", "it is not set")])
+def test_what_the_local_cluster_does_not_bring_is_refused_before_anything_starts(
+    root: Path, chosen: str, said: str
+) -> None:
+    (root / "local" / "distributions.yaml").write_bytes((ROOT / "local" / "distributions.yaml").read_bytes())
+    file = root / "Pulumi.ai.yaml"
+    file.write_text(f"config: {{'mlbatch:openshift': {{operators: openshift-ai, {chosen}}}}}\n")
+    with pytest.raises(EngineError) as refused:
+        require_brought(root, "ai")
+    assert f"brings mlbatch:openshift.version: '2.16' alone, and in Pulumi.ai.yaml {said}" in str(refused.value)
+    file.write_text("config: {'mlbatch:openshift': {operators: openshift-ai, version: '2.16'}}\n")
+    require_brought(root, "ai")
+    file.write_text("config: {'mlbatch:target': openshift, 'mlbatch:openshift': {version: '2.19'}}\n")
+    require_brought(root, "ai")
 
 
 def test_without_rules_every_cluster_is_a_plain_one(root: Path) -> None:

@@ -59,26 +59,27 @@ def local_environment(
     *,
     admission_policies: bool = True,
     openshift: bool = False,
+    operator_hub: bool = False,
     openstack: bool = False,
 ) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
 
     prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
-    openshift: it is an OpenShift. openstack: an OpenStack runs beside it.
+    openshift: it is an OpenShift. operator_hub: one that installs operators from a catalog. openstack: an OpenStack
+    runs beside it.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
         toolchain = Toolchain(paths)
-        missing = toolchain.missing(cluster=True, openshift=openshift)
-        toolchain.install(cluster=True, progress=Progress(len(missing)), openshift=openshift)
+        parts = {"openshift": openshift, "operator_hub": operator_hub}
+        missing = toolchain.missing(cluster=True, **parts)
+        toolchain.install(cluster=True, progress=Progress(len(missing)), **parts)
         if openstack:
             installation = Installation(paths)
             installation.install(Progress(len(installation.missing())))
-        mirror.fill(paths, toolchain, openshift=openshift)
+        mirror.fill(paths, toolchain, **parts)
         prepare(paths)
-        local_cluster.start(
-            paths, print, admission_policies=admission_policies, openshift=openshift, openstack=openstack
-        )
+        local_cluster.start(paths, print, admission_policies=admission_policies, openstack=openstack, **parts)
         try:
             yield paths
         finally:

@@ -12,7 +12,7 @@ import pytest
 
 from components import catalogue
 from components.tenancy.promises import Promise
-from emulator.toolchain import PULUMI_VERSION
+from emulator.toolchain import OPENDATAHUB_KUEUE, PULUMI_VERSION, pinned_version
 from stacks import targets
 
 ROOT = Path(__file__).parents[2]
@@ -125,9 +125,13 @@ def test_plugins_are_those_of_the_locked_packages() -> None:
         assert locked[f"pulumi-{name}"] == version
 
 
+OPENSHIFT_AIS_APPWRAPPER = pinned_version(OPENDATAHUB_KUEUE, "github.com/project-codeflare/appwrapper")
+
+
 def test_upstream_versions_are_in_the_catalogue() -> None:
-    known = {catalogue.KUEUE: catalogue.versions(catalogue.KUEUE)}
-    known |= {catalogue.APPWRAPPER: catalogue.versions(catalogue.APPWRAPPER)}
+    brought = [release.kueue for release in catalogue.OPENSHIFT_AI if release.kueue is not None]
+    known = {catalogue.KUEUE: (*catalogue.versions(catalogue.KUEUE), *brought)}
+    known |= {catalogue.APPWRAPPER: (*catalogue.versions(catalogue.APPWRAPPER), OPENSHIFT_AIS_APPWRAPPER)}
     known |= {chart.name: catalogue.chart_versions(chart.name) for chart in catalogue.CHARTS}
     for name, entries in known.items():
         words = name.replace("-", "[- ]")

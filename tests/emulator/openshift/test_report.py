@@ -6,17 +6,25 @@ from emulator.openshift.report import report
 
 
 def test_a_plain_cluster_is_not_spoken_of() -> None:
-    assert report([], [], []) == ""
+    assert report([], [], [], []) == ""
 
 
 def test_what_is_played_is_said_and_counted() -> None:
     version = {"status": {"desired": {"version": "4.21.0"}}}
     volumes = [{"spec": {"nfs": {"server": "nfs"}}}, {"spec": {"csi": {}}}]
-    title, *notes = report([version], [{}, {}], volumes).splitlines()
+    title, *notes = report([version], [{}, {}], volumes, []).splitlines()
     assert title == "OpenShift 4.21.0"
     said = "\n".join(notes)
     assert "OpenShift's own admission plugin" in said
     assert "no router answers" in said
     assert "no folder is made" in said
-    assert "not here: projects, users, groups, images, builds and OperatorHub; the GPU operator" in said
+    assert "not here: projects, users, groups, images and builds; the GPU operator" in said
+    assert "no OperatorHub" in said
     assert notes[-1] == "  played now: Routes 2, volumes 1"
+
+
+def test_a_catalog_of_operators_is_named() -> None:
+    version = {"status": {"desired": {"version": "4.21.0"}}}
+    said = report([version], [], [], [{"metadata": {"name": "redhat-operators"}}])
+    assert "operators come from OLM's catalog redhat-operators" in said
+    assert "no OperatorHub" not in said

@@ -1,0 +1,225 @@
+"""OperatorHub: the Operator Lifecycle Manager, and a catalog of one operator, that of OpenShift AI 2.16.
+
+Real: OLM's two operators and its server of catalogs; Open Data Hub's operator 2.21, of which OpenShift AI 2.16 is
+made, with the bundle of its module. The catalog's bundle carries its manifests inside, so that none has to be unpacked
+from an image.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from emulator.cluster.api import Object
+from emulator.openshift import operand_manifests
+from emulator.paths import Paths
+from emulator.toolchain import OLM, OPENDATAHUB, OPENSHIFT, Toolchain
+
+VERSION: Final = "2.16.0"
+PACKAGE: Final = "rhods-operator"
+CSV: Final = f"{PACKAGE}.{VERSION}"
+CHANNELS: Final = ("stable", "stable-2.16", "eus-2.16", "fast")
+NAMESPACE: Final = "openshift-operator-lifecycle-manager"
+MARKETPLACE: Final = "openshift-marketplace"
+
+_OLM: Final = "github.com/operator-framework/operator-lifecycle-manager"
+_OPERATOR: Final = "github.com/opendatahub-io/opendatahub-operator/v2"
+_API: Final = "github.com/openshift/api"
+_API_FILES: Final = (
+    "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_authentications.crd.yaml",
+    "config/v1/zz_generated.crd-manifests/0000_03_config-operator_01_proxies.crd.yaml",
+    "operator/v1/zz_generated.crd-manifests/0000_50_ingress_00_ingresscontrollers.crd.yaml",
+)
+_AGGREGATED: Final = {
+    "build.openshift.io": {"BuildConfig": "Namespaced"},
+    "image.openshift.io": {"ImageStream": "Namespaced"},
+    "oauth.openshift.io": {"OAuthClient": "Cluster"},
+    "user.openshift.io": {"Group": "Cluster", "User": "Cluster"},
+}
+"""Kinds that servers of OpenShift's own have. The operator asks for them; here they are empty."""
+_GRPC_PORT: Final = 50051
+
+
+def fill(paths: Paths, toolchain: Toolchain) -> None:
+    """Write definitions, catalog and the operator's manifests into the mirror, unless they are there.
+
+    Raises ToolchainError when a module cannot be had.
+    """
+    target = folder(paths.mirror)
+    if target.exists():
+        return
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    definitions, catalog = unfinished / "definitions", unfinished / "catalog"
+    for each in (definitions, catalog):
+        each.mkdir(parents=True)
+    api = toolchain.module_folder(OPENSHIFT, _API)
+    crds = toolchain.module_folder(OLM, _OLM) / "deploy" / "chart" / "crds"
+    for file in (*(api / name for name in _API_FILES), *sorted(crds.glob("*.yaml"))):
+        shutil.copyfile(file, definitions / file.name)
+    bundle = toolchain.module_folder(OPENDATAHUB, _OPERATOR) / "bundle" / "manifests"
+    texts = [file.read_text() for file in sorted(bundle.glob("*.yaml"))]
+    (catalog / "catalog.json").write_text(_catalog([yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]))
+    operand_manifests.write(unfinished / "manifests", toolchain)
+    os.replace(unfinished, target)
+
+
+def folder(mirror: Path) -> Path:
+    """Return where a mirror has all of it."""
+    return mirror / "operator-hub"
+
+
+def definitions(paths: Paths) -> list[Object]:
+    """Return OLM's definitions, and what the operator asks for beside a plain OpenShift's."""
+    texts = (file.read_text() for file in sorted((folder(paths.mirror) / "definitions").glob("*.yaml")))
+    return [*(yaml.load(text, Loader=yaml.CSafeLoader) for text in texts), *_empty()]
+
+
+def objects() -> Iterator[Object]:
+    """Yield what runs OLM and the catalog (operator-lifecycle-manager, deploy/chart/templates).
+
+    The catalog's server runs beside the operator that asks it: pods reach the API server alone here.
+    """
+    for name in (NAMESPACE, MARKETPLACE, "openshift-operators"):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    account = {"name": "olm-operator-serviceaccount", "namespace": NAMESPACE}
+    role = "system:controller:operator-lifecycle-manager"
+    verbs = ["watch", "list", "get", "create", "update", "patch", "delete", "deletecollection", "escalate", "bind"]
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}
+    yield {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": role},
+        "rules": [
+            {"apiGroups": ["*"], "resources": ["*"], "verbs": verbs},
+            {"nonResourceURLs": ["*"], "verbs": ["*"]},
+        ],
+    }
+    yield {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"olm-operator-binding-{NAMESPACE}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", **account}],
+    }
+    yield {"apiVersion": "operators.coreos.com/v1", "kind": "OLMConfig", "metadata": {"name": "cluster"}, "spec": {}}
+    yield _deployment("olm-operator", [_container("olm-operator", "--namespace", NAMESPACE)])
+    serving = ["serve", "/configs", f"--port={_GRPC_PORT}"]
+    yield _deployment(
+        "catalog-operator",
+        [_container("catalog-operator", "--namespace", MARKETPLACE), _container("opm", *serving)],
+    )
+    yield {
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "CatalogSource",
+        "metadata": {"name": "redhat-operators", "namespace": MARKETPLACE},
+        "spec": {
+            "sourceType": "grpc",
+            "address": f"127.0.0.1:{_GRPC_PORT}",
+            "displayName": "Red Hat Operators",
+            "publisher": "played",
+        },
+    }
+
+
+def _deployment(name: str, containers: list[Object]) -> Object:
+    labels = {"app": name}
+    pod = {
+        "serviceAccountName": "olm-operator-serviceaccount",
+        "priorityClassName": "system-cluster-critical",
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": containers,
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+def _container(name: str, *arguments: str) -> Object:
+    return {
+        "name": name,
+        "image": f"quay.io/operator-framework/{name}:local",
+        "args": list(arguments),
+        "env": [
+            {"name": "OPERATOR_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"name": "OPERATOR_NAME", "value": name},
+        ],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+
+
+def _catalog(manifests: list[Object]) -> str:
+    """Return a file-based catalog (operator-registry, docs: file-based catalogs)."""
+    properties: list[dict[str, Any]] = [{"type": "olm.package", "value": {"packageName": PACKAGE, "version": VERSION}}]
+    for manifest in manifests:
+        if manifest["kind"] == "ClusterServiceVersion":
+            _as_openshift_ai(manifest)
+            for owned in manifest["spec"]["customresourcedefinitions"]["owned"]:
+                group = owned["name"].partition(".")[2]
+                kind = {"group": group, "kind": owned["kind"], "version": owned["version"]}
+                properties.append({"type": "olm.gvk", "value": kind})
+    for manifest in manifests:
+        data = base64.b64encode(json.dumps(manifest, default=str).encode()).decode()
+        properties.append({"type": "olm.bundle.object", "value": {"data": data}})
+    documents: list[Object] = [{"schema": "olm.package", "name": PACKAGE, "defaultChannel": CHANNELS[0]}]
+    documents += [
+        {"schema": "olm.channel", "package": PACKAGE, "name": channel, "entries": [{"name": CSV}]}
+        for channel in CHANNELS
+    ]
+    bundle = {"schema": "olm.bundle", "package": PACKAGE, "name": CSV, "image": "", "properties": properties}
+    return "\n".join(json.dumps(document) for document in (*documents, bundle))
+
+
+def _as_openshift_ai(csv: Object) -> None:
+    """Make Open Data Hub's version that of OpenShift AI, which has another name, image and platform."""
+    csv["metadata"]["name"] = CSV
+    csv["spec"]["version"] = VERSION
+    csv["spec"].pop("replaces", None)
+    (deployment,) = csv["spec"]["install"]["spec"]["deployments"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    container["image"] = f"registry.redhat.io/rhoai/odh-rhel8-operator:v{VERSION}"
+    for variable in container["env"]:
+        if variable["name"] == "ODH_PLATFORM_TYPE":
+            variable["value"] = "SelfManagedRHOAI"
+    # Set by whoever subscribes.
+    container["env"] = [variable for variable in container["env"] if variable["name"] != "DISABLE_DSC_CONFIG"]
+
+
+def _empty() -> Iterator[Object]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    for group, kinds in _AGGREGATED.items():
+        for kind, scope in kinds.items():
+            plural = f"{kind.lower()}s"
+            yield {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {
+                    "name": f"{plural}.{group}",
+                    "annotations": {"api-approved.kubernetes.io": "https://github.com/openshift/api"},
+                },
+                "spec": {
+                    "group": group,
+                    "names": {
+                        "kind": kind,
+                        "listKind": f"{kind}List",
+                        "plural": plural,
+                        "singular": kind.lower(),
+                    },
+                    "scope": scope,
+                    "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+                },
+            }

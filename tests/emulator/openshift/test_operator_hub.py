@@ -1,0 +1,92 @@
+"""OperatorHub of the local OpenShift: its catalog of one operator, and what that one installs from."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components import catalogue
+from components.openshift_ai import installation
+from emulator.cluster import images
+from emulator.openshift import operand_manifests, operator_hub
+from emulator.paths import Paths
+from emulator.toolchain import Toolchain
+
+pytestmark = pytest.mark.emulated("its modules are those of the local environment")
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    paths = Paths.of(state=tmp_path_factory.mktemp("state"))
+    paths.mirror.mkdir()
+    operator_hub.fill(paths, Toolchain(paths))
+    return operator_hub.folder(paths.mirror)
+
+
+@pytest.fixture(scope="module")
+def documents(mirror: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (mirror / "catalog" / "catalog.json").read_text().splitlines()]
+
+
+def carried(documents: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the manifests that the bundle carries."""
+    (bundle,) = (each for each in documents if each["schema"] == "olm.bundle")
+    for each in bundle["properties"]:
+        if each["type"] == "olm.bundle.object":
+            yield json.loads(base64.b64decode(each["value"]["data"]))
+
+
+def test_each_channel_of_the_programs_catalogue_leads_to_its_version(documents: list[dict[str, Any]]) -> None:
+    release = catalogue.find_openshift_ai("2.16")
+    channels = {each["name"]: each["entries"] for each in documents if each["schema"] == "olm.channel"}
+    assert channels == {channel: [{"name": release.csv}] for channel in release.channels}
+
+
+def test_the_bundle_carries_a_version_of_openshift_ai(documents: list[dict[str, Any]]) -> None:
+    (version,) = (each for each in carried(documents) if each["kind"] == "ClusterServiceVersion")
+    assert version["metadata"]["name"] == "rhods-operator.2.16.0"
+    (deployment,) = version["spec"]["install"]["spec"]["deployments"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert images.known(container["image"])
+    assert {"name": "ODH_PLATFORM_TYPE", "value": "SelfManagedRHOAI"} in container["env"]
+    assert "DISABLE_DSC_CONFIG" not in {variable["name"] for variable in container["env"]}, "the Subscription's to set"
+
+
+def test_the_files_that_mlbatch_replaces_are_there(mirror: Path) -> None:
+    for file in (
+        "codeflare/manager/manager.yaml",
+        "ray/openshift/kuberay-operator-image-patch.yaml",
+        "kueue/components/manager/controller_manager_config.yaml",
+        "kueue/rhoai/manager_config_patch.yaml",
+        "trainingoperator/rhoai/manager_config_patch.yaml",
+    ):
+        assert (mirror / "manifests" / file).is_file(), file
+
+
+def test_a_program_stands_for_each_image(mirror: Path) -> None:
+    assert all(images.known(image) for image in operand_manifests.IMAGES.values())
+    overlay = yaml.safe_load((mirror / "manifests" / "ray" / "openshift" / "kustomization.yaml").read_text())
+    assert overlay["configMapGenerator"][0]["literals"] == [f"image={operand_manifests.IMAGES['ray']}"]
+
+
+def test_appwrapper_runs_as_whom_the_platform_lets_start_jobs(mirror: Path) -> None:
+    folder = mirror / "manifests" / "codeflare"
+    overlay = yaml.safe_load((folder / "default" / "kustomization.yaml").read_text())
+    account = yaml.safe_load((folder / "rbac" / "service_account.yaml").read_text())["metadata"]["name"]
+    expected = f"system:serviceaccount:{installation.NAMESPACE}:{overlay['namePrefix']}{account}"
+    assert expected == installation.APPWRAPPER
+
+
+def test_the_servers_that_are_not_here_have_empty_kinds(mirror: Path) -> None:
+    found = {each["metadata"]["name"] for each in operator_hub.definitions(Paths.of(state=mirror.parents[1]))}
+    assert {
+        "imagestreams.image.openshift.io",
+        "groups.user.openshift.io",
+        "subscriptions.operators.coreos.com",
+    } <= found
