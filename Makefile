@@ -132,11 +132,12 @@ scenario: scenarios
 scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
 	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes $(NODES) $(if $(BREAK),--break)
 
-soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20)
+soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20); then what is too long for `make test`
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 	$(VENV)/bin/python -m tests.scenarios
 	$(VENV)/bin/python -m tests.scenarios --break
+	$(MAKE) local-openshift-ai
 
 properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random

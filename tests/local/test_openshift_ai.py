@@ -123,8 +123,9 @@ def workloads(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
 
 
 def ray_cluster(name: str, gpus: int) -> dict[str, Any]:
-    limits = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
-    container = {"name": "ray", "image": "docker.io/rayproject/ray:2.35.0", "resources": {"limits": limits}}
+    amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
+    resources = {"requests": amounts, "limits": amounts}
+    container = {"name": "ray", "image": "docker.io/rayproject/ray:2.35.0", "resources": resources}
     group = {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}
     return {
         "apiVersion": "ray.io/v1",
