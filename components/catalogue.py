@@ -125,7 +125,7 @@ class OpenShiftAi:
 
     version: minor. csv: its ClusterServiceVersion. channels: those that lead to it, the one that MLBatch takes first.
     openshift: the first and the last minor version of OpenShift whose catalog has it.
-    kueue: the Kueue that it brings, None where nobody has said which. patched_whole: MLBatch replaces more of its
+    kueue: the Kueue that it brings. patched_whole: MLBatch replaces more of its
         operator's manifests than the configurations of Kueue and of the training operator.
     cluster_digest, initialization_digest: SHA-256 of the definitions of DataScienceCluster and DSCInitialization, to
         which the tests hold what is declared (`config/crd/bases` of the source).
@@ -135,10 +135,27 @@ class OpenShiftAi:
     csv: str
     channels: tuple[str, ...]
     openshift: tuple[str, str]
-    kueue: str | None = None
+    kueue: str
     patched_whole: bool = False
     cluster_digest: str
     initialization_digest: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedGpuOperator:
+    """A release of NVIDIA's GPU operator in OpenShift's catalog of certified operators.
+
+    version: as its chart's. csv: its ClusterServiceVersion. channel: leads to it and to its patches.
+    openshift: the first and the last minor version of OpenShift that its bundle names.
+    policy_digest: SHA-256 of the definition of ClusterPolicy, to which the tests hold what is declared.
+    """
+
+    version: str
+    csv: str
+    channel: str
+    openshift: tuple[str, str]
+    policy_digest: str
     source: str
 
 
@@ -260,33 +277,39 @@ RUNBOOKS: Final = "https://github.com/example/mlbatch/blob/main/docs/runbooks.md
 """What alerts link to: a section for each, by its name."""
 
 _RHODS: Final = "https://github.com/red-hat-data-services/rhods-operator/tree"
+_RHOAI_KUEUE: Final = (
+    "Kueue: https://github.com/red-hat-data-services/kueue, branches rhoai-2.19 to rhoai-2.21, Makefile"
+)
 OPENSHIFT_AI: Final = (
     OpenShiftAi(
         version="2.19",
         csv="rhods-operator.2.19.0",
         channels=("stable", "stable-2.19", "fast"),
         openshift=("4.14", "4.21"),
+        kueue="0.10.1",
         cluster_digest="9052652224bdf68f6e6c4bdf292b6d8c3f71add5d90e51ece031223e1845d964",
         initialization_digest="a6ae4e82f8796c1bfba12e6cc5484c332b7c21f3b5a627f5c6dd288bc3b76ca5",
-        source=f"{_RHODS}/b3252434bf17ae8a35ecc6087abbd7ed46e4f870",
+        source=f"{_RHODS}/b3252434bf17ae8a35ecc6087abbd7ed46e4f870; {_RHOAI_KUEUE}",
     ),
     OpenShiftAi(
         version="2.21",
         csv="rhods-operator.2.21.0",
         channels=("fast",),
         openshift=("4.15", "4.21"),
+        kueue="0.10.1",
         cluster_digest="82b9ede10cdd3d963cf71aa98c60d763ee8ad17bbae8884f8f2d24864cc3e39f",
         initialization_digest="71d49282726254597aad26a00eacee4449d08a1ee884e356a0678882cabcd6ca",
-        source=f"{_RHODS}/a5f672b1bd04b64a130a1f5e7bdc3ed212d66d87",
+        source=f"{_RHODS}/a5f672b1bd04b64a130a1f5e7bdc3ed212d66d87; {_RHOAI_KUEUE}",
     ),
     OpenShiftAi(
         version="2.20",
         csv="rhods-operator.2.20.0",
         channels=("fast",),
         openshift=("4.14", "4.21"),
+        kueue="0.10.1",
         cluster_digest="2b57812bffacffdc961f8de0c29860c49d53091ee83167c0346d204c7eec9340",
         initialization_digest="a6ae4e82f8796c1bfba12e6cc5484c332b7c21f3b5a627f5c6dd288bc3b76ca5",
-        source=f"{_RHODS}/542cc1e28b4acc10264cef9d7fd85ad6ab09c1b2",
+        source=f"{_RHODS}/542cc1e28b4acc10264cef9d7fd85ad6ab09c1b2; {_RHOAI_KUEUE}",
     ),
     OpenShiftAi(
         version="2.16",
@@ -303,6 +326,36 @@ OPENSHIFT_AI: Final = (
 )
 """Those that MLBatch is set up with, its last stable one first (project-codeflare/mlbatch, `setup.RHOAI-v2.*`). Which
 catalogs have them: red-hat-data-services/RHOAI-Build-Config, branches rhoai-2.16 to rhoai-2.25, `catalog/v4.*`."""
+
+_GPU_BUNDLE: Final = "https://github.com/NVIDIA/gpu-operator/tree"
+CERTIFIED_GPU_OPERATORS: Final = (
+    CertifiedGpuOperator(
+        version="v26.3.3",
+        csv="gpu-operator-certified.v26.3.3",
+        channel="v26.3",
+        openshift=("4.14", "4.22"),
+        policy_digest="78ace5b0b4ace2acd4e27618bcc67856f0109580fa373875ae58f5f00ddd67a4",
+        source=f"{_GPU_BUNDLE}/v26.3.3/bundle",
+    ),
+    CertifiedGpuOperator(
+        version="v26.7.0",
+        csv="gpu-operator-certified.v26.7.0",
+        channel="v26.7",
+        openshift=("4.18", "4.22"),
+        policy_digest="fcece7d07504e57fd5815525b3baa1eccc659a2f3b48895578be731dcde4042a",
+        source=f"{_GPU_BUNDLE}/v26.7.0/bundle",
+    ),
+    CertifiedGpuOperator(
+        version="v26.3.2",
+        csv="gpu-operator-certified.v26.3.2",
+        channel="v26.3",
+        openshift=("4.14", "4.21"),
+        policy_digest="78ace5b0b4ace2acd4e27618bcc67856f0109580fa373875ae58f5f00ddd67a4",
+        source=f"{_GPU_BUNDLE}/v26.3.2/bundle",
+    ),
+)
+"""Those of the charts below that hand GPUs out by CDI, the default first (bundle/metadata/annotations.yaml,
+bundle/manifests)."""
 
 DASHBOARDS: Final = (
     Artifact(
@@ -594,6 +647,14 @@ def find_openshift_ai(version: str) -> OpenShiftAi:
         if release.version == version:
             return release
     raise KeyError(f"OpenShift AI {version} is not in the catalogue")
+
+
+def find_certified_gpu_operator(version: str) -> CertifiedGpuOperator:
+    """Return a certified release of the GPU operator; raises KeyError for one that is not in the catalogue."""
+    for release in CERTIFIED_GPU_OPERATORS:
+        if release.version == version:
+            return release
+    raise KeyError(f"no certified bundle of GPU operator {version} is in the catalogue")
 
 
 def find_nic_software(operator: str) -> NicSoftware:

@@ -37,17 +37,20 @@ def parts(root: Path, stack: str) -> dict[str, bool]:
 def require_brought(root: Path, stack: str) -> None:
     """Refuse a stack whose file asks for what its local cluster does not have: an update would wait for it in vain.
 
-    Raises EngineError with the setting, its value there, and the one that is here.
+    Raises EngineError with the setting, its value there, and those that are here.
     """
-    for rule in _rules(root, stack, "distribution")[:1]:
+    for rule in _rules(root, stack, "distribution"):
         for setting, brought in (rule.get("brings") or {}).items():
             value = _value(_config(root, stack), setting)
-            if value != brought:
-                said = "not set" if value is None else f"{value!r}"
+            if value not in brought:
                 raise EngineError(
-                    f"the local cluster brings {setting}: {brought!r} alone, and in Pulumi.{stack}.yaml it is {said}: "
-                    f"write {brought!r} there to try it here. `make review` previews other values, too."
+                    f"{setting} is {_said(value)} in Pulumi.{stack}.yaml, and the local cluster brings "
+                    f"{' or '.join(_said(each) for each in brought)} alone: change it there to try the stack here"
                 )
+
+
+def _said(value: object) -> str:
+    return "no key" if value is None else f"{value!r}"
 
 
 def has_openstack(root: Path, stack: str) -> bool:

@@ -83,6 +83,7 @@ class TargetSpec(ABC, Generic[S]):
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     cluster_env: which of metaseq's own clusters its clusters are like, None for none.
     pod_security: what judges the pods of its clusters.
+    certifies_operators: operators are certified for its own releases, whatever their makers say of Kubernetes'.
     """
 
     name: ClassVar[str]
@@ -98,6 +99,7 @@ class TargetSpec(ABC, Generic[S]):
     has_kubeconfig: ClassVar[bool] = False
     cluster_env: ClassVar[str | None] = None
     pod_security: ClassVar[PodSecurity] = PodSecurity.STANDARDS
+    certifies_operators: ClassVar[bool] = False
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:

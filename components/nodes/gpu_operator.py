@@ -16,7 +16,8 @@ from components.layer import Layer
 from components.observability.metrics import DCGM_FIELDS
 from components.observability.prometheus import BY_NODE
 
-_METRICS: Final = "mlbatch-dcgm-metrics"
+METRICS: Final = "mlbatch-dcgm-metrics"
+"""The ConfigMap with the exporter's list."""
 
 _BY_VARIABLE: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 _BY_MOUNT: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
@@ -26,6 +27,10 @@ NVIDIA_VISIBLE_DEVICES, or a mount that is named after a GPU, gives one to a con
 toolkit/toolkit.go in v1.17.0). What the operator itself runs on GPUs is privileged (NVIDIA/gpu-operator, assets)."""
 _MOUNTS: Final = {"name": "DEVICE_LIST_STRATEGY", "value": "volume-mounts"}
 """Has the device plugin name a pod's GPUs by mounts (NVIDIA/k8s-device-plugin, README.md, DEVICE_LIST_STRATEGY)."""
+
+
+OFF: Final = ("migManager", "sandboxWorkloads", "vgpuDeviceManager", "vfioManager", "sandboxDevicePlugin")
+"""Partitioned GPUs and what belongs to virtual machines."""
 
 
 class HandOut(StrEnum):
@@ -99,7 +104,7 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
     transformToolkitCtrForCDI and transformDevicePluginCtrForCDI); or by mounts. Who names that runtime's class is held
     by the toolkit's environment, of a toolkit that the nodes come with by the nodes' own configuration.
 
-    Off: partitioned GPUs and what belongs to virtual machines. The metrics are listed by ourselves, because the
+    The metrics are listed by ourselves, because the
     exporter's own list has no ECC errors.
     """
     driver: dict[str, Any] = {
@@ -118,22 +123,18 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         "daemonsets": {"tolerations": [dict(toleration) for toleration in args.placement.gpus.tolerations]},
         "driver": driver,
         "cdi": {"enabled": args.hand_out is HandOut.CDI},
-        "toolkit": {"enabled": args.brings_toolkit, "env": _toolkit(args.hand_out)},
+        "toolkit": {"enabled": args.brings_toolkit, "env": toolkit_environment(args.hand_out)},
         **({"devicePlugin": {"env": [dict(_MOUNTS)]}} if args.hand_out is HandOut.MOUNTS else {}),
         "dcgmExporter": {
             "enabled": True,
-            "config": {"name": _METRICS, "create": True, "data": dcgm_metrics()},
+            "config": {"name": METRICS, "create": True, "data": dcgm_metrics()},
             "serviceMonitor": monitor,
         },
-        "migManager": {"enabled": False},
-        "sandboxWorkloads": {"enabled": False},
-        "vgpuDeviceManager": {"enabled": False},
-        "vfioManager": {"enabled": False},
-        "sandboxDevicePlugin": {"enabled": False},
+        **{part: {"enabled": False} for part in OFF},
     }
 
 
-def _toolkit(hand_out: HandOut) -> list[dict[str, str]]:
+def toolkit_environment(hand_out: HandOut) -> list[dict[str, str]]:
     """Return the environment with which nothing but what the device plugin says gives a container a GPU."""
     mounts = "true" if hand_out is HandOut.MOUNTS else "false"
     return [{"name": _BY_VARIABLE, "value": "false"}, {"name": _BY_MOUNT, "value": mounts}]

@@ -7,7 +7,7 @@ Objects: project-codeflare/mlbatch, `setup.RHOAI-v2.*`: `mlbatch-subscription.ya
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,12 +17,11 @@ from components.catalogue import OpenShiftAi
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import checksum
-from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
-from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, FILES_FOLDER, Program
-from components.kubernetes.resources import Resources
-from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
-from components.kubernetes.volumes import volumes
+from components.kubernetes.programs import Program
 from components.layer import Layer
+from components.olm import subscription as olm
+from components.olm.steps import ACCOUNT, Installer
+from components.olm.subscription import Source
 from components.openshift_ai import configuration
 from components.openshift_ai.configuration import Configuration
 
@@ -36,7 +35,6 @@ APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-contr
 (project-codeflare/codeflare-operator, config/default, whose prefix the account of config/manager gets)."""
 NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
-CATALOG_NAMESPACE: Final = "openshift-marketplace"
 KUEUE_PODS: Final = "app.opendatahub.io/kueue"
 """The label by which the hobbyist guide finds Kueue's pods (redhat-na-ssa/hobbyist-guide-to-rhoai, docs/10)."""
 JOB_KINDS: Final = (
@@ -54,33 +52,22 @@ WORKBENCH: Final = ("dashboard", "workbenches")
 _OTHERS: Final = ("datasciencepipelines", "modelmeshserving", "trustyai")
 _PORTS: Final = (8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443)
 _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.phase}=Ready"}
-_SETTINGS: Final = "settings.json"
-_INSTALLER: Final = "mlbatch-installer"
-_TRY_SECONDS: Final = 300
-_RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
-_OPERATORS: Final = "operators.coreos.com"
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShiftAiArgs:
     """What to install.
 
-    channel, catalog, catalog_namespace: where OLM finds it. approve: have the stack approve the plan for the version.
-    minutes: for OLM, and for the components, to be ready. workbenches: run notebooks, too.
-    image: a Python 3.11 or later, for what waits in the cluster. nodes: for that. pod_security: what judges its pods.
+    source: where OLM finds it. installer: takes the steps, in OPERATOR_NAMESPACE. approve: have the stack approve the
+    plan for the version. minutes: for OLM, and for the components, to be ready. workbenches: run notebooks, too.
     """
 
     configuration: Configuration
-    channel: str
-    image: str
-    catalog: str = CATALOG
-    catalog_namespace: str = CATALOG_NAMESPACE
+    source: Source
+    installer: Installer
     approve: bool = True
     minutes: int = 30
     workbenches: bool = False
-    nodes: NodeGroup = ANYWHERE
-    pod_security: PodSecurity = PodSecurity.STANDARDS
 
     @property
     def release(self) -> OpenShiftAi:
@@ -105,8 +92,8 @@ class OpenShiftAiOperators(Layer):
             self._made(each, spaces)
             for each in configuration.config_maps(args.configuration, OPERATOR_NAMESPACE, NAMESPACE)
         ]
-        group = self._made(operator_group(), spaces)
-        rights = [self._made(each, spaces) for each in installer_rights()]
+        group = self._made(olm.operator_group(NAME, OPERATOR_NAMESPACE), spaces)
+        rights = [self._made(each, spaces) for each in installer_rights(args.installer)]
         subscribed = self._made(subscription(args), [*maps, group])
         installed = self._run(step("approve", args), [subscribed, *rights], args)
         policies = [] if args.release.patched_whole else [self._made(network_policy(), spaces)]
@@ -124,22 +111,12 @@ class OpenShiftAiOperators(Layer):
         return Manifest(f"{self._name}/{document['kind']}/{metadata['name']}", document, options)
 
     def _run(self, program: Program, needs: Sequence[pulumi.Resource], args: OpenShiftAiArgs) -> pulumi.Resource:
-        files, job = installer(program, args)
+        files, job = args.installer.job(program, args.release.version)
         return self._made(job, [*needs, self._made(files, needs)], args.minutes)
 
 
-def operator_group() -> Document:
-    """Return the OperatorGroup of all namespaces."""
-    return {
-        "apiVersion": f"{_OPERATORS}/v1",
-        "kind": "OperatorGroup",
-        "metadata": {"name": NAME, "namespace": OPERATOR_NAMESPACE},
-        "spec": {},
-    }
-
-
 def subscription(args: OpenShiftAiArgs) -> Document:
-    """Return the Subscription, by which OLM installs one version and asks before it takes another.
+    """Return the Subscription, with MLBatch's files in the operator's Deployment.
 
     A file that is mounted by its path in a volume never changes in a running pod: the digest of all has the operator
     started anew, which MLBatch leaves to the administrator.
@@ -148,26 +125,15 @@ def subscription(args: OpenShiftAiArgs) -> Document:
     contents = [each["data"] for each in configuration.config_maps(args.configuration, OPERATOR_NAMESPACE, NAMESPACE)]
     (digest,) = checksum(json.dumps(contents)).values()
     maps = dict.fromkeys(file.config_map for file in files)
-    return {
-        "apiVersion": f"{_OPERATORS}/v1alpha1",
-        "kind": "Subscription",
-        "metadata": {"name": NAME, "namespace": OPERATOR_NAMESPACE},
-        "spec": {
-            "channel": args.channel,
-            "installPlanApproval": "Manual",
-            "name": NAME,
-            "source": args.catalog,
-            "sourceNamespace": args.catalog_namespace,
-            "startingCSV": args.release.csv,
-            "config": {
-                "env": [{"name": "DISABLE_DSC_CONFIG"}, {"name": "MLBATCH_CONFIGURATION", "value": digest}],
-                "volumeMounts": [
-                    {"name": file.config_map, "mountPath": file.path, "subPath": file.key} for file in files
-                ],
-                "volumes": [{"name": name, "configMap": {"name": name}} for name in maps],
-            },
-        },
-    }
+    return olm.subscription(
+        NAME,
+        OPERATOR_NAMESPACE,
+        args.release.csv,
+        args.source,
+        env=[{"name": "DISABLE_DSC_CONFIG"}, {"name": "MLBATCH_CONFIGURATION", "value": digest}],
+        volumeMounts=[{"name": file.config_map, "mountPath": file.path, "subPath": file.key} for file in files],
+        volumes=[{"name": name, "configMap": {"name": name}} for name in maps],
+    )
 
 
 def network_policy() -> Document:
@@ -222,88 +188,11 @@ def cluster(args: OpenShiftAiArgs) -> Document:
 
 def step(name: str, args: OpenShiftAiArgs) -> Program:
     """Return the program of one step of the installation."""
-    settings: dict[str, Any] = {"step": name, "seconds": _TRY_SECONDS}
     if name == "approve":
-        settings |= {"namespace": OPERATOR_NAMESPACE, "csv": args.release.csv, "approve": args.approve}
-    else:
-        settings |= {"namespace": NAMESPACE, "definitions": list(JOB_KINDS), "selector": KUEUE_PODS}
-    return Program(
-        module="components.openshift_ai.installer",
-        shared=[API_CLIENT],
-        files={_SETTINGS: json.dumps(settings, indent=2)},
-    )
+        return args.installer.approval(args.release.csv, approve=args.approve)
+    return args.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS)
 
 
-def installer(program: Program, args: OpenShiftAiArgs) -> tuple[Document, Document]:
-    """Return the ConfigMap and the Job of a step.
-
-    The Job tries for as long as somebody waits for it, and is done once: one that had failed would have to be removed
-    by hand before the next update.
-    """
-    settings = json.loads(program.files[_SETTINGS])
-    (digest,) = program.checksum().values()
-    name = f"mlbatch-{settings['step']}-{args.release.version.replace('.', '-')}-{digest[:8]}"
-    labels = {"app.kubernetes.io/name": _INSTALLER}
-    files = program.volume(name)
-    container = {
-        "name": "installer",
-        "image": args.image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": program.command(f"{FILES_FOLDER}/{_SETTINGS}"),
-        "env": list(ENVIRONMENT),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": _RESOURCES.body(),
-        "securityContext": dict(READ_ONLY),
-        "volumeMounts": [files.mount()],
-    }
-    pod = {
-        "serviceAccountName": _INSTALLER,
-        "restartPolicy": "OnFailure",
-        **args.nodes.body(RESCHEDULED),
-        "securityContext": nobody(args.pod_security),
-        "containers": [container],
-        "volumes": volumes([files]),
-    }
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": OPERATOR_NAMESPACE, "labels": labels},
-        "spec": {"backoffLimit": 1000, "template": {"metadata": {"labels": labels}, "spec": pod}},
-    }
-    return program.config_map(name, OPERATOR_NAMESPACE, labels), job
-
-
-def installer_rights() -> list[Document]:
+def installer_rights(installer: Installer) -> list[Document]:
     """Return the account of the steps, and what it may do: approve plans, look, and delete Kueue's pods."""
-    read = ["get", "list"]
-    plans = {"apiGroups": [_OPERATORS], "resources": ["installplans"], "verbs": [*read, "patch"]}
-    versions = {"apiGroups": [_OPERATORS], "resources": ["clusterserviceversions", "subscriptions"], "verbs": read}
-    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": [*read, "delete"]}
-    definitions = {
-        "apiGroups": ["apiextensions.k8s.io"],
-        "resources": ["customresourcedefinitions"],
-        "resourceNames": list(JOB_KINDS),
-        "verbs": ["get"],
-    }
-    account = {"name": _INSTALLER, "namespace": OPERATOR_NAMESPACE}
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(account)},
-        *_granted("Role", OPERATOR_NAMESPACE, [plans, versions], account),
-        *_granted("Role", NAMESPACE, [pods], account),
-        *_granted("ClusterRole", None, [definitions], account),
-    ]
-
-
-def _granted(kind: str, namespace: str | None, rules: Sequence[Document], account: Mapping[str, str]) -> list[Document]:
-    name = f"{_INSTALLER}-kueue" if namespace == NAMESPACE else _INSTALLER
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return [
-        {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": list(rules)},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": f"{kind}Binding",
-            "metadata": dict(metadata),
-            "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-            "subjects": [{"kind": "ServiceAccount", **account}],
-        },
-    ]
+    return [*installer.account(), *installer.start_rights(f"{ACCOUNT}-kueue", NAMESPACE, JOB_KINDS)]

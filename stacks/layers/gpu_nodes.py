@@ -34,7 +34,8 @@ class GpuNodes:
 
 def install(inputs: StackInputs[Any], cluster: Cluster, site: SiteLayers, metrics: Monitoring | None) -> GpuNodes:
     """Register what prepares the GPU nodes, as far as the settings want it."""
-    ready = _operators(inputs, cluster, site, metrics)
+    own = site.gpu_operator()
+    ready = [own] if own is not None else _operators(inputs, cluster, site, metrics)
     _agents(inputs, cluster, site)
     if inputs.settings.nvshare.enabled:
         ready = [_nvshare(inputs, cluster, site, ready)]

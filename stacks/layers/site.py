@@ -62,6 +62,10 @@ class SiteLayers:
         """
         return nodes.tolerating(check.taint for check in self.checks_known())
 
+    def gpu_operator(self) -> Layer | None:
+        """Register what makes GPUs usable; None where the platform's own operators do, as far as they are wanted."""
+        return None
+
     def node_agents(self, namespace: Namespace) -> None:
         """Register programs of its own on the GPU nodes, in a namespace that allows privileged pods."""
 

@@ -11,6 +11,10 @@ import pulumi
 from components import catalogue
 from components.kubernetes.cluster import Cluster, StorageClasses
 from components.layer import Layer
+from components.nodes import certified_gpu_operator
+from components.nodes.certified_gpu_operator import CertifiedGpuOperatorArgs, CertifiedOperator
+from components.olm.steps import Installer
+from components.openshift_ai import installation
 from components.openshift_ai.configuration import Configuration
 from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
 from components.queueing.fault_tolerance import FaultTolerance
@@ -50,17 +54,40 @@ class OpenShiftLayers(ExistingLayers):
         )
         args = OpenShiftAiArgs(
             configuration=configuration,
-            channel=settings.openshift.chosen_channel,
-            image=self._inputs.mirror.image(catalogue.PYTHON.reference),
-            catalog=settings.openshift.catalog,
-            catalog_namespace=settings.openshift.catalog_namespace,
+            source=settings.openshift.source,
+            installer=self._installer(installation.OPERATOR_NAMESPACE),
             approve=settings.openshift.approve,
             minutes=settings.openshift.install_minutes,
             workbenches=settings.workbench.enabled,
-            nodes=cluster.placement.system,
-            pod_security=cluster.pod_security,
         )
         return OpenShiftAiOperators("openshift-ai", args, cluster.options(*scheduling.ready))
+
+    def gpu_operator(self) -> Layer | None:
+        """Register NVIDIA's GPU operator where the stack is to install it."""
+        gpu, cluster = self._inputs.settings.gpu, self._cluster
+        if not gpu.operator:
+            return None
+        args = CertifiedGpuOperatorArgs(
+            release=gpu.release,
+            source=gpu.source,
+            installer=self._installer(certified_gpu_operator.NAMESPACE),
+            nodes=self.kept_usable(cluster.placement.gpus),
+            approve=gpu.approve,
+            minutes=gpu.install_minutes,
+            brings_driver=gpu.install_driver,
+            brings_toolkit=gpu.install_toolkit,
+            drain=gpu.drain_for_drivers,
+        )
+        return CertifiedOperator("gpu-operator", args, cluster.options(gpus=True))
+
+    def _installer(self, namespace: str) -> Installer:
+        """Return what takes the steps of an installation by OLM."""
+        return Installer(
+            namespace=namespace,
+            image=self._inputs.mirror.image(catalogue.PYTHON.reference),
+            nodes=self._cluster.placement.system,
+            pod_security=self._cluster.pod_security,
+        )
 
     def applications(self, queues: Sequence[Layer], flavor: pulumi.Input[str] | None) -> None:
         """Register the workbench where it is switched on."""

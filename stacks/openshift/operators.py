@@ -18,8 +18,6 @@ from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings
 
 SECTION: Final = "openshift"
-_NEWEST_KNOWN: Final = "0.10"
-"""Of the Kueue in releases of OpenShift AI that nobody names it for: they are older than Kueue 0.15."""
 _OWN: Final[tuple[Path, ...]] = (
     ("queueing", "kueueVersion"),
     ("queueing", "appwrapperVersion"),
@@ -33,11 +31,6 @@ def chosen(partial: PartialSettings) -> OpenShiftAi | None:
     """Return the release of OpenShift AI that brings the operators, None where the platform does."""
     settings = partial.section(OperatorsSettings)
     return settings.release if settings is not None and settings.operators is Operators.OPENSHIFT_AI else None
-
-
-def kueue_version(release: OpenShiftAi) -> str:
-    """Return the Kueue of a release, for what depends on how old it is."""
-    return release.kueue or _NEWEST_KNOWN
 
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -66,8 +59,8 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     release = chosen(partial)
     if release is not None:
         yield (
-            f"OpenShift AI {release.version} brings {_kueue(release)}, older than the platform's own: a team borrows "
-            "less by default, so that it does not wait for its own GPUs (docs/openshift.md)"
+            f"OpenShift AI {release.version} brings Kueue {release.kueue}, older than the platform's own: a team "
+            "borrows less by default, so that it does not wait for its own GPUs (docs/openshift.md)"
         )
 
 
@@ -116,8 +109,8 @@ def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterato
         yield ConfigError(
             path=path,
             value=partial.written(path),
-            message=f"{_kueue(release)} of OpenShift AI {release.version} has no waitForPodsReady.recoveryTimeout: a "
-            "job whose pods have gone counts from its start again",
+            message=f"Kueue {release.kueue} of OpenShift AI {release.version} has no waitForPodsReady.recoveryTimeout: "
+            "a job whose pods have gone counts from its start again",
             expected="nothing",
             hint=f"remove the key, and set {key(('recovery', 'startTimeoutMinutes'))}, which holds for both",
         )
@@ -126,12 +119,8 @@ def _missing_in_kueue(partial: PartialSettings, release: OpenShiftAi) -> Iterato
         yield ConfigError(
             path=("scheduling", "packing"),
             value=Packing.TOPOLOGY.value,
-            message=f"{_kueue(release)} of OpenShift AI {release.version} serves no Topology, and its flavors have no "
-            "topologyName",
+            message=f"Kueue {release.kueue} of OpenShift AI {release.version} serves no Topology, or one behind a "
+            "gate of its alpha features",
             expected=listed([each.value for each in Packing if each is not Packing.TOPOLOGY]),
             hint="choose one of these",
         )
-
-
-def _kueue(release: OpenShiftAi) -> str:
-    return f"Kueue {release.kueue}" if release.kueue is not None else "the Kueue"

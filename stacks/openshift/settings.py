@@ -11,11 +11,14 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from components import catalogue
-from components.catalogue import OpenShiftAi
+from components.catalogue import CertifiedGpuOperator, OpenShiftAi
+from components.nodes import certified_gpu_operator
+from components.olm.subscription import CATALOG_NAMESPACE, Source
 from components.openshift_ai import installation
 from components.storage import nfs
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.settings import ExistingSettings
+from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.model import SettingsModel, choice, form, matching, reject
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, is_label, label_error, qualified_errors
@@ -144,7 +147,7 @@ class OperatorsSettings(SettingsModel):
     """The catalog's channel that leads to this version; default MLBatch's."""
     catalog: str = installation.CATALOG
     """Name of the CatalogSource that has OpenShift AI, such as that of a mirror."""
-    catalog_namespace: str = installation.CATALOG_NAMESPACE
+    catalog_namespace: str = CATALOG_NAMESPACE
     """Namespace of the CatalogSource."""
     approve: bool = True
     """Have the stack approve the InstallPlan for this version, and no other. With false the update waits until somebody
@@ -162,6 +165,11 @@ class OperatorsSettings(SettingsModel):
     def chosen_channel(self) -> str:
         """The channel that the settings name, else MLBatch's."""
         return self.channel or self.release.channels[0]
+
+    @property
+    def source(self) -> Source:
+        """Where OLM finds it."""
+        return Source(channel=self.chosen_channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold that the section says one way, a channel that leads to the version, and names to Kubernetes' rules."""
@@ -185,6 +193,71 @@ class OperatorsSettings(SettingsModel):
             yield from label_error((*path, name), value)
 
 
+_GPU_OPERATORS: Final = tuple(release.version for release in catalogue.CERTIFIED_GPU_OPERATORS)
+_OF_OPERATOR: Final = (
+    "operator_version",
+    "catalog",
+    "catalog_namespace",
+    "approve",
+    "install_minutes",
+    "install_driver",
+    "install_toolkit",
+    "drain_for_drivers",
+)
+
+
+class OpenShiftGpuSettings(ProvidedGpuSettings):
+    """Drivers and device plugins of GPU nodes, by the GPU operator that the cluster has, or that the stack installs."""
+
+    operator: bool = False
+    """Have OpenShift's Operator Lifecycle Manager install NVIDIA's GPU operator, with its ClusterPolicy; off where the
+    cluster has it. Feature discovery has to be there.
+    """
+    operator_version: Annotated[str, choice("certified GPU operator version", _GPU_OPERATORS)] = _GPU_OPERATORS[0]
+    """Version of NVIDIA's GPU operator, in the catalog of certified operators."""
+    catalog: str = certified_gpu_operator.CATALOG
+    """Name of the CatalogSource that has it, such as that of a mirror."""
+    catalog_namespace: str = CATALOG_NAMESPACE
+    """Namespace of the CatalogSource."""
+    approve: bool = True
+    """Have the stack approve the InstallPlan for this version, and no other. With false the update waits until somebody
+    does.
+    """
+    install_minutes: Annotated[int, Field(ge=5, le=180)] = 60
+    """Most minutes that an update waits for the operator, and as many for the drivers of all nodes."""
+
+    @property
+    def release(self) -> CertifiedGpuOperator:
+        """What the catalogue knows of the version."""
+        return catalogue.find_certified_gpu_operator(self.operator_version)
+
+    @property
+    def source(self) -> Source:
+        """Where OLM finds it."""
+        return Source(channel=self.release.channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold that the operator is to be installed where something is said of it, with the drivers that it has."""
+        for name in _OF_OPERATOR if not self.operator else ():
+            if name in self.model_fields_set:
+                yield ConfigError(
+                    path=(*path, to_camel(name)),
+                    message="this is about a GPU operator that the stack installs, and the cluster's own is used",
+                    expected=f"nothing, or {key((*path, 'operator'))}: true",
+                    hint=f"remove the key, or set {key((*path, 'operator'))}",
+                )
+        if self.driver_version is not None:
+            yield ConfigError(
+                path=(*path, "driverVersion"),
+                value=self.driver_version,
+                message="a certified GPU operator brings the driver that it was certified with, by its digest",
+                expected="nothing",
+                hint=f"remove the key, and choose {key((*path, 'operatorVersion'))}",
+            )
+        for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
+            yield from label_error((*path, name), value)
+
+
 class OpenShiftMonitoringSettings(MonitoringSettings):
     """Prometheus and Grafana beside OpenShift's own, which has their definitions, and an exporter on port 9100."""
 
@@ -202,6 +275,7 @@ class OpenShiftSettings(ExistingSettings):
     """Everything that the configuration of a stack on OpenShift says."""
 
     openshift: OperatorsSettings = OperatorsSettings()
+    gpu: OpenShiftGpuSettings = OpenShiftGpuSettings()
     nfs: NfsSettings = NfsSettings()
     monitoring: OpenShiftMonitoringSettings = OpenShiftMonitoringSettings()
     workbench: WorkbenchSettings = WorkbenchSettings()

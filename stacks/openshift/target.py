@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from components import catalogue
+from components.compatibility import goes_with
 from components.kubernetes.security import PINNED_MEMORY, PodSecurity
+from components.nodes import certified_gpu_operator
 from components.openshift_ai import installation
 from components.storage import nfs
 from components.tenancy.callers import Gatekeepers
 from components.tenancy.quota import Quota
 from stacks.cluster_facts import ClusterFacts
-from stacks.errors import ConfigError, Path, key
+from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.target import ClusterTarget
 from stacks.openshift import operators, workbench
-from stacks.openshift.settings import NfsSettings, OpenShiftSettings, Operators
+from stacks.openshift.settings import NfsSettings, OpenShiftGpuSettings, OpenShiftSettings, Operators
 from stacks.partial import PartialSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
 from stacks.settings.gpu import GpuSettings
@@ -41,6 +44,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     secrets = (OBJECT_STORE_SECRET_KEY,)
     namespaces = ("openshift-", "redhat-")
     pod_security = PodSecurity.SCC
+    certifies_operators = True
 
     def classes_made(self, partial: PartialSettings) -> Iterable[str]:
         """Return the class on the NFS server."""
@@ -52,8 +56,8 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         return super().shared_files(settings) or (settings.nfs.storage_class if settings.nfs.enabled else None)
 
     def namespaces_made(self, partial: PartialSettings) -> Iterable[str]:
-        """Return those of the NFS provisioner and of the workbench's object store."""
-        return [nfs.NAMESPACE, *workbench.namespaces(partial)]
+        """Return those of the NFS provisioner, of the GPU operator and of the workbench's object store."""
+        return [nfs.NAMESPACE, certified_gpu_operator.NAMESPACE, *workbench.namespaces(partial)]
 
     def queues(self, partial: PartialSettings) -> Mapping[str, Quota]:
         """Return the workbench's."""
@@ -71,7 +75,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     def kueue_version(self, partial: PartialSettings) -> str | None:
         """Return that of OpenShift AI where it brings the operators."""
         release = operators.chosen(partial)
-        return operators.kueue_version(release) if release is not None else super().kueue_version(partial)
+        return release.kueue if release is not None else super().kueue_version(partial)
 
     def gatekeepers(self, settings: OpenShiftSettings) -> Gatekeepers:
         """Return the accounts of OpenShift AI where it brings the operators."""
@@ -90,6 +94,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         yield from operators.check(partial)
         yield from workbench.check(partial)
         yield from _brought(partial)
+        yield from _certified(partial)
         yield from _confined(partial)
         if partial.facts is not None:
             yield from _version(partial.facts)
@@ -122,6 +127,26 @@ def _version(facts: ClusterFacts) -> Iterator[ConfigError]:
         )
 
 
+def _certified(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield a GPU operator that was not certified for the cluster's OpenShift."""
+    gpu, facts = partial.section(OpenShiftGpuSettings), partial.facts
+    if gpu is None or not gpu.operator or facts is None or facts.openshift is None:
+        return
+    first, last = gpu.release.openshift
+    if goes_with((first, last), facts.openshift):
+        return
+    known = catalogue.CERTIFIED_GPU_OPERATORS
+    fitting = [each.version for each in known if goes_with(each.openshift, facts.openshift)]
+    yield ConfigError(
+        path=("gpu", "operatorVersion"),
+        value=gpu.operator_version,
+        message=f"this cluster has OpenShift {facts.openshift}, and GPU operator {gpu.operator_version} is certified "
+        f"for {first} to {last}",
+        expected=listed(fitting) if fitting else f"an OpenShift from {first} to {last}",
+        hint="choose one of these" if fitting else f"set {key(('gpu', 'operator'))} to false, and install one yourself",
+    )
+
+
 def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield operators that OpenShift has from OperatorHub, with the constraints that their pods need there."""
     gpu = partial.section(GpuSettings)
@@ -129,7 +154,6 @@ def _brought(partial: PartialSettings) -> Iterator[ConfigError]:
         return
     switches: Mapping[Path, bool] = {
         ("gpu", "featureDiscovery"): gpu.feature_discovery,
-        ("gpu", "operator"): gpu.operator,
         ("gpu", "fabric", "enabled"): gpu.fabric.enabled,
     }
     for path, is_on in switches.items():

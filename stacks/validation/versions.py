@@ -104,9 +104,14 @@ def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None:
-    """Return what the stack installs and what is known of it; None while sections are missing."""
+    """Return what the stack installs and what is known of it; None while sections are missing.
+
+    None also on a target for whose releases operators are certified.
+    """
     gpu = partial.section(GpuSettings)
     if gpu is None or not gpu.operator or partial.kubernetes_version is None:
+        return None
+    if partial.target is not None and partial.target.certifies_operators:
         return None
     combination = Combination(
         gpu_operator=gpu.operator_version,

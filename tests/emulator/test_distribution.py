@@ -45,7 +45,7 @@ def test_operators_come_from_a_catalog_where_a_setting_in_a_section_says_so(root
     assert parts(root, "dev") == {"openshift": False, "operator_hub": False}
 
 
-@pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "it is '2.19'"), ("approve: true", "it is not set")])
+@pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "'2.19'"), ("approve: true", "no key")])
 def test_what_the_local_cluster_does_not_bring_is_refused_before_anything_starts(
     root: Path, chosen: str, said: str
 ) -> None:
@@ -54,11 +54,23 @@ def test_what_the_local_cluster_does_not_bring_is_refused_before_anything_starts
     file.write_text(f"config: {{'mlbatch:openshift': {{operators: openshift-ai, {chosen}}}}}\n")
     with pytest.raises(EngineError) as refused:
         require_brought(root, "ai")
-    assert f"brings mlbatch:openshift.version: '2.16' alone, and in Pulumi.ai.yaml {said}" in str(refused.value)
+    assert f"mlbatch:openshift.version is {said} in Pulumi.ai.yaml" in str(refused.value)
+    assert "the local cluster brings '2.16' alone" in str(refused.value)
     file.write_text("config: {'mlbatch:openshift': {operators: openshift-ai, version: '2.16'}}\n")
     require_brought(root, "ai")
     file.write_text("config: {'mlbatch:target': openshift, 'mlbatch:openshift': {version: '2.19'}}\n")
     require_brought(root, "ai")
+
+
+def test_no_gpu_operator_comes_from_the_local_catalog(root: Path) -> None:
+    (root / "local" / "distributions.yaml").write_bytes((ROOT / "local" / "distributions.yaml").read_bytes())
+    file = root / "Pulumi.site.yaml"
+    file.write_text("config: {'mlbatch:target': openshift, 'mlbatch:gpu': {operator: true}}\n")
+    with pytest.raises(EngineError, match=r"mlbatch:gpu\.operator is True .* brings False or no key alone"):
+        require_brought(root, "site")
+    for gpu in ("{}", "{operator: false}"):
+        file.write_text(f"config: {{'mlbatch:target': openshift, 'mlbatch:gpu': {gpu}}}\n")
+        require_brought(root, "site")
 
 
 def test_without_rules_every_cluster_is_a_plain_one(root: Path) -> None:

@@ -129,7 +129,7 @@ OPENSHIFT_AIS_APPWRAPPER = pinned_version(OPENDATAHUB_KUEUE, "github.com/project
 
 
 def test_upstream_versions_are_in_the_catalogue() -> None:
-    brought = [release.kueue for release in catalogue.OPENSHIFT_AI if release.kueue is not None]
+    brought = [release.kueue for release in catalogue.OPENSHIFT_AI]
     known = {catalogue.KUEUE: (*catalogue.versions(catalogue.KUEUE), *brought)}
     known |= {catalogue.APPWRAPPER: (*catalogue.versions(catalogue.APPWRAPPER), OPENSHIFT_AIS_APPWRAPPER)}
     known |= {chart.name: catalogue.chart_versions(chart.name) for chart in catalogue.CHARTS}

@@ -32,6 +32,7 @@ from components.kubernetes.provider import ClientLimits, kubernetes_provider
 from components.kubernetes.quantity import Quantity
 from components.layer import Layer
 from components.mlops.platform import MlopsArgs, MlopsPlatform
+from components.nodes.certified_gpu_operator import CertifiedGpuOperatorArgs, CertifiedOperator
 from components.nodes.feature_discovery import FeatureDiscovery, FeatureDiscoveryArgs
 from components.nodes.gpu_operator import GpuOperator, GpuOperatorArgs
 from components.nodes.machines import H100_SXM5
@@ -50,6 +51,8 @@ from components.observability.prometheus import (
     MonitoringArgs,
     SlackMonitor,
 )
+from components.olm.steps import Installer
+from components.olm.subscription import Source
 from components.openshift_ai.configuration import Configuration
 from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
@@ -370,18 +373,30 @@ class Lab:
             connection=Connection(name="minio", endpoint=store.endpoint, **keys),
             queue=QueueArgs(namespace="sandbox", amounts={names.GPU: "5"}, flavor=self.flavor),
         )
-        Workbench("workbench", args, self.on(store, self.openshift_ai()))
+        Workbench("workbench", args, self.on(store, self.openshift_ai(), self.gpu_operator()))
 
     def openshift_ai(self) -> Layer:
         """Install what runs notebooks, with operators of its own."""
         args = OpenShiftAiArgs(
             configuration=Configuration(release=catalogue.OPENSHIFT_AI[0]),
-            channel="stable",
-            image=PYTHON,
+            source=Source(channel="stable", catalog="redhat-operators"),
+            installer=self.installer("redhat-ods-operator"),
             workbenches=True,
-            nodes=self.cluster.placement.system,
         )
         return OpenShiftAiOperators("openshift-ai", args, self.on())
+
+    def gpu_operator(self) -> Layer:
+        """Install what makes GPUs usable on OpenShift."""
+        args = CertifiedGpuOperatorArgs(
+            release=catalogue.CERTIFIED_GPU_OPERATORS[0],
+            source=Source(channel="v26.3", catalog="certified-operators"),
+            installer=self.installer("nvidia-gpu-operator"),
+            nodes=self.cluster.placement.gpus,
+        )
+        return CertifiedOperator("certified-gpu-operator", args, self.on())
+
+    def installer(self, namespace: str) -> Installer:
+        return Installer(namespace=namespace, image=PYTHON, nodes=self.cluster.placement.system)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import yaml
 from components import catalogue
 from components.artifacts import Mirror
 from components.kubernetes.in_cluster import Api, Json
-from components.openshift_ai import installer
+from components.olm import installer
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped

@@ -1,4 +1,4 @@
-"""Sees OpenShift AI installed: approves its plan, and has its Kueue start once everything is defined.
+"""Sees an operator installed: approves its plan, and has Kueue start once everything is defined.
 
 Runs in the cluster; standard library only. Each step ends when it is done, and after a while with what it waits for,
 to be started anew by its Job.
@@ -10,7 +10,7 @@ version has succeeded. Plans for other versions, which OLM proposes by itself, a
 Kueue 0.8 puts webhooks that do nothing in the place of those of kinds that are not defined when it starts, so that jobs
 of these kinds would run past every queue (opendatahub-io/kueue v0.8.3, pkg/controller/jobframework/setup.go).
 
-Usage: python -m components.openshift_ai.installer SETTINGS, where SETTINGS is a JSON file with the `step`, its
+Usage: python -m components.olm.installer SETTINGS, where SETTINGS is a JSON file with the `step`, its
 `namespace`, `seconds` of a try, and `csv` and `approve`, or `definitions` and `selector`.
 """
 

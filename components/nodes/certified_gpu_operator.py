@@ -1,0 +1,119 @@
+"""NVIDIA's GPU operator from OpenShift's catalog of certified operators.
+
+Objects: the steps of redhat-na-ssa/hobbyist-guide-to-rhoai, configs/02. Values of the ClusterPolicy: the examples in
+NVIDIA/gpu-operator, bundle/manifests/gpu-operator-certified.clusterserviceversion.yaml, with what the platform has
+differently on every cluster (components/nodes/gpu_operator.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.catalogue import CertifiedGpuOperator
+from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.objects import config_map
+from components.kubernetes.placement import NodeGroup
+from components.layer import Layer
+from components.nodes.gpu_operator import METRICS, OFF, HandOut, dcgm_metrics, toolkit_environment
+from components.olm import subscription as olm
+from components.olm.steps import Installer
+from components.olm.subscription import Source
+
+PACKAGE: Final = "gpu-operator-certified"
+NAMESPACE: Final = "nvidia-gpu-operator"
+"""The bundle's suggested-namespace."""
+CATALOG: Final = "certified-operators"
+POLICY: Final = "gpu-cluster-policy"
+_METRICS_FILE: Final = "dcgm-metrics.csv"
+_READ_BY_OPENSHIFT: Final = {"openshift.io/cluster-monitoring": "true"}
+_READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedGpuOperatorArgs:
+    """What to install.
+
+    source: where OLM finds it. installer: takes the steps, in NAMESPACE. approve: have the stack approve the plan for
+    the version. minutes: for OLM, and for the nodes' drivers to be built and loaded.
+    nodes: the GPU nodes. brings_driver, brings_toolkit, drain: as of GpuOperatorArgs.
+    """
+
+    release: CertifiedGpuOperator
+    source: Source
+    installer: Installer
+    nodes: NodeGroup
+    approve: bool = True
+    minutes: int = 60
+    brings_driver: bool = True
+    brings_toolkit: bool = True
+    drain: bool = False
+
+
+class CertifiedOperator(Layer):
+    """Install the operator, which then prepares each GPU node; ready when all nodes offer their GPUs.
+
+    Feature discovery must have labelled the nodes: without its labels the operator calls itself ready and does nothing.
+    """
+
+    def __init__(self, name: str, args: CertifiedGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:nodes:CertifiedOperator", name, None, opts)
+        self._name = name
+        space = NamespaceArgs(name=NAMESPACE, labels=_READ_BY_OPENSHIFT, privileged=True)
+        home = [self._made(namespace_body(space), ())]
+        group = self._made(olm.operator_group(PACKAGE, NAMESPACE, [NAMESPACE]), home)
+        subscription = olm.subscription(PACKAGE, NAMESPACE, args.release.csv, args.source)
+        needs = [self._made(subscription, [group]), *(self._made(each, home) for each in args.installer.account())]
+        files, job = args.installer.job(
+            args.installer.approval(args.release.csv, approve=args.approve), args.release.version
+        )
+        installed = self._made(job, [*needs, self._made(files, needs)], args.minutes)
+        metrics = self._made(config_map(METRICS, NAMESPACE, {_METRICS_FILE: dcgm_metrics()}), home)
+        self.ready = [self._made(cluster_policy(args), [installed, metrics], args.minutes)]
+        self.register_outputs({})
+
+    def _made(
+        self, document: Document, needs: Sequence[pulumi.Resource], minutes: int | None = None
+    ) -> pulumi.Resource:
+        timeouts = pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m") if minutes else None
+        options = pulumi.ResourceOptions(parent=self, depends_on=list(needs), custom_timeouts=timeouts)
+        return Manifest(f"{self._name}/{document['kind']}/{document['metadata']['name']}", document, options)
+
+
+def cluster_policy(args: CertifiedGpuOperatorArgs) -> Document:
+    """Return the ClusterPolicy, which has the operator build drivers by OpenShift's own toolkit.
+
+    OpenShift's own Prometheus reads the exporter, by the operator's ServiceMonitor and the namespace's label.
+    """
+    spec: Mapping[str, Any] = {
+        "operator": {"use_ocp_driver_toolkit": True},
+        "daemonsets": {
+            "updateStrategy": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": "1"},
+            "tolerations": [dict(toleration) for toleration in args.nodes.tolerations],
+        },
+        "driver": {
+            "enabled": args.brings_driver,
+            "useNvidiaDriverCRD": False,
+            "kernelModuleType": "auto",
+            "upgradePolicy": {"autoUpgrade": args.drain},
+        },
+        "cdi": {"enabled": True},
+        "toolkit": {"enabled": args.brings_toolkit, "env": toolkit_environment(HandOut.CDI)},
+        "devicePlugin": {"enabled": True},
+        "gfd": {"enabled": True},
+        "dcgm": {"enabled": True},
+        "dcgmExporter": {"enabled": True, "config": {"name": METRICS}, "serviceMonitor": {"enabled": True}},
+        "nodeStatusExporter": {"enabled": True},
+        **{part: {"enabled": False} for part in OFF},
+    }
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": POLICY, "annotations": dict(_READY)},
+        "spec": spec,
+    }

@@ -1,0 +1,1 @@
+"""Operators that OpenShift's Operator Lifecycle Manager (OLM) installs from a catalog."""

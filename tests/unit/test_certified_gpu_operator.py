@@ -1,0 +1,175 @@
+"""NVIDIA's GPU operator on target `openshift`, installed by the Operator Lifecycle Manager.
+
+Seed: redhat-na-ssa/hobbyist-guide-to-rhoai, configs/02, the steps by which the cluster of the seeds has it (called the
+guide below).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components import catalogue
+from components.artifacts import Mirror
+from stacks.cluster_facts import NodeFacts
+from tests.unit.harness import Record
+from tests.unit.releases import FOLDER
+from tests.unit.test_openshift import loaded, refused, registered, shipped
+from tests.unit.test_openshift_ai import unknown
+
+NAMESPACE = "nvidia-gpu-operator"
+DEFINED = yaml.safe_load((FOLDER / "gpu-operator-certified.yaml").read_text())
+DISCOVERED = {"feature.node.kubernetes.io/pci-10de.present": "true"}
+WORKER = NodeFacts(
+    name="worker", labels=DISCOVERED, allocatable={"cpu": "224", "memory": "2113411288Ki", "pods": "250"}
+)
+"""As feature discovery leaves it: nothing offers its GPUs."""
+POOL = {"nodeSelector": DISCOVERED, "gpusPerNode": 8, "cpu": 224, "memory": "1900Gi"}
+
+
+def chosen(sections: Mapping[str, Any] = {}, **gpu: Any) -> dict[str, Any]:
+    return {**shipped(), "cluster": {"pool": POOL}, "gpu": {"operator": True, **gpu}, **sections}
+
+
+@pytest.fixture(scope="module", params=[release.version for release in catalogue.CERTIFIED_GPU_OPERATORS])
+def release(request: pytest.FixtureRequest) -> catalogue.CertifiedGpuOperator:
+    return catalogue.find_certified_gpu_operator(request.param)
+
+
+@pytest.fixture(scope="module")
+def record(release: catalogue.CertifiedGpuOperator, tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return made(tmp_path_factory.mktemp(release.version), operatorVersion=release.version)
+
+
+def made(folder: Path, sections: Mapping[str, Any] = {}, **gpu: Any) -> Record:
+    from tests.unit.whole_stacks import KUBECONFIG
+
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    files = Mirror(artifacts=str(FOLDER))
+    return registered(loaded(chosen(sections, **gpu), files, kubeconfig, nodes=(WORKER,) * 3))
+
+
+def spec(record: Record) -> dict[str, Any]:
+    (policy,) = record.of("ClusterPolicy")
+    found: dict[str, Any] = policy.inputs["spec"]
+    return found
+
+
+class TestInstalled:
+    def test_one_version_is_subscribed_to_and_approved_by_hand(
+        self, record: Record, release: catalogue.CertifiedGpuOperator
+    ) -> None:
+        assert record.one("Subscription", "gpu-operator-certified", NAMESPACE).inputs["spec"] == {
+            "channel": release.channel,
+            "installPlanApproval": "Manual",
+            "name": "gpu-operator-certified",
+            "source": "certified-operators",
+            "sourceNamespace": "openshift-marketplace",
+            "startingCSV": f"gpu-operator-certified.{release.version}",
+        }
+
+    def test_namespace_and_operator_group_are_the_guides(self, record: Record) -> None:
+        labels = record.one("Namespace", NAMESPACE).inputs["metadata"]["labels"]
+        assert labels["openshift.io/cluster-monitoring"] == "true"
+        group = record.one("OperatorGroup", "gpu-operator-certified", NAMESPACE)
+        assert group.inputs["spec"] == {"targetNamespaces": [NAMESPACE]}
+
+    def test_a_job_approves_the_plan_of_that_version_alone(
+        self, record: Record, release: catalogue.CertifiedGpuOperator
+    ) -> None:
+        (job,) = (each for each in record.of("Job") if each.inputs["metadata"]["namespace"] == NAMESPACE)
+        files = record.one("ConfigMap", job.inputs["metadata"]["name"], NAMESPACE).inputs["data"]
+        assert json.loads(files["settings.json"]) == {
+            "step": "approve",
+            "namespace": NAMESPACE,
+            "csv": release.csv,
+            "approve": True,
+            "seconds": 300,
+        }
+        (role,) = (each for each in record.of("Role") if each.inputs["metadata"]["namespace"] == NAMESPACE)
+        assert {verb for rule in role.inputs["rules"] for verb in rule["verbs"]} == {"get", "list", "patch"}
+        assert [rule["resources"] for rule in role.inputs["rules"] if "patch" in rule["verbs"]] == [["installplans"]]
+
+    def test_the_chart_is_not_installed_beside_it(self, record: Record) -> None:
+        assert not record.of("Release")
+
+
+class TestClusterPolicy:
+    def test_no_field_is_unknown_to_the_versions_definition(
+        self, record: Record, release: catalogue.CertifiedGpuOperator
+    ) -> None:
+        assert list(unknown(spec(record), DEFINED[release.policy_digest])) == []
+
+    def test_what_the_guide_has_on_is_on(self, record: Record) -> None:
+        found = spec(record)
+        assert found["operator"] == {"use_ocp_driver_toolkit": True}
+        on = ("driver", "toolkit", "devicePlugin", "gfd", "dcgm", "dcgmExporter", "nodeStatusExporter", "cdi")
+        assert [found[part]["enabled"] for part in on] == [True] * len(on)
+        assert found["dcgmExporter"]["serviceMonitor"] == {"enabled": True}
+        assert found["daemonsets"]["updateStrategy"] == "RollingUpdate"
+        assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in found["daemonsets"][
+            "tolerations"
+        ]
+
+    def test_a_driver_ends_no_job_and_no_gpu_is_cut(self, record: Record) -> None:
+        """The guide lets a new driver drain nodes, and has MIG's manager on."""
+        found = spec(record)
+        assert found["driver"]["upgradePolicy"] == {"autoUpgrade": False}
+        assert found["migManager"] == {"enabled": False}
+
+    def test_nobody_gets_a_gpu_by_a_variable(self, record: Record) -> None:
+        assert {each["name"]: each["value"] for each in spec(record)["toolkit"]["env"]} == {
+            "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false",
+            "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS": "false",
+        }
+
+    def test_the_exporter_lists_what_alerts_read(self, record: Record) -> None:
+        name = spec(record)["dcgmExporter"]["config"]["name"]
+        listed = record.one("ConfigMap", name, NAMESPACE).inputs["data"]["dcgm-metrics.csv"]
+        assert "DCGM_FI_DEV_XID_ERRORS, gauge" in listed
+
+    def test_the_update_waits_until_all_nodes_offer_their_gpus(self, record: Record) -> None:
+        (policy,) = record.of("ClusterPolicy")
+        assert policy.inputs["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}
+
+    def test_settings_reach_it(self, tmp_path: Path) -> None:
+        found = spec(made(tmp_path, installDriver=False, installToolkit=False, drainForDrivers=True))
+        assert (found["driver"]["enabled"], found["toolkit"]["enabled"]) == (False, False)
+        assert found["driver"]["upgradePolicy"] == {"autoUpgrade": True}
+
+
+def test_autopilot_runs_in_the_operators_runtime(tmp_path: Path) -> None:
+    record = made(tmp_path, {"health": {"autopilot": {"enabled": True}}})
+    (agent,) = (each for each in record.of("DaemonSet") if each.inputs["metadata"]["namespace"] == "autopilot")
+    assert agent.inputs["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia"
+
+
+def mistakes() -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
+    newer = {"operator": True, "operatorVersion": "v26.7.0"}
+    yield newer, {"openshift": "4.17.9"}, "GPU operator v26.7.0 is certified for 4.18 to 4.22"
+    yield {"operator": True, "operatorVersion": "v24.9.0"}, {}, "mlbatch:gpu.operatorVersion"
+    yield {"operator": True, "driverVersion": "580.126.20"}, {}, "mlbatch:gpu.driverVersion"
+    yield {"approve": False}, {}, "mlbatch:gpu.approve"
+    yield {"operator": True, "catalog": "Certified"}, {}, "mlbatch:gpu.catalog"
+    yield {"operator": True, "installMinutes": 1}, {}, "mlbatch:gpu.installMinutes"
+
+
+@pytest.mark.parametrize(("gpu", "cluster", "said"), list(mistakes()))
+def test_one_message_each(
+    gpu: dict[str, Any], cluster: dict[str, Any], said: str, mirror: Mirror, kubeconfig: Path
+) -> None:
+    raw = {**chosen(), "gpu": gpu}
+    assert said in refused(raw, mirror, kubeconfig, nodes=(WORKER,) * 3, **cluster)
+
+
+def test_nodes_that_nothing_has_made_ready_yet_are_described_by_the_settings(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**chosen(), "cluster": {"pool": {"nodeSelector": DISCOVERED}}, "samples": {}}
+    assert "with mlbatch:gpu.operator: true give the nodes' shape" in refused(
+        raw, mirror, kubeconfig, nodes=(WORKER,) * 3
+    )
