@@ -16,6 +16,7 @@ HTML ?=
 PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
+TRAINING := .venv-training
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
 
@@ -27,7 +28,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak training mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -137,7 +138,12 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 	$(VENV)/bin/python -m tests.scenarios
 	$(VENV)/bin/python -m tests.scenarios --break
+	$(MAKE) training
 	$(MAKE) local-openshift-ai
+
+training: $(ENVIRONMENT) ## run the training jobs' own programs on the CPU, kill them on the way, and see them go on (five gigabytes of packages)
+	UV_PROJECT_ENVIRONMENT=$(TRAINING) $(VENV)/bin/uv sync --quiet --frozen --only-group training
+	$(TRAINING)/bin/python -m tests.soak.training
 
 properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random

@@ -33,6 +33,10 @@ IMMUTABLE: Final = ("metadata", "spec")
 """A submitted job is not changed but submitted anew."""
 
 
+RUNS: Final = ("Job", "PyTorchJob", "RayJob", "AppWrapper")
+"""Kinds that are submitted, not changed."""
+
+
 class SubmissionMode(StrEnum):
     """Who starts the pods of a job together."""
 
@@ -88,7 +92,7 @@ def register(parent: pulumi.Resource, name: str, documents: Sequence[Document]) 
     """Register a job's objects: what runs is submitted anew when it changes, after what it needs exists."""
     registered: list[Manifest] = []
     for document in documents:
-        runs = document["kind"] in ("Job", "AppWrapper")
+        runs = document["kind"] in RUNS
         options = pulumi.ResourceOptions(
             parent=parent,
             depends_on=list(registered) if runs else None,

@@ -12,12 +12,13 @@ from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
-from components.workloads import metaseq, nccl, olmo, vllm
+from components.workloads import metaseq, nccl, olmo, pretraining, vllm
 from components.workloads.interface import user_of
 from components.workloads.metaseq import MetaseqArgs
 from components.workloads.nccl import NcclArgs
 from components.workloads.olmo import OlmoArgs
 from components.workloads.pods import NodePods
+from components.workloads.pretraining import PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.vllm import VllmArgs
 from stacks.inputs import StackInputs
@@ -107,6 +108,26 @@ class Jobs:
             user=user_of(self.pod_security),
         )
 
+    def pretraining(
+        self, namespace: pulumi.Input[str], storage_class: str | None, data: pulumi.Input[str] | None
+    ) -> PretrainingArgs:
+        """Return the pre-training's. storage_class: as vLLM's. data: claim of the volume with its texts, if any."""
+        job = self.inputs.settings.workloads.pretraining
+        image = job.image or self.inputs.mirror.image(catalogue.PYTORCH.reference)
+        return PretrainingArgs(
+            submission=self.submission(job.submission, namespace),
+            pods=self.pods(job, image, pretraining.SHARED_MEMORY, job.deadline_seconds),
+            model=job.model,
+            batch=job.batch,
+            steps=job.steps,
+            learning_rate=job.learning_rate,
+            checkpoint_every=job.checkpoint_every,
+            checkpoints=job.claim,
+            storage_class=job.checkpoints.storage_class or storage_class,
+            storage=str(job.checkpoints.size),
+            data=data,
+        )
+
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
         """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
         everything = self.inputs.settings
@@ -148,11 +169,14 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
     """
     spec, settings = inputs.target, inputs.settings.workloads
     made = Jobs(inputs, spec.gpu_nodes(inputs.settings), cluster_env=spec.cluster_env, pod_security=spec.pod_security)
-    team = settings.every()[job].submission.team or ""
+    team, files = settings.every()[job].submission.team or "", spec.shared_files(inputs.settings)
     makers: Mapping[str, Callable[[], list[Document]]] = {
         "nccl": lambda: nccl.documents(settings.nccl.name, made.nccl(team)),
         "metaseq": lambda: metaseq.documents(settings.metaseq.name, made.metaseq(team, settings.logs.name)),
         "olmo": lambda: olmo.documents(settings.olmo.name, made.olmo(team, settings.olmo.data or "")),
-        "vllm": lambda: vllm.documents(settings.vllm.name, made.vllm(team, spec.shared_files(inputs.settings))),
+        "vllm": lambda: vllm.documents(settings.vllm.name, made.vllm(team, files)),
+        "pretraining": lambda: pretraining.documents(
+            settings.pretraining.name, made.pretraining(team, files, settings.pretraining.data)
+        ),
     }
     return [document for document in makers[job]() if document["kind"] not in _NOT_A_MEMBERS]

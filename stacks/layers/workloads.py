@@ -25,6 +25,7 @@ from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq
 from components.workloads.nccl import Nccl
 from components.workloads.olmo import Olmo
+from components.workloads.pretraining import Pretraining
 from components.workloads.submission import SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from components.workloads.vllm import Vllm
@@ -124,6 +125,8 @@ class _Workloads:
             self._jupyterlab()
         if settings.vllm.enabled:
             self._vllm()
+        if settings.pretraining.enabled:
+            self._pretraining()
         if logs is not None:
             self._viewers(logs)
         self._sample()
@@ -147,6 +150,12 @@ class _Workloads:
         job = self.inputs.settings.workloads.vllm
         namespace, options = self._namespace(job.submission)
         Vllm(job.name, self.jobs.vllm(namespace, self.cluster.storage.files), options)
+
+    def _pretraining(self) -> None:
+        job = self.inputs.settings.workloads.pretraining
+        namespace, options = self._namespace(job.submission)
+        data = self.volumes[job.data] if job.data is not None else None
+        Pretraining(job.name, self.jobs.pretraining(namespace, self.cluster.storage.files, data), options)
 
     def _jupyterlab(self) -> None:
         lab = self.inputs.settings.workloads.jupyterlab

@@ -16,14 +16,14 @@ from components import names
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import Quantity
-from components.workloads import metaseq, nccl, olmo
+from components.workloads import metaseq, nccl, olmo, pretraining
 from components.workloads.interface import USER, Exposure
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import addresses
 from stacks.settings.images import Reference, Repository
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form, matching, one_of, reject
-from stacks.settings.names import ClassName, label_error
+from stacks.settings.names import ClassName, is_subdomain, label_error
 from stacks.settings.submission import WorkloadSettings, name_error
 from stacks.settings.vllm import VllmSettings
 
@@ -226,13 +226,12 @@ class MetaseqSettings(JobSettings):
         )
         for name, parts, what, whole in rules:
             if whole % parts:
-                nearest = next(number for number in range(min(parts, whole), 0, -1) if whole % number == 0)
                 yield ConfigError(
                     path=(*path, name),
                     value=parts,
                     message=f"{what} of {whole} cannot be divided among {parts}",
                     expected=f"a number that divides {whole}",
-                    hint=f"the next smaller one is {nearest}",
+                    hint=f"the next smaller one is {_next_divisor(parts, whole)}",
                 )
                 return
 
@@ -256,6 +255,89 @@ class OlmoSettings(JobSettings):
     what: ClassVar[str] = "the OLMo training"
     repository: ClassVar[str] = "olmo"
     no_volcano: ClassVar[str] = "its pods are those of an Indexed Job, which Volcano does not start together"
+
+
+class CheckpointSettings(SettingsModel):
+    """The volume of a training's checkpoints, from which it goes on when it is started anew."""
+
+    name: str | None = None
+    """Name of the claim; default the job's, and -checkpoints."""
+    storage_class: ClassName | None = None
+    """Class, one whose volumes many nodes can mount; default the cluster's class of shared files."""
+    size: SomeBytes = Quantity.parse("200Gi")
+    """Size of the volume in bytes."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules."""
+        if self.name is not None and not is_subdomain(self.name):
+            yield ConfigError(
+                path=(*path, "name"),
+                value=self.name,
+                message="Kubernetes would reject this name",
+                expected="a-z, 0-9, - and ., with a letter or digit first and last",
+                hint="remove the key for one made of the job's name, or write another one",
+            )
+
+
+class PretrainingSettings(NodeWorkloadSettings):
+    """Pre-training of a language model of bytes with PyTorch, as a PyTorchJob. It needs `queueing.trainingOperator`."""
+
+    name: str = "pretraining"
+    nodes: Annotated[int, Field(ge=1, le=MOST_NODES)] = 1
+    """How many nodes it takes."""
+    image: Reference | None = None
+    """Image with PyTorch 2.1 or later, with its tag; default NVIDIA's of PyTorch."""
+    layers: Annotated[int, Field(ge=1, le=1000)] = pretraining.Model.layers
+    """How many layers the model has."""
+    embedding: Annotated[int, Field(ge=8, le=65536)] = pretraining.Model.width
+    """How many dimensions its embedding has."""
+    heads: Annotated[int, Field(ge=1, le=1024)] = pretraining.Model.heads
+    """How many attention heads divide the embedding among them."""
+    context: Annotated[int, Field(ge=8, le=1 << 20)] = pretraining.Model.context
+    """Length of a text, in bytes."""
+    batch: Annotated[int, Field(ge=1, le=65536)] = 8
+    """Number of texts that each GPU trains on in a step."""
+    steps: Annotated[int, Field(ge=1, le=100_000_000)] = 10_000
+    """Steps of the optimizer."""
+    learning_rate: Annotated[float, Field(ge=1e-9, le=1)] = 3e-4
+    """Learning rate."""
+    checkpoint_every: Annotated[int, Field(ge=1, le=100_000_000)] = 500
+    """After how many steps a checkpoint is written; so many are done again at most after a failure."""
+    data: str | None = None
+    """Name of the volume with the texts to train on, read as bytes; default made-up texts."""
+    checkpoints: CheckpointSettings = CheckpointSettings()
+    deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 24 * 3600
+    """How many seconds each try of the job may take before it is ended."""
+
+    what: ClassVar[str] = "the pre-training"
+    no_volcano: ClassVar[str] = "its pods are made by the training operator, which Volcano does not start together"
+
+    @property
+    def pods(self) -> int:
+        """How many nodes it takes."""
+        return self.nodes
+
+    @property
+    def model(self) -> pretraining.Model:
+        """The model."""
+        return pretraining.Model(layers=self.layers, width=self.embedding, heads=self.heads, context=self.context)
+
+    @property
+    def claim(self) -> str:
+        """Name of the claim with the checkpoints."""
+        return self.checkpoints.name or f"{self.name}-checkpoints"
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the heads to the embedding that they divide."""
+        yield from super().check(path)
+        if self.enabled and self.embedding % self.heads:
+            yield ConfigError(
+                path=(*path, "heads"),
+                value=self.heads,
+                message=f"an embedding of {self.embedding} cannot be divided among {self.heads}",
+                expected=f"a number that divides {self.embedding}",
+                hint=f"the next smaller one is {_next_divisor(self.heads, self.embedding)}",
+            )
 
 
 class JupyterLabSettings(NodeWorkloadSettings):
@@ -375,6 +457,7 @@ class WorkloadsSettings(SettingsModel):
     tensorboard: TensorBoardSettings = TensorBoardSettings()
     logs: LogsSettings = LogsSettings()
     vllm: VllmSettings = VllmSettings()
+    pretraining: PretrainingSettings = PretrainingSettings()
 
     def jobs(self) -> Mapping[str, JobSettings]:
         """Return the batch jobs by key."""
@@ -386,7 +469,7 @@ class WorkloadsSettings(SettingsModel):
 
     def node_workloads(self) -> Mapping[str, NodeWorkloadSettings]:
         """Return everything that takes whole nodes, by key."""
-        return {**self.jobs(), "jupyterlab": self.jupyterlab}
+        return {**self.jobs(), "jupyterlab": self.jupyterlab, "pretraining": self.pretraining}
 
     def every(self) -> Mapping[str, WorkloadSettings]:
         """Return everything that is submitted, by key."""
@@ -436,6 +519,11 @@ def no_tag(path: Path, image: str) -> ConfigError:
         expected="a tag of an image that you have built and pushed",
         hint="build it (docs/aks.md says how) and set the tag",
     )
+
+
+def _next_divisor(parts: int, whole: int) -> int:
+    """Return the largest number that divides a whole and is no more than these parts."""
+    return next(number for number in range(min(parts, whole), 0, -1) if whole % number == 0)
 
 
 def _bytes(size: str) -> int:

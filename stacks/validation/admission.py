@@ -65,7 +65,12 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if settings.metaseq.enabled and partial.pool is not None:
         yield from _training(partial, settings.metaseq, partial.pool)
     if settings.olmo.enabled:
-        yield from _data(partial, settings)
+        yield from _data(partial, settings, ("workloads", "olmo"), settings.olmo, settings.olmo.data)
+    training = settings.pretraining
+    if training.enabled:
+        yield from _operator(partial, training)
+    if training.enabled and training.data is not None:
+        yield from _data(partial, settings, ("workloads", "pretraining"), training, training.data)
     yield from _scratch(partial, settings)
 
 
@@ -429,31 +434,49 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
             )
 
 
-def _data(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
+def _operator(partial: PartialSettings, job: WorkloadSettings) -> Iterator[ConfigError]:
+    """Yield the problem of a job of a kind whose pods nobody makes."""
+    queueing = partial.section(QueueingSettings)
+    if queueing is None or partial.target is None or not partial.target.installs_operators(partial):
+        return
+    if queueing.enabled and queueing.training_operator.enabled:
+        return
+    switch = ("queueing", "trainingOperator", "enabled")
+    yield ConfigError(
+        path=("workloads", "pretraining", "enabled"),
+        value=True,
+        message=f"{job.what} is a PyTorchJob, whose pods nobody makes without the training operator",
+        expected=f"true with {key(switch)}: true",
+        hint=f"set {key(switch)} to true, or this to false",
+    )
+
+
+def _data(
+    partial: PartialSettings, settings: WorkloadsSettings, path: Path, job: WorkloadSettings, data: str | None
+) -> Iterator[ConfigError]:
+    """Yield the problem of a job whose volume with data is not there, or in another namespace. path: of the job."""
     volumes = partial.target.volumes(partial) if partial.target is not None else None
     if volumes is None:
         return
-    job = settings.olmo
     namespace = job.submission.team if job.queued else settings.namespace
     usable = [name for name, home in volumes.items() if home == namespace]
     allowed = listed(usable) if usable else _elsewhere(volumes, namespace)
-    path: Path = ("workloads", "olmo", "data")
-    if job.data is None or job.data not in volumes:
-        meant = nearest(job.data, volumes) if job.data else None
+    if data is None or data not in volumes:
+        meant = nearest(data, volumes) if data else None
         first = f"set it to {usable[0]}" if usable else f"add a volume of namespace {namespace or 'its team'}"
         yield ConfigError(
-            path=path,
-            value=MISSING if job.data is None else job.data,
-            message="OLMo reads its data from a volume, and "
-            + ("no volume is named" if job.data is None else "there is no such volume"),
+            path=(*path, "data"),
+            value=MISSING if data is None else data,
+            message=f"{job.what} reads its data from a volume, and "
+            + ("no volume is named" if data is None else "there is no such volume"),
             expected=allowed,
             hint=f"did you mean {meant}?" if meant else first,
         )
-    elif namespace is not None and job.data not in usable:
+    elif namespace is not None and data not in usable:
         yield ConfigError(
-            path=path,
-            value=job.data,
-            message=f"this volume is in namespace {volumes[job.data]}, and the job in {namespace}",
+            path=(*path, "data"),
+            value=data,
+            message=f"this volume is in namespace {volumes[data]}, and the job in {namespace}",
             expected=allowed,
             hint=f"set the volume's namespace to {namespace}, or add one there",
         )

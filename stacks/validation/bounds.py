@@ -92,6 +92,9 @@ def _claims(partial: PartialSettings) -> Iterator[Claim]:
         yield Claim(path=("workloads", "jupyterlab", "fsSize"), namespace=team, size=size)
     if (team := _team(workloads.vllm)) is not None:
         yield Claim(path=("workloads", "vllm", "cache", "size"), namespace=team, size=workloads.vllm.cache.size)
+    if (team := _team(workloads.pretraining)) is not None:
+        size = workloads.pretraining.checkpoints.size
+        yield Claim(path=("workloads", "pretraining", "checkpoints", "size"), namespace=team, size=size)
     if workloads.logs_needed() and training.queued and (team := training.submission.team) is not None:
         yield Claim(path=("workloads", "logs", "size"), namespace=team, size=workloads.logs.size)
 

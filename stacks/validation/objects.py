@@ -99,6 +99,8 @@ def _workloads(partial: PartialSettings) -> Iterator[Planned]:
         yield from _jupyterlab(partial, settings)
     if settings.vllm.enabled:
         yield from _vllm(partial, settings)
+    if settings.pretraining.enabled:
+        yield from _pretraining(settings)
     home = settings.home(settings.metaseq) or ""
     for section, viewer in settings.viewers().items():
         if viewer.enabled:
@@ -168,6 +170,18 @@ def _vllm(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Pla
     yield Planned("PersistentVolumeClaim", namespace, batch.claim, ("workloads", "vllm", "cache", "name"))
     if batch.queued:
         yield Planned("AppWrapper", namespace, batch.name, path)
+
+
+def _pretraining(settings: WorkloadsSettings) -> Iterator[Planned]:
+    job, path = settings.pretraining, ("workloads", "pretraining", "name")
+    namespace = settings.home(job) or ""
+    yield Planned("Workload", "", job.name, path)
+    yield Planned("PyTorchJob", namespace, job.name, path)
+    yield Planned("ConfigMap", namespace, files_name(job.name), path)
+    named = path if job.checkpoints.name is None else ("workloads", "pretraining", "checkpoints", "name")
+    yield Planned("PersistentVolumeClaim", namespace, job.claim, named)
+    if job.queued:
+        yield Planned("AppWrapper", namespace, job.name, path)
 
 
 def _sample(partial: PartialSettings) -> Iterator[Planned]:

@@ -344,6 +344,8 @@ EVERYTHING: dict[str, Any] = {
     "workloads.metaseq": {"enabled": True, "tag": "1", "useAim": True, "useTensorboard": True, "submission": TEAM},
     "workloads.olmo": {"enabled": True, "tag": "1", "data": "corpus", "submission": TEAM},
     "workloads.vllm": {"enabled": True, "submission": TEAM},
+    "queueing.trainingOperator": {"enabled": True},
+    "workloads.pretraining": {"enabled": True, "submission": TEAM},
     "workloads.jupyterlab": {"enabled": True, "submission": {"gang": "none"}},
     "workloads.aim": {"enabled": True},
     "workloads.tensorboard": {"enabled": True},
@@ -358,7 +360,7 @@ def test_everything_at_once_is_created_and_then_unchanged(
     project.up()
     project.unchanged()
     wrappers = {item["metadata"]["name"] for item in cluster.list(APPWRAPPER, "AppWrapper", "blue")}
-    assert wrappers == {"metaseq", "olmo", "batch-inference"}
+    assert wrappers == {"metaseq", "olmo", "batch-inference", "pretraining"}
     assert cluster.get("batch.volcano.sh/v1alpha1", "Job", "nccl-allreduce", "workloads") is not None
     for kind, name, namespace in (
         ("Deployment", "jupyterlab", "workloads"),
@@ -377,7 +379,7 @@ def test_a_member_may_submit_the_same_workloads(
     """Each as `python -m stacks` prints it, under a name of the member's own."""
     assert created(project), "the policies of the last test's stack are in force"
     raw = {**changed(settings, EVERYTHING), "blobSasToken": secrets.HIDDEN}
-    own = {"cache": {"name": "my-weights"}} if job == "vllm" else {"tag": "1"}
+    own = {"vllm": {"cache": {"name": "my-weights"}}, "pretraining": {}}.get(job, {"tag": "1"})
     changes = {"name": f"my-{job}", **own}
     inputs = interpret(wanted(raw, job, changes, {"team": "blue", "user": None}), base=paths.root, environment={})
     (blue,) = [team for team in inputs.settings.teams if team.name == "blue"]

@@ -78,6 +78,7 @@ from components.workbench.notebook import NotebookArgs
 from components.workbench.object_store import ObjectStore, ObjectStoreArgs, StoreKind
 from components.workbench.queue import QueueArgs
 from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
+from components.workloads import training
 from components.workloads.aim import Aim, AimArgs
 from components.workloads.gang import Gang, GangArgs
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
@@ -86,6 +87,7 @@ from components.workloads.metaseq import SIZES, Metaseq, MetaseqArgs
 from components.workloads.nccl import Nccl, NcclArgs
 from components.workloads.olmo import Olmo, OlmoArgs
 from components.workloads.pods import NodePods
+from components.workloads.pretraining import Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from components.workloads.vllm import Vllm, VllmArgs
@@ -345,6 +347,18 @@ class Lab:
             deadline_seconds=3600,
         )
         Vllm("batch", batch, options)
+        pretraining = PretrainingArgs(
+            submission=queued,
+            pods=self.pods("pytorch:1"),
+            batch=8,
+            steps=1000,
+            learning_rate=3e-4,
+            checkpoint_every=100,
+            checkpoints="steps",
+            storage_class=self.cluster.storage.files,
+            storage="200Gi",
+        )
+        Pretraining("pretraining", pretraining, options)
         self.workbench()
         namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: mlflow}}"
         MlopsPlatform("mlops", MlopsArgs(manifests=namespace), self.on())
@@ -407,7 +421,7 @@ def record(kueue_release: Release, appwrapper_release: Release, scheduler_releas
 def kinds() -> Iterator[type[pulumi.ComponentResource]]:
     """Yield every component that layers consist of."""
     for module in pkgutil.walk_packages([str(COMPONENTS)], "components."):
-        if module.name.startswith(("components.azure", "components.openstack")):
+        if module.name.startswith(("components.azure", "components.openstack", training.__name__)):
             continue
         for value in vars(importlib.import_module(module.name)).values():
             if (
@@ -495,6 +509,7 @@ def test_jobs_use_the_clusters_own_network_storage_and_registry(record: Record) 
     assert claims == {
         "jupyterlab-home": "lab-files",
         "logs": "lab-logs",
+        "steps": "lab-files",
         "weights": "lab-files",
         "seaweedfs": "lab-block",
         "workbench": "lab-block",

@@ -24,7 +24,8 @@ VOLUME = {"name": "data", "namespace": "blue", "container": "data", "access": "w
 
 
 def raw(**workloads: Any) -> dict[str, Any]:
-    return settings(storage={"volumes": [VOLUME]}, workloads=workloads)
+    operators = {"trainingOperator": {"enabled": True}}
+    return settings(storage={"volumes": [VOLUME]}, queueing=operators, workloads=workloads)
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +33,23 @@ def stack(mirror: Mirror) -> Record:
     """The stack with every batch job in team blue's queue."""
     metaseq = {**COMMON, "useAim": True}
     batch = {"enabled": True, "submission": COMMON["submission"]}
-    return deployed(mirror, raw(nccl=COMMON, metaseq=metaseq, olmo={**COMMON, "data": "data"}, vllm=batch))
+    training = {**batch, "nodes": 2, "data": "data"}
+    jobs = {"nccl": COMMON, "metaseq": metaseq, "olmo": {**COMMON, "data": "data"}}
+    return deployed(mirror, raw(**jobs, vllm=batch, pretraining=training))
+
+
+OWN: dict[str, dict[str, Any]] = {"olmo": {"tag": "1", "data": "data"}, "vllm": {}, "pretraining": {"data": "data"}}
+"""What a job's section says beside what is changed; that of the others is their image's tag."""
+CHANGES: dict[str, dict[str, Any]] = {"vllm": {}, "metaseq": {"nodes": 2, "useAim": True}}
+"""What differs from that, for jobs whose change is not their number of nodes alone."""
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_it_is_what_the_stack_would_submit_but_for_what_members_may_not_make(
     job: str, stack: Record, mirror: Mirror
 ) -> None:
-    own: dict[str, Any] = {} if job == "vllm" else {"tag": "1"}
-    changes: dict[str, Any] = {} if job == "vllm" else {"nodes": 2, **({"useAim": True} if job == "metaseq" else {})}
-    idle = raw(**{job: {**own, **({"data": "data"} if job == "olmo" else {})}})
-    inputs = loaded(mirror, wanted(idle, job, changes, BLUE))
+    idle = raw(**{job: OWN.get(job, {"tag": "1"})})
+    inputs = loaded(mirror, wanted(idle, job, CHANGES.get(job, {"nodes": 2}), BLUE))
     found = documents(inputs, job)
     allowed = {(group, resource) for group, resources, verbs in RULES if "create" in verbs for resource in resources}
     for document in found:

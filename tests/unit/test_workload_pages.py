@@ -61,12 +61,13 @@ def test_logs_are_those_of_the_job_that_was_named() -> None:
 def test_logs_are_those_of_the_job_by_its_own_name(job: str) -> None:
     shown = SELECTED.findall((ROOT / "docs" / "workloads" / f"{job}.md").read_text())
     volume = {"name": "data", "namespace": "blue", "container": "data"}
-    raw = settings(storage={"volumes": [volume]}, workloads={})
-    given = {"olmo": {"tag": "1", "data": "data"}, "vllm": {}}.get(job, {"tag": "1"})
+    raw = settings(storage={"volumes": [volume]}, queueing={"trainingOperator": {"enabled": True}}, workloads={})
+    given = {"olmo": {"tag": "1", "data": "data"}, "vllm": {}, "pretraining": {}}.get(job, {"tag": "1"})
     documents = yaml.safe_load_all(manifest(raw, job, given, {"team": "blue", "user": None}))
     (wrapper,) = [document for document in documents if document["kind"] == "AppWrapper"]
-    labels = wrapper["spec"]["components"][-1]["template"]["spec"]["template"]["metadata"]["labels"]
-    assert shown == [labels["app.kubernetes.io/name"]]
+    specification = wrapper["spec"]["components"][-1]["template"]["spec"]
+    pods = specification.get("pytorchReplicaSpecs", {}).get("Master", specification)
+    assert shown == [pods["template"]["metadata"]["labels"]["app.kubernetes.io/name"]]
 
 
 def test_olmo_is_switched_on_beside_the_volumes_that_there_are(tmp_path: Path) -> None:

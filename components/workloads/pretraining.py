@@ -1,0 +1,159 @@
+"""Pre-training of a language model with PyTorch on several nodes, which goes on from its last checkpoint.
+
+Source: project-codeflare/mlbatch, USAGE.md and `samples/pytorchjob-in-appwrapper.yaml`: a PyTorchJob in an AppWrapper;
+MLBatch's tutorial leaves the training itself open. Names of container and port, and what torchrun is told by variables:
+kubeflow/training-operator v1.9.3, `pkg/apis/kubeflow.org/v1/pytorch_types.go`, `pkg/controller.v1/pytorch/envvar.go`.
+
+AppWrapper makes all pods anew when one fails or its node is lost. The checkpoints stay, in a volume beside it, in a
+folder of the job's name. The training operator itself makes the PodGroup of the pods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components.kubernetes import programs
+from components.kubernetes.manifests import Document
+from components.kubernetes.objects import with_namespace
+from components.kubernetes.programs import Program
+from components.kubernetes.volumes import Volume, claim
+from components.workloads.indexed_job import files_name
+from components.workloads.interface import volume_claim
+from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec
+from components.workloads.submission import Submission, SubmissionMode, app_wrapper, register
+
+API: Final = "kubeflow.org/v1"
+KIND: Final = "PyTorchJob"
+CONTAINER: Final = "pytorch"
+PORT: Final = {"pytorchjob-port": 23456}
+CHECKPOINTS: Final = "/checkpoints"
+DATA: Final = "/data"
+SHARED_MEMORY: Final = "16Gi"
+"""For NCCL, between the processes of a node."""
+PROGRAM: Final = Program(
+    module="components.workloads.training.pretrain",
+    shared=[f"components.workloads.training.{name}" for name in ("checkpoints", "model", "texts")],
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """The model's shape: a decoder of bytes, as GPT-2 is one of tokens.
+
+    layers: of attention. width: dimensions of the embedding, which the heads divide. context: bytes of a text.
+    """
+
+    layers: int = 24
+    width: int = 1024
+    heads: int = 16
+    context: int = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainingArgs:
+    """The training to run.
+
+    batch: texts of each GPU in each step. steps: of the optimizer. checkpoint_every: steps.
+    checkpoints: claim of the volume for them, of this class (None for the cluster's default) and size; many nodes mount
+    it. data: claim of the volume with the texts to train on, None for made-up ones.
+    """
+
+    submission: Submission
+    pods: NodePods
+    model: Model = Model()
+    batch: int
+    steps: int
+    learning_rate: float
+    checkpoint_every: int
+    checkpoints: str
+    storage_class: str | None
+    storage: str
+    data: pulumi.Input[str] | None = None
+
+
+class Pretraining(pulumi.ComponentResource):
+    """Submit the training. Its losses are in the log of the master's pod."""
+
+    def __init__(self, name: str, args: PretrainingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Pretraining", name, None, opts)
+        register(self, name, documents(name, args))
+        self.register_outputs({})
+
+
+def documents(name: str, args: PretrainingArgs) -> list[Document]:
+    """Return the claim of the checkpoints, the program, and what submits the training."""
+    submission = args.submission
+    folder = volume_claim(args.checkpoints, submission.namespace, storage_class=args.storage_class, size=args.storage)
+    program = PROGRAM.config_map(files_name(name), submission.namespace, {WORKLOAD_LABEL: name})
+    if submission.mode is SubmissionMode.MLBATCH:
+        return [folder, program, app_wrapper(name, submission, [job(name, args)])]
+    return [folder, program, with_namespace(job(name, args), submission.namespace)]
+
+
+def job(name: str, args: PretrainingArgs) -> Document:
+    """Return the PyTorchJob: a master and, of several nodes, a worker on each other one.
+
+    No pod is tried again by itself: those that are left have lost it, and wait. Pods that are left over stay until
+    AppWrapper takes all of them away: the operator would end workers as soon as the master is done, and AppWrapper
+    counts each pod that succeeds (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`).
+    """
+    replicas = {"Master": 1, **({"Worker": args.pods.nodes - 1} if args.pods.nodes > 1 else {})}
+    return {
+        "apiVersion": API,
+        "kind": KIND,
+        "metadata": {"name": name, "labels": {WORKLOAD_LABEL: name}},
+        "spec": {
+            "nprocPerNode": str(args.pods.gpus),
+            "runPolicy": {"cleanPodPolicy": "None", "activeDeadlineSeconds": args.pods.deadline_seconds},
+            "pytorchReplicaSpecs": {
+                role: {"replicas": number, "restartPolicy": "Never", "template": template(name, args)}
+                for role, number in replicas.items()
+            },
+        },
+    }
+
+
+def template(name: str, args: PretrainingArgs) -> Document:
+    """Return the pods' template. Which of them a pod is, the operator tells torchrun by variables."""
+    trainer = Container(
+        name=CONTAINER,
+        command=["torchrun", "-m", PROGRAM.module, *arguments(name, args)],
+        variables={item["name"]: item["value"] for item in programs.ENVIRONMENT} | _direct(args.pods),
+        volumes=volumes(name, args),
+        ports=PORT,
+    )
+    return {
+        "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name}},
+        "spec": pod_spec(args.pods, trainer, priority_class=args.submission.priority_class),
+    }
+
+
+def volumes(name: str, args: PretrainingArgs) -> tuple[Volume, ...]:
+    """Return the program, the checkpoints and the data, which the job may only read."""
+    texts = (claim("data", args.data, DATA, read_only=True),) if args.data is not None else ()
+    return (PROGRAM.volume(files_name(name)), claim("checkpoints", args.checkpoints, CHECKPOINTS), *texts)
+
+
+def arguments(name: str, args: PretrainingArgs) -> list[str]:
+    """Return what the program is told."""
+    model = args.model
+    return [
+        f"--layers={model.layers}",
+        f"--width={model.width}",
+        f"--heads={model.heads}",
+        f"--context={model.context}",
+        f"--batch={args.batch}",
+        f"--steps={args.steps}",
+        f"--learning-rate={args.learning_rate}",
+        f"--checkpoint-every={args.checkpoint_every}",
+        f"--checkpoints={CHECKPOINTS}/{name}",
+        *([f"--data={DATA}"] if args.data is not None else []),
+    ]
+
+
+def _direct(pods: NodePods) -> dict[str, str]:
+    """Return what has NCCL move data between GPUs and network devices directly, however far they are apart."""
+    return {"NCCL_NET_GDR_LEVEL": "5"} if pods.fabric.resource is not None else {}

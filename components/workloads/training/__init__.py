@@ -1,0 +1,1 @@
+"""Programs of training jobs, which run in images with PyTorch. Nothing here is imported by the stack."""

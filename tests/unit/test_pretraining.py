@@ -1,0 +1,196 @@
+"""Pre-training with PyTorch: its objects, and which settings are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components import catalogue
+from components.artifacts import Mirror
+from components.azure.fabric import SRIOV
+from components.kubernetes.fabric import NO_RDMA
+from components.kubernetes.manifests import Document
+from components.workloads import pretraining
+from components.workloads.pretraining import Model, Pretraining, PretrainingArgs
+from components.workloads.submission import Submission, SubmissionMode
+from stacks.layers.jobs import documents
+from tests.unit.test_aks import loaded, settings
+from tests.unit.test_object_names import errors_of
+from tests.unit.test_workloads import PLAIN, TOLERATION, environment, of, pods, record
+
+TEAM = Submission(
+    mode=SubmissionMode.MLBATCH, namespace="blue", user="alice", priority_class="high-priority", has_pod_groups=True
+)
+ARGS = PretrainingArgs(
+    submission=TEAM,
+    pods=pods(3, image="pytorch:1"),
+    model=Model(layers=2, width=64, heads=4, context=32),
+    batch=8,
+    steps=1000,
+    learning_rate=3e-4,
+    checkpoint_every=100,
+    checkpoints="train-checkpoints",
+    storage_class="shared",
+    storage="200Gi",
+)
+
+
+def job(args: PretrainingArgs = ARGS) -> Document:
+    return of(pretraining.documents("train", args), "PyTorchJob")
+
+
+def pod(role: str = "Master", args: PretrainingArgs = ARGS) -> Document:
+    spec: Document = job(args)["spec"]["pytorchReplicaSpecs"][role]["template"]["spec"]
+    return spec
+
+
+def test_a_team_submits_one_job_whose_volume_and_program_stand_beside_it() -> None:
+    claim, program, wrapper = pretraining.documents("train", ARGS)
+    assert claim["metadata"] == {
+        "name": "train-checkpoints",
+        "namespace": "blue",
+        "annotations": {"pulumi.com/skipAwait": "true"},
+    }
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "shared",
+        "resources": {"requests": {"storage": "200Gi"}},
+    }
+    assert (program["kind"], program["metadata"]["name"], program["metadata"]["namespace"]) == (
+        "ConfigMap",
+        "train-files",
+        "blue",
+    )
+    assert set(program["data"]) == {"pretrain.py", "checkpoints.py", "model.py", "texts.py"}
+    assert (wrapper["kind"], wrapper["metadata"]["namespace"]) == ("AppWrapper", "blue")
+    assert wrapper["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default-queue"
+    (component,) = wrapper["spec"]["components"]
+    assert component["template"]["kind"] == "PyTorchJob", "the training operator makes the PodGroup"
+
+
+def test_the_pods_are_a_master_and_a_worker_on_each_other_node() -> None:
+    specification = job()["spec"]
+    replicas = specification["pytorchReplicaSpecs"]
+    assert {role: each["replicas"] for role, each in replicas.items()} == {"Master": 1, "Worker": 2}
+    assert {each["restartPolicy"] for each in replicas.values()} == {"Never"}
+    assert replicas["Master"]["template"] == replicas["Worker"]["template"]
+    assert specification["nprocPerNode"] == "8"
+    assert specification["runPolicy"] == {"cleanPodPolicy": "None", "activeDeadlineSeconds": 3600}
+    assert list(job(replace(ARGS, pods=pods(1)))["spec"]["pytorchReplicaSpecs"]) == ["Master"]
+
+
+def test_torchrun_starts_the_program_with_the_models_shape_and_the_volume() -> None:
+    (container,) = pod()["containers"]
+    assert container["name"] == "pytorch"
+    assert container["ports"] == [{"name": "pytorchjob-port", "containerPort": 23456, "protocol": "TCP"}]
+    assert container["command"] == [
+        *("torchrun", "-m", "components.workloads.training.pretrain"),
+        *("--layers=2", "--width=64", "--heads=4", "--context=32", "--batch=8", "--steps=1000"),
+        *("--learning-rate=0.0003", "--checkpoint-every=100", "--checkpoints=/checkpoints/train"),
+    ]
+    mounted = {item["name"]: item["mountPath"] for item in container["volumeMounts"]}
+    assert mounted == {"shm": "/dev/shm", "program": "/etc/mlbatch", "checkpoints": "/checkpoints"}
+    assert pod()["priorityClassName"] == "high-priority"
+    assert pod()["tolerations"] == [TOLERATION]
+
+
+def test_a_pod_takes_a_whole_node_with_the_fabrics_devices_and_variables() -> None:
+    (container,) = pod()["containers"]
+    amounts = {"cpu": "64", "memory": "1000Gi", "nvidia.com/gpu": "8", "nvidia.com/mlnxnics": "8"}
+    assert container["resources"] == {"requests": amounts, "limits": amounts}
+    assert container["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert environment(container) == {
+        **SRIOV.variables,
+        "PYTHONPATH": "/etc/mlbatch",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NCCL_NET_GDR_LEVEL": "5",
+    }
+
+
+def test_without_rdma_nothing_asks_for_it() -> None:
+    (container,) = pod(args=replace(ARGS, pods=pods(2, NO_RDMA)))["containers"]
+    assert "nvidia.com/mlnxnics" not in container["resources"]["requests"]
+    assert "securityContext" not in container
+    assert "NCCL_NET_GDR_LEVEL" not in environment(container)
+
+
+def test_data_is_mounted_to_be_read() -> None:
+    args = replace(ARGS, data="corpus")
+    (container,) = pod(args=args)["containers"]
+    assert container["command"][-1] == "--data=/data"
+    assert {"name": "data", "mountPath": "/data", "readOnly": True} in container["volumeMounts"]
+    source = {"name": "data", "persistentVolumeClaim": {"claimName": "corpus", "readOnly": True}}
+    assert source in pod(args=args)["volumes"]
+
+
+def test_without_a_queue_it_is_a_plain_pytorchjob() -> None:
+    *_, plain = pretraining.documents("train", replace(ARGS, submission=PLAIN))
+    assert (plain["kind"], plain["metadata"]["namespace"]) == ("PyTorchJob", "workloads")
+
+
+@pytest.mark.parametrize(("submission", "kind"), [(TEAM, "AppWrapper"), (PLAIN, "PyTorchJob")])
+def test_volume_and_program_stand_first_and_a_changed_job_is_submitted_anew(submission: Submission, kind: str) -> None:
+    built = record(lambda opts: Pretraining("train", replace(ARGS, submission=submission), opts))
+    (claim,), (program,), (submitted,) = (built.of(each) for each in ("PersistentVolumeClaim", "ConfigMap", kind))
+    assert {claim.urn, program.urn} <= set(submitted.dependencies)
+    assert submitted.replace_on_changes == ("metadata", "spec")
+    assert (claim.replace_on_changes, program.replace_on_changes) == ((), ())
+
+
+OPERATOR = {"trainingOperator": {"enabled": True}}
+
+
+def raw(**own: Any) -> dict[str, Any]:
+    job = {"enabled": True, "submission": {"team": "blue"}, **own}
+    return settings(azure__gpuPool__count=4, queueing=OPERATOR, workloads={"pretraining": job})
+
+
+def test_settings_reach_the_job(mirror: Mirror) -> None:
+    own = {"name": "gpt", "nodes": 2, "embedding": 512, "heads": 8, "steps": 50, "checkpointEvery": 10}
+    claim, program, wrapper = documents(loaded(mirror, raw(**own)), "pretraining")
+    assert [claim["metadata"]["name"], program["metadata"]["name"]] == ["gpt-checkpoints", "gpt-files"]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "200Gi"
+    specification = wrapper["spec"]["components"][0]["template"]["spec"]["pytorchReplicaSpecs"]
+    assert specification["Worker"]["replicas"] == 1
+    (container,) = specification["Worker"]["template"]["spec"]["containers"]
+    assert container["image"].endswith(catalogue.PYTORCH.reference.partition("/")[2])
+    assert container["command"][3:] == [
+        *("--layers=24", "--width=512", "--heads=8", "--context=1024", "--batch=8", "--steps=50"),
+        *("--learning-rate=0.0003", "--checkpoint-every=10", "--checkpoints=/checkpoints/gpt"),
+    ]
+
+
+MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
+    ({"heads": 7}, "heads = 7", "an embedding of 1024 cannot be divided among 7", "the next smaller one is 4"),
+    ({"nodes": 5}, "nodes = 5", "there are 4 GPU nodes", "ask for fewer"),
+    ({"steps": 0}, "steps = 0", "", ""),
+    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by the training operator", "to mlbatch"),
+    ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
+    ({"checkpoints": {"name": "A"}}, 'checkpoints.name = "A"', "Kubernetes would reject", "made of the job's name"),
+    ({"data": "nowhere"}, 'data = "nowhere"', "the pre-training reads its data from a volume", "add a volume"),
+]
+
+
+@pytest.mark.parametrize(("own", "where", "why", "fix"), MISTAKES, ids=[where for _, where, _, _ in MISTAKES])
+def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, fix: str) -> None:
+    (problem,) = errors_of(raw(**own))
+    assert f"mlbatch:workloads.pretraining.{where}" in str(problem)
+    assert why in problem.message
+    assert fix in problem.hint
+
+
+def test_without_the_training_operator_it_is_refused() -> None:
+    (problem,) = errors_of({**raw(), "queueing": {}})
+    assert "mlbatch:workloads.pretraining.enabled = true" in str(problem)
+    assert problem.message == "the pre-training is a PyTorchJob, whose pods nobody makes without the training operator"
+    assert "set mlbatch:queueing.trainingOperator.enabled to true" in problem.hint
+
+
+def test_two_trainings_do_not_write_into_one_volume() -> None:
+    own = {"checkpoints": {"name": "granite-3.2-8b-instruct"}}
+    changed = raw(**own)
+    changed["workloads"]["vllm"] = {"enabled": True, "submission": {"team": "blue"}}
+    (problem,) = errors_of(changed)
+    assert "granite-3.2-8b-instruct" in str(problem)
