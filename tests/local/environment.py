@@ -27,7 +27,7 @@ from emulator.progress import Progress
 from emulator.recovery import recover
 from emulator.toolchain import Toolchain
 from runner.engine import Engine
-from runner.environment import Environment
+from runner.environment import Environment, inherited
 from runner.files import write_private
 from runner.report import connect
 from runner.settings import ARTIFACTS
@@ -268,6 +268,13 @@ class Project:
         done = self.run(command, *arguments)
         assert done.returncode == 0, f"pulumi {command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+
+def drift(project: Project, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the drift check as a user does."""
+    command = [sys.executable, "-m", "drift", "--stack", project.stack, *arguments]
+    environment = {**inherited(), **project.engine.variables(), **variables}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
 def stack_settings(stack: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from emulator import cluster as local_cluster
 from emulator.azure.__main__ import main
 from emulator.azure.local_cluster import subscription
 from emulator.azure.services.base import CLUSTER, POOL
+from emulator.azure.services.identity import UserAssignedIdentity
 from emulator.azure.services.resources import REGISTRATION
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
@@ -27,7 +28,7 @@ from stacks import secrets
 from stacks.__main__ import JOBS, wanted
 from stacks.inputs import interpret
 from stacks.layers.jobs import documents
-from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
+from tests.local.environment import Cluster, Project, drift, eventually, local_environment, stack_settings
 from tests.local.killed import Killed
 from tests.local.member import as_member, dry_run
 
@@ -35,6 +36,8 @@ pytestmark = pytest.mark.emulated("Azure is emulated")
 
 KUEUE = "kueue.x-k8s.io/v1beta1"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
+ADMISSION = "admissionregistration.k8s.io/v1"
+WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 GPU, INFINIBAND = "nvidia.com/gpu", "nvidia.com/mlnxnics"
 BUILT_IN = {"default", "kube-node-lease", "kube-public", "kube-system"}
 TEAM = {"gang": "mlbatch", "team": "blue"}
@@ -102,6 +105,42 @@ def in_azure(paths: Paths, kind: str = "") -> dict[str, dict[str, Any]]:
 def created(project: Project) -> list[str]:
     """Return the types of what the stack's state holds."""
     return [found["type"] for found in project.resources() if found["type"] != "pulumi:pulumi:Stack"]
+
+
+def gone_by_hand(paths: Paths, *names: str) -> None:
+    """Delete identities as somebody in Azure's portal does, with what is below them."""
+    with subscription(paths).edit() as state:
+        identities = [each for each in state.of_type(UserAssignedIdentity.type) if each.name in names]
+        assert len(identities) == len(names)
+        for identity in identities:
+            for each in [*state.below(identity.id), identity]:
+                state.remove(each.id)
+
+
+def enforce(cluster: Cluster) -> None:
+    """Keep every webhook out of AKS' own namespaces, as AKS' admissions enforcer does (Azure/AKS, issue 1771)."""
+    keys = ("control-plane", "kubernetes.azure.com/managedby")
+    selector = {"matchExpressions": [{"key": key, "operator": "DoesNotExist"} for key in keys]}
+    for kind in WEBHOOKS:
+        found = cluster.list(ADMISSION, kind)
+        assert found
+        for each in found:
+            cluster.client.patch(
+                cluster.kind(ADMISSION, kind),
+                name=each["metadata"]["name"],
+                body=[
+                    {"op": "add", "path": f"/webhooks/{index}/namespaceSelector", "value": selector}
+                    for index in range(len(each["webhooks"]))
+                ],
+                content_type="application/json-patch+json",
+                field_manager="admissionsenforcer",
+            )
+
+
+def selectors(cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the namespaces that each webhook is asked about."""
+    found = [each for kind in WEBHOOKS for each in cluster.list(ADMISSION, kind)]
+    return [webhook["namespaceSelector"] for each in found for webhook in each["webhooks"]]
 
 
 def fault(paths: Paths, on: str, kind: str) -> None:
@@ -318,11 +357,11 @@ def test_what_is_changed_behind_the_engines_back_is_named_and_put_back(
     assert main(["scale", "--state", str(paths.state), "--pool", "ndv5", "--count", "3"]) == 0
     change = {"spec": {"preemption": {"reclaimWithinCohort": "Never"}}}
     cluster.patch(KUEUE, "ClusterQueue", "red-cluster-queue", change)
-    drift = project.drift()
+    seen = project.drift()
     for name in ("agentPools/ndv5", "red-cluster-queue"):
-        assert any(name in line and "id=" in line for line in drift.splitlines()), drift
-    assert "count" in drift
-    assert "reclaimWithinCohort" in drift
+        assert any(name in line and "id=" in line for line in seen.splitlines()), seen
+    assert "count" in seen
+    assert "reclaimWithinCohort" in seen
     project.up()
     await_gpu_nodes(cluster, 1)
     queue = cluster.get(KUEUE, "ClusterQueue", "red-cluster-queue")
@@ -355,10 +394,14 @@ EVERYTHING: dict[str, Any] = {
 def test_everything_at_once_is_created_and_then_unchanged(
     project: Project, settings: dict[str, Any], cluster: Cluster
 ) -> None:
+    """Also once AKS has written its selector into every webhook, which is nobody's drift."""
     secret = project.secret("blobSasToken", SAS_TOKEN)
     project.configure({**changed(settings, EVERYTHING), "blobSasToken": secret})
     project.up()
+    enforce(cluster)
     project.unchanged()
+    compared = drift(project)
+    assert compared.returncode == 0, compared.stdout + compared.stderr
     wrappers = {item["metadata"]["name"] for item in cluster.list(APPWRAPPER, "AppWrapper", "blue")}
     assert wrappers == {"metaseq", "olmo", "batch-inference", "pretraining"}
     assert cluster.get("batch.volcano.sh/v1alpha1", "Job", "nccl-allreduce", "workloads") is not None
@@ -403,6 +446,44 @@ def test_the_token_is_where_the_driver_looks_and_nowhere_else(project: Project, 
         assert hidden not in state
 
 
+def claimed_by_identity(cluster: Cluster) -> dict[str, tuple[str, str, str]]:
+    """Return by claim, for volumes that an identity mounts: the claim's uid, its phase, the identity's client id."""
+    found = {}
+    for volume in cluster.list("v1", "PersistentVolume"):
+        attributes = volume["spec"].get("csi", {}).get("volumeAttributes", {})
+        client = attributes.get("clientID") or attributes.get("AzureStorageIdentityClientID")
+        if client:
+            reference = volume["spec"]["claimRef"]
+            claim = cluster.existing("v1", "PersistentVolumeClaim", reference["name"], reference["namespace"])
+            found[reference["name"]] = (claim["metadata"]["uid"], claim["status"]["phase"], client)
+    return found
+
+
+def test_identities_that_come_anew_bring_their_volumes_and_claims_anew(
+    project: Project, paths: Paths, cluster: Cluster
+) -> None:
+    """A volume names its identity for good, and a claim its volume. AKS' selectors stay through the update."""
+    before = claimed_by_identity(cluster)
+    assert set(before) == {"data", "corpus"}
+    gone_by_hand(paths, "mlbatch-nodes", "mlbatch-in-blue")
+    enforced = selectors(cluster)
+    name = "kueue-validating-webhook-configuration"
+    cluster.patch(ADMISSION, WEBHOOKS[1], name, {"metadata": {"labels": {"app.kubernetes.io/name": "edited"}}})
+    project.up()
+    clients = {name: each["clientId"] for name, each in in_azure(paths, UserAssignedIdentity.type).items()}
+    after = claimed_by_identity(cluster)
+    assert {claim: (phase, client) for claim, (_, phase, client) in after.items()} == {
+        "data": ("Bound", clients["mlbatch-nodes"]),
+        "corpus": ("Bound", clients["mlbatch-in-blue"]),
+    }
+    for claim in before:
+        assert before[claim][0] != after[claim][0]
+        assert before[claim][2] != after[claim][2]
+    assert cluster.existing(ADMISSION, WEBHOOKS[1], name)["metadata"]["labels"]["app.kubernetes.io/name"] == "kueue"
+    assert selectors(cluster) == enforced
+    project.unchanged()
+
+
 def test_what_stands_on_a_cluster_comes_anew_with_it(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
@@ -425,5 +506,5 @@ def test_destroy_leaves_nothing_but_the_subscriptions_feature(project: Project, 
     assert {item["metadata"]["name"] for item in cluster.list("v1", "Namespace")} == BUILT_IN
     assert [item["metadata"]["name"] for item in cluster.list("v1", "Node")] == ["local-controllers"]
     assert cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition") == []
-    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
-        assert cluster.list("admissionregistration.k8s.io/v1", kind) == []
+    for kind in WEBHOOKS:
+        assert cluster.list(ADMISSION, kind) == []

@@ -22,7 +22,7 @@ from drift.compare import render
 from drift.state import read
 from emulator.paths import Paths
 from runner.environment import inherited
-from tests.local.environment import ROOT, Cluster, Project, dev_settings, eventually
+from tests.local.environment import ROOT, Cluster, Project, dev_settings, drift, eventually
 from tests.local.jobs import APPWRAPPER, KUEUE, running
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -575,13 +575,6 @@ def found(project: Project, paths: Paths) -> dict[str, Finding]:
     with connected(paths.kubeconfig, None) as cluster:
         findings = check(cluster, state.objects)
     return {finding.declared.title: finding for finding in findings if finding.drifted or finding.trouble}
-
-
-def drift(project: Project, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
-    command = [sys.executable, "-m", "drift", "--stack", project.stack, *arguments]
-    environment = {**inherited(), **project.engine.variables(), **variables}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
 def test_a_stack_that_was_just_made_has_none(project: Project) -> None:
