@@ -37,7 +37,6 @@ TARGETS = (
     ("up", "STACK=aks"),
     ("preview", "STACK=aks"),
     ("destroy", "STACK=aks"),
-    ("destroy",),
     ("down",),
     ("clean",),
 )

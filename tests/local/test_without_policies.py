@@ -66,4 +66,3 @@ def test_who_accepts_that_by_name_gets_teams_and_is_warned(
             lambda: cluster.get(APPWRAPPER, "AppWrapper", "plain", "blue"),
             lambda found: found is not None and (found.get("status") or {}).get("phase") == "Running",
         )
-    project.destroy()
