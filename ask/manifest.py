@@ -9,13 +9,11 @@ from typing import Any, Final
 import yaml
 
 from components import names
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB
 
 Document = dict[str, Any]
 
-KINDS: Final[Mapping[str, str]] = {
-    "AppWrapper": names.APPWRAPPER_API,
-    "PyTorchJob": "kubeflow.org/v1",
-}
+KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in (APPWRAPPER, PYTORCH_JOB)}
 """The kinds that can be asked about, with their version. Ray's are asked about in an AppWrapper."""
 
 

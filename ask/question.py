@@ -16,6 +16,7 @@ from ask import room
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
 from components import names
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB
 from components.kubernetes.quantity import Quantity
 from runner.report import Client, objects
 
@@ -41,8 +42,8 @@ _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']+)'.*?denied reque
 _NOT_YET: Final = ("failed calling webhook", "failed to call webhook", "not yet ready", "status unknown for quota")
 
 _POD_LABELS: Final = {
-    "AppWrapper": "workload.codeflare.dev/appwrapper",
-    "PyTorchJob": "training.kubeflow.org/job-name",
+    APPWRAPPER.kind: "workload.codeflare.dev/appwrapper",
+    PYTORCH_JOB.kind: "training.kubeflow.org/job-name",
 }
 """By which the pods of each kind name their job."""
 

@@ -13,17 +13,14 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from components import names
+from components.job_kinds import POD_GROUP, QUEUED
 from runner.report import TEAM_LABEL, Client, connect, objects
 
 Document = dict[str, Any]
 
 GROUPS: Final = (
     names.KUEUE_GROUP,
-    names.APPWRAPPER_GROUP,
-    "scheduling.x-k8s.io",
-    "kubeflow.org",
-    "ray.io",
-    "jobset.x-k8s.io",
+    *dict.fromkeys(kind.group for kind in (*QUEUED, POD_GROUP)),
 )
 """Of the kinds that jobs are made of, or that decide about them."""
 RBAC: Final = "rbac.authorization.k8s.io/v1"

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pulumi
 
 from components.catalogue import OpenShiftAi
+from components.job_kinds import SUBMITTED
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import checksum
@@ -37,12 +38,7 @@ NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
 KUEUE_PODS: Final = "app.opendatahub.io/kueue"
 """The label by which the hobbyist guide finds Kueue's pods (redhat-na-ssa/hobbyist-guide-to-rhoai, docs/10)."""
-JOB_KINDS: Final = (
-    "appwrappers.workload.codeflare.dev",
-    "pytorchjobs.kubeflow.org",
-    "rayclusters.ray.io",
-    "rayjobs.ray.io",
-)
+JOB_KINDS: Final = tuple(kind.resource for kind in SUBMITTED)
 """Definitions of the jobs that Kueue manages, all of which the DataScienceCluster brings."""
 
 MANAGED: Final = ("codeflare", "kueue", "ray", "trainingoperator")

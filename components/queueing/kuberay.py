@@ -14,6 +14,7 @@ import pulumi
 import yaml
 
 from components.artifacts import Release
+from components.job_kinds import RAY_CLUSTER, RAY_JOB
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
@@ -30,7 +31,7 @@ from components.queueing.job_operators import (
 )
 
 NAME: Final = "kuberay-operator"
-KINDS: Final = ("RayCluster", "RayJob")
+KINDS: Final = (RAY_CLUSTER.kind, RAY_JOB.kind)
 
 _LABELS: Final = {"app.kubernetes.io/name": "kuberay", "app.kubernetes.io/component": NAME}
 

@@ -16,6 +16,7 @@ import yaml
 
 from components import names
 from components.artifacts import Release
+from components.job_kinds import APPWRAPPER, QUEUED
 from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
@@ -24,26 +25,11 @@ from components.queueing.operators import Operator, install, register_budget
 
 CONFIG_MAP: Final = "kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
-APPWRAPPER_KIND: Final = "AppWrapper.workload.codeflare.dev"
+APPWRAPPER_KIND: Final = f"{APPWRAPPER.kind}.{APPWRAPPER.group}"
 """As Kueue's configuration names a kind: that and its group."""
 
-FRAMEWORKS: Final = (
-    "kubeflow.org/mpijob",
-    "ray.io/rayjob",
-    "ray.io/raycluster",
-    "jobset.x-k8s.io/jobset",
-    "kubeflow.org/paddlejob",
-    "kubeflow.org/pytorchjob",
-    "kubeflow.org/tfjob",
-    "kubeflow.org/xgboostjob",
-    "workload.codeflare.dev/appwrapper",
-)
-"""The kinds of jobs that Kueue queues. MLBatch's list without `kubeflow.org/mxjob`, which Kueue dropped in 0.11.
-
-`batch/job` is off: users submit Jobs inside of AppWrappers. AppWrapper 1.0 and later has no queueing of its own
-(`pkg/config/config.go`), so Kueue's built-in integration is the one that manages AppWrappers; Kueue 0.10 had none, and
-MLBatch declared them as an external framework.
-"""
+FRAMEWORKS: Final = tuple(kind.framework for kind in QUEUED)
+"""The kinds of jobs that Kueue queues, as its configuration names them."""
 
 UNCOUNTED: Final = (f"{names.SHARED_INFINIBAND.partition('/')[0]}/", names.DISK)
 """Prefixes of resources that no quota counts. Kueue would otherwise never admit a job that asks for one, because no

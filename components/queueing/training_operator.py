@@ -18,6 +18,7 @@ import pulumi
 
 from components import names
 from components.artifacts import Release
+from components.job_kinds import PYTORCH_JOB
 from components.kubernetes.manifests import Document, Manifest, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
@@ -36,12 +37,12 @@ from components.queueing.job_operators import (
 from components.queueing.operators import AWAIT_CERTIFICATE, annotate
 
 NAME: Final = "training-operator"
-KIND: Final = "PyTorchJob"
+KIND: Final = PYTORCH_JOB.kind
 CERTIFICATE: Final = "training-operator-webhook-cert"
 WEBHOOKS: Final = "validator.training-operator.kubeflow.org"
 """The name that the operator looks for (`cmd/training-operator.v1/main.go`)."""
 
-_GROUP: Final = "kubeflow.org"
+_GROUP: Final = PYTORCH_JOB.group
 _WRITE: Final = ("create", "delete", "patch", "update")
 _LABELS: Final = {"control-plane": "kubeflow-training-operator", "app.kubernetes.io/name": NAME}
 _CERTIFICATE_FOLDER: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where upstream reads it
@@ -144,9 +145,9 @@ def job_operator(args: TrainingOperatorArgs) -> JobOperator:
 def cluster_rules() -> list[Document]:
     """Return what the operator may do with what makes up a PyTorchJob, wherever that is."""
     return [
-        rule(_GROUP, ["pytorchjobs"], *_WRITE),
-        {"apiGroups": [_GROUP], "resources": ["pytorchjobs/finalizers"], "verbs": ["update"]},
-        {"apiGroups": [_GROUP], "resources": ["pytorchjobs/status"], "verbs": ["get", "patch", "update"]},
+        rule(_GROUP, [PYTORCH_JOB.plural], *_WRITE),
+        {"apiGroups": [_GROUP], "resources": [f"{PYTORCH_JOB.plural}/finalizers"], "verbs": ["update"]},
+        {"apiGroups": [_GROUP], "resources": [f"{PYTORCH_JOB.plural}/status"], "verbs": ["get", "patch", "update"]},
         rule("", ["pods", "events"], *_WRITE),
         rule("", ["services"], "create", "delete"),
         rule("autoscaling", ["horizontalpodautoscalers"], *_WRITE),

@@ -8,7 +8,7 @@ from typing import Final
 
 import pulumi
 
-from components import names
+from components import job_kinds, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.resource_quota import FOREIGN_AFFINITY, SYSTEM_PODS, resource_quota
@@ -17,9 +17,9 @@ FILES: Final = 500
 """Most of a team's ConfigMaps, and of its Secrets, of which each may have 1 MiB in the API server's store."""
 MOST_JOBS: Final = 1000
 """Most of a team's objects of each kind that members submit, those that have ended among them."""
-APPWRAPPERS: Final = f"appwrappers.{names.APPWRAPPER_GROUP}"
-POD_GROUPS: Final = "podgroups.scheduling.x-k8s.io"
-SUBMITTED: Final = (APPWRAPPERS, POD_GROUPS, "pytorchjobs.kubeflow.org", "rayclusters.ray.io", "rayjobs.ray.io")
+APPWRAPPERS: Final = job_kinds.APPWRAPPER.resource
+POD_GROUPS: Final = job_kinds.POD_GROUP.resource
+SUBMITTED: Final = tuple(sorted(kind.resource for kind in (*job_kinds.SUBMITTED, job_kinds.POD_GROUP)))
 """Kinds of custom resources that members create."""
 _COUNTED: Final = {"pulumi.com/waitFor": "jsonpath={.status.used.*}"}
 STORAGE: Final = Quantity.parse("20Ti")

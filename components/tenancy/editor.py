@@ -8,23 +8,31 @@ from typing import Any, Final
 import pulumi
 
 from components import names
+from components.job_kinds import APPWRAPPER, ENDLESS, JOB, POD, POD_GROUP, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, JobKind
 from components.kubernetes.manifests import Manifest
 
 _READ: Final = ("get", "list", "watch")
 _WRITE: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
 _END: Final = ("delete", "get", "list", "watch")
 
+
+def _rule(verbs: Sequence[str], *kinds: JobKind) -> tuple[str, Sequence[str], Sequence[str]]:
+    """Return the right to kinds of one API group."""
+    (group,) = {kind.group for kind in kinds}
+    return group, tuple(kind.plural for kind in kinds), verbs
+
+
 RULES: Final = (
-    ("", ("pods",), _END),
-    ("apps", ("deployments", "statefulsets"), _END),
+    _rule(_END, POD),
+    _rule(_END, *ENDLESS),
     ("", ("services", "secrets", "configmaps", "persistentvolumeclaims"), _WRITE),
     ("kueue.x-k8s.io", ("*",), _READ),
-    ("kubeflow.org", ("pytorchjobs",), _WRITE),
-    ("ray.io", ("rayjobs", "rayclusters"), _WRITE),
-    ("batch", ("jobs",), _END),
-    ("workload.codeflare.dev", ("appwrappers",), _WRITE),
+    _rule(_WRITE, PYTORCH_JOB),
+    _rule(_WRITE, RAY_JOB, RAY_CLUSTER),
+    _rule(_END, JOB),
+    _rule(_WRITE, APPWRAPPER),
     ("scheduling.k8s.io", ("priorityclasses",), _READ),
-    ("scheduling.x-k8s.io", ("podgroups",), _WRITE),
+    _rule(_WRITE, POD_GROUP),
     ("", ("events",), _READ),
     ("", ("namespaces", "pods/log"), ("get",)),
     ("", ("pods/exec", "pods/portforward"), ("create",)),

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from components.job_kinds import APPWRAPPER, JOB, JOB_SET, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, RUN
 from components.kubernetes.admission import words
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy.amounts import MOST_PODS, counted
 from components.tenancy.pod_templates import Rule, is_kind, templates
 
-_CONTROLLERS: Final = (
-    "kubernetes.io/job-controller",
-    "jobset.sigs.k8s.io/jobset-controller",
-    "kubeflow.org/training-operator",
-    "ray.io/kuberay-operator",
-    "workload.codeflare.dev/appwrapper-controller",
-)
-"""What `managedBy` says of jobs that their own controller runs (k8s.io/api batch/v1; JobSet v1alpha2; training-operator
-and KubeRay v1; AppWrapper v1beta2)."""
+_CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, APPWRAPPER) if kind.controller))
+"""What `managedBy` says of jobs that their own controller runs."""
 
 _MOST_RETRIES: Final = 1000
 """Of a Job's pods that fail, each of which leaves an object behind."""
@@ -29,12 +23,6 @@ NO_FAULT_TOLERANCE: Final = Rule(
     message="a Ray cluster becomes fault-tolerant by no annotation: KubeRay would clean up after it with pods that are "
     "not counted",
 )
-
-_BATCH: Final = "batch/v1/Job"
-_PYTORCH: Final = "kubeflow.org/v1/PyTorchJob"
-_JOBSET: Final = "jobset.x-k8s.io/v1alpha2/JobSet"
-_CLUSTER: Final = "ray.io/v1/RayCluster"
-_JOB: Final = "ray.io/v1/RayJob"
 
 
 def _counted(condition: str) -> Rule:
@@ -125,7 +113,7 @@ POD_GROUP: Final = (
 PodGroup any more (scheduler-plugins v0.34.7, `scheduling.x-k8s.io_podgroups.yaml`)."""
 
 _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
-    _PYTORCH: [
+    PYTORCH_JOB.identity: [
         Rule(
             condition="{0}.spec.pytorchReplicaSpecs.all(name, name in ['Master', 'Worker'])",
             message="the replicas of a PyTorchJob are called Master and Worker: others are not counted, and run",
@@ -140,8 +128,8 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
             message="a PyTorchJob with metrics to grow by has more pods than were counted: leave them out",
         ),
     ],
-    _BATCH: [_counted(_number("{0}.spec"))],
-    _JOBSET: [
+    JOB.identity: [_counted(_number("{0}.spec"))],
+    JOB_SET.identity: [
         _counted(f"{{0}}.spec.replicatedJobs.all(job, {_number('job.template.spec')})"),
         Rule(
             condition=(
@@ -153,8 +141,8 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
     ],
     "apps/v1/Deployment": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
     "apps/v1/StatefulSet": [_counted(counted("{0}.spec.?replicas.orValue(1)"))],
-    _CLUSTER: _ray("{0}.spec"),
-    _JOB: _ray("{0}.spec.rayClusterSpec"),
+    RAY_CLUSTER.identity: _ray("{0}.spec"),
+    RAY_JOB.identity: _ray("{0}.spec.rayClusterSpec"),
 }
 """Rules by kind, wherever it is submitted. The operator makes Master of master, and AppWrapper does not
 (training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""
@@ -175,11 +163,11 @@ _ENDLESS: Final = Rule(
 """KubeRay keeps pods that end only where their restartPolicy is Always (v1.5.1, shouldDeletePod)."""
 
 _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
-    _BATCH: _jobs("[{0}]", "job.spec"),
+    JOB.identity: _jobs("[{0}]", "job.spec"),
     "scheduling.x-k8s.io/v1alpha1/PodGroup": POD_GROUP,
-    _JOBSET: _jobs("{0}.spec.replicatedJobs", "job.template.spec"),
-    _CLUSTER: [_one_host("{0}.spec"), _ENDLESS],
-    _JOB: [
+    JOB_SET.identity: _jobs("{0}.spec.replicatedJobs", "job.template.spec"),
+    RAY_CLUSTER.identity: [_one_host("{0}.spec"), _ENDLESS],
+    RAY_JOB.identity: [
         _one_host("{0}.spec.rayClusterSpec"),
         Rule(
             condition="!has({0}.spec.submitterPodTemplate)",
@@ -195,7 +183,7 @@ _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
 }
 
 _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
-    _PYTORCH: [
+    PYTORCH_JOB.identity: [
         Rule(
             condition="{0}.spec.?runPolicy.?schedulingPolicy.?priorityClass.orValue('') in " + words(["", *PRIORITIES]),
             message=f"a job's priorityClass is one of {', '.join(PRIORITIES)}",
@@ -206,7 +194,7 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
             "or wrap the job in an AppWrapper",
         ),
     ],
-    _JOB: [
+    RAY_JOB.identity: [
         Rule(
             condition="{0}.spec.?submissionMode.orValue('K8sJobMode') != 'SidecarMode'",
             message="the container that SidecarMode adds to a Ray cluster is not counted: set another submissionMode",

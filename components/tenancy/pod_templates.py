@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from components import names
+from components.job_kinds import DEPLOYMENT, JOB, JOB_SET, POD, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB, STATEFUL_SET
 from components.kubernetes.admission import Validation, words
 from components.scheduling.priorities import PRIORITIES
 
@@ -22,16 +23,14 @@ def _of_ray(cluster: str) -> str:
 
 
 _TEMPLATES: Final = {
-    "v1/Pod": "[{0}]",
-    "batch/v1/Job": "[{0}.spec.template]",
-    "apps/v1/Deployment": "[{0}.spec.template]",
-    "apps/v1/StatefulSet": "[{0}.spec.template]",
-    "jobset.x-k8s.io/v1alpha2/JobSet": "{0}.spec.replicatedJobs.map(job, job.template.spec.template)",
-    "kubeflow.org/v1/PyTorchJob": (
-        "{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"
-    ),
-    "ray.io/v1/RayCluster": _of_ray("{0}.spec"),
-    "ray.io/v1/RayJob": _of_ray("{0}.spec.rayClusterSpec"),
+    POD.identity: "[{0}]",
+    JOB.identity: "[{0}.spec.template]",
+    DEPLOYMENT.identity: "[{0}.spec.template]",
+    STATEFUL_SET.identity: "[{0}.spec.template]",
+    JOB_SET.identity: "{0}.spec.replicatedJobs.map(job, job.template.spec.template)",
+    PYTORCH_JOB.identity: ("{0}.spec.pytorchReplicaSpecs.map(name, {0}.spec.pytorchReplicaSpecs[name].template)"),
+    RAY_CLUSTER.identity: _of_ray("{0}.spec"),
+    RAY_JOB.identity: _of_ray("{0}.spec.rayClusterSpec"),
 }
 """Where manifests have pod templates, by kind: those whose pods AppWrapper counts by itself, in the versions that it
 knows (AppWrapper v1.1.2, `pkg/utils/utils.go`, InferPodSets). Those of others it takes on their author's word."""

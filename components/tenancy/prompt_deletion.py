@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from components.job_kinds import ENDLESS, JOB, JOB_SET, POD, POD_GROUP, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON
@@ -26,14 +27,19 @@ its controller from 1.0 on. The controller takes it off when all of a job is gon
 
 _WRITTEN: Final = (
     ("", ("services", "secrets", "configmaps", "persistentvolumeclaims")),
-    ("scheduling.x-k8s.io", ("podgroups",)),
+    (POD_GROUP.group, (POD_GROUP.plural,)),
     *JOBS,
 )
 """What members write, which AppWrappers may contain. Pods are held to as much by the policy for pods."""
 
-_DELETED: Final = (("", ("pods",)), ("batch", ("jobs",)), ("apps", ("deployments", "statefulsets")), *JOBS)
+_DELETED: Final = (
+    (POD.group, (POD.plural,)),
+    (JOB.group, (JOB.plural,)),
+    ("apps", tuple(kind.plural for kind in ENDLESS)),
+    *JOBS,
+)
 
-_REPLACING: Final = ("Job", "ReplicaSet", "JobSet", "RayCluster", "RayJob")
+_REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY_JOB.kind)
 """Controllers that start another while the one that was deleted ends. Those of PyTorchJobs and StatefulSets give it the
 same name, and wait; AppWrapper waits by itself."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"

@@ -10,19 +10,16 @@ from __future__ import annotations
 from typing import Final
 
 from components import names
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB, QUEUED, RAY_JOB
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy import amounts, growing_jobs, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON, Gatekeepers
 from components.tenancy.promises import Promise
 
-JOBS: Final = (
-    (names.APPWRAPPER_GROUP, ("appwrappers",)),
-    ("kubeflow.org", ("mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")),
-    ("ray.io", ("rayclusters", "rayjobs")),
-    ("jobset.x-k8s.io", ("jobsets",)),
-)
-"""The jobs that Kueue queues, by API group (`components.queueing.kueue.FRAMEWORKS`)."""
+_GROUPS: Final = dict.fromkeys((APPWRAPPER.group, PYTORCH_JOB.group, RAY_JOB.group, *(kind.group for kind in QUEUED)))
+JOBS: Final = tuple((group, tuple(sorted(kind.plural for kind in QUEUED if kind.group == group))) for group in _GROUPS)
+"""The jobs that Kueue queues, by API group: resources of each."""
 
 _ALLOWED_LABELS: Final = (names.QUEUE_LABEL, "kueue.x-k8s.io/max-exec-time-seconds")
 _GATE: Final = "({0}.?spec.?suspend.orValue(false) || {0}.?spec.?runPolicy.?suspend.orValue(false))"

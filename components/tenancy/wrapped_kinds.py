@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from components import names
+from components.job_kinds import APPWRAPPER, ENDLESS, POD, POD_GROUP, RUN
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
 from components.tenancy import amounts, growing_jobs, lasting_tokens, nulls, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
@@ -16,22 +16,18 @@ from components.tenancy.pod_templates import WRAPPED_RULES, Rule
 from components.tenancy.promises import Promise
 
 WRAPPED_KINDS: Final = (
-    "v1/Pod",
+    POD.identity,
     "v1/Service",
     "v1/ConfigMap",
     "v1/Secret",
     "v1/PersistentVolumeClaim",
-    "batch/v1/Job",
-    "jobset.x-k8s.io/v1alpha2/JobSet",
-    "kubeflow.org/v1/PyTorchJob",
-    "ray.io/v1/RayCluster",
-    "ray.io/v1/RayJob",
-    "scheduling.x-k8s.io/v1alpha1/PodGroup",
+    *(kind.identity for kind in RUN),
+    POD_GROUP.identity,
 )
 """Kinds that every AppWrapper may contain. What has pods is counted by AppWrapper itself; what has none, members may
 create by themselves, too."""
 
-FURTHER_KINDS: Final = ("apps/v1/Deployment", "apps/v1/StatefulSet")
+FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
 """Kinds that AppWrapper counts and may create, and that are no jobs: they never end."""
 
 
@@ -67,7 +63,7 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
     template_rules = [*pod_templates.rules(gpu_resource), *WRAPPED_RULES, *amounts.TEMPLATE]
     return AdmissionPolicy(
         name=Promise.WRAPPED_KINDS.policy,
-        requests=[Requests(group=names.APPWRAPPER_GROUP, resources=["appwrappers"], operations=["CREATE"])],
+        requests=[Requests(group=APPWRAPPER.group, resources=[APPWRAPPER.plural], operations=["CREATE"])],
         namespaces=TEAM_NAMESPACES,
         variables={
             "manifests": "object.spec.components.map(component, component.template)",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from components.job_kinds import ENDLESS, POD, POD_GROUP, QUEUED, RUN, SUBMITTED
 from components.kubernetes.admission import AdmissionPolicy
 from components.kubernetes.quantity import Quantity
 from components.queueing.kueue import FRAMEWORKS
@@ -70,6 +71,17 @@ def test_every_kind_that_kueue_queues_is_behind_the_gate() -> None:
     kinds = {f"{name}s" for name in FRAMEWORKS}
     gate = policies()[1]
     assert requests(gate, "CREATE") == requests(gate, "UPDATE") == kinds
+
+
+def test_of_all_kinds_of_jobs_members_write_those_that_they_submit() -> None:
+    kinds = {*QUEUED, *RUN, *ENDLESS, POD, POD_GROUP}
+    written = {
+        f"{resource}.{group}".rstrip(".")
+        for group, resources, verbs in editor.RULES
+        if "create" in verbs
+        for resource in resources
+    }
+    assert {kind for kind in kinds if kind.resource in written} == {*SUBMITTED, POD_GROUP}
 
 
 def test_whatever_members_write_is_not_held_back() -> None:
