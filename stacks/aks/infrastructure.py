@@ -17,8 +17,8 @@ from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs
 from components.azure.maintenance import MaintenanceWindows, MaintenanceWindowsArgs, Window, maintenance_windows
 from components.azure.network import Network, NetworkArgs
-from components.azure.placement import Placement, PlacementArgs
 from components.azure.provider import azure_provider
+from components.azure.proximity import ProximityGroup, ProximityGroupArgs
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.scope import ResourceScope
@@ -216,13 +216,13 @@ def _gpu_pool(
     pool = azure.gpu_pool
     placement = None
     if pool.proximity_placement_group:
-        placement_args = PlacementArgs(
+        placement_args = ProximityGroupArgs(
             name=f"{azure.cluster_name}-{pool.name}",
             scope=scope,
             vm_size=pool.vm_size,
             zone=pool.zones[0] if len(pool.zones) == 1 else None,
         )
-        placement = Placement("placement", placement_args, within(*group))
+        placement = ProximityGroup("placement", placement_args, within(*group))
     return GpuPool(
         "gpus",
         GpuPoolArgs(

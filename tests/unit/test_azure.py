@@ -24,8 +24,8 @@ from components.azure.feature import FeatureError, InfinibandFeature, Infiniband
 from components.azure.gpu_pool import Autoscale, GpuPool, GpuPoolArgs
 from components.azure.identity import ClusterIdentities, ClusterIdentitiesArgs, KubeletIdentity
 from components.azure.network import Network, NetworkArgs
-from components.azure.placement import Placement, PlacementArgs
 from components.azure.provider import azure_provider
+from components.azure.proximity import ProximityGroup, ProximityGroupArgs
 from components.azure.registry import Registry, RegistryArgs, RegistryPull, RegistryPullArgs
 from components.azure.resource_group import ResourceGroup, ResourceGroupArgs
 from components.azure.roles import assignment_name
@@ -335,13 +335,13 @@ class TestGpuPool:
 
     def test_zone_and_placement(self) -> None:
         def program() -> None:
-            args = PlacementArgs(
+            args = ProximityGroupArgs(
                 name="ndv5-ppg",
                 scope=SCOPE,
                 vm_size="Standard_ND96isr_H100_v5",
                 zone="2",
             )
-            placement = Placement("placement", args)
+            placement = ProximityGroup("placement", args)
             GpuPool("pool", pool_args(zones=("2",), placement_id=placement.id))
 
         record = run(program)

@@ -11,7 +11,7 @@ from components.azure.scope import ResourceScope
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacementArgs:
+class ProximityGroupArgs:
     """name: of the group. vm_size: what is to fit into it. zone: the one of its machines, None for any."""
 
     name: str
@@ -20,7 +20,7 @@ class PlacementArgs:
     zone: str | None = None
 
 
-class Placement(pulumi.ComponentResource):
+class ProximityGroup(pulumi.ComponentResource):
     """Create a proximity placement group.
 
     It keeps the pool in one data centre, at the price that Azure finds room for it less often: a pool that cannot be
@@ -29,8 +29,8 @@ class Placement(pulumi.ComponentResource):
 
     id: pulumi.Output[str]
 
-    def __init__(self, name: str, args: PlacementArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:azure:Placement", name, None, opts)
+    def __init__(self, name: str, args: ProximityGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:azure:Placement", name, None, opts)  # the type that stacks know it by
         group = compute.ProximityPlacementGroup(
             args.name,
             proximity_placement_group_name=args.name,
