@@ -53,7 +53,7 @@ class Registered:
         return str(self.inputs["metadata"]["name"])
 
 
-@dataclass
+@dataclass(eq=False)
 class Record:
     """Everything that a program registered, in order. outputs: names of those of components, by URN."""
 

@@ -19,6 +19,7 @@ from tests.unit import (
     test_openshift,
     test_openshift_workbench,
     test_platform,
+    test_sakkara,
     test_stack,
 )
 from tests.unit.harness import Record, build
@@ -58,7 +59,19 @@ def _aks(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
-    return test_aks.deployed(mirror, test_aks.everything())
+    """All there is, nodes near to each other, and a volume that a team may write to."""
+    near = {"azure__gpuPool__zones": ["2"], "azure__gpuPool__proximityPlacementGroup": True}
+    raw = test_aks.everything(**near, scheduling={"packing": "topology"})
+    raw["storage"]["volumes"].append(
+        {"name": "results", "namespace": "red", "container": "results", "access": "workloadIdentity", "readOnly": False}
+    )
+    return test_aks.deployed(mirror, raw)
+
+
+def _upstreams_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
+    """Upstream's operators, with the other scheduler and the cluster's own monitoring of GPUs."""
+    raw = {**test_sakkara.with_sakkara(groups=test_sakkara.RACKS), "monitoring": ON}
+    return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
 
 
 def _whole_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
@@ -84,6 +97,7 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "existing": _existing,
         "existing-everything": _whole_existing,
         "openshift": _openshift,
+        "openshift-upstream": _upstreams_openshift,
         "openshift-everything": _whole_openshift,
         "aks": _aks,
         "aks-everything": _whole_aks,

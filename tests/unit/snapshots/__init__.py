@@ -13,6 +13,7 @@ import pkgutil
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -26,8 +27,10 @@ from tests.unit.harness import Record, Registered
 
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
-WHOLE: Final = ("existing-everything", "aks-everything", "openshift-everything", "cpouta-everything")
-STACKS: Final = ("dev", "existing", "openshift", "aks", "cpouta", *WHOLE)
+WHOLE: Final = (
+    "existing-everything", "aks-everything", "openshift-everything", "openshift-upstream", "cpouta-everything", "dev",
+)  # fmt: skip
+STACKS: Final = ("existing", "openshift", "aks", "cpouta", *WHOLE)
 DEFAULTS: Final = "defaults.txt"
 CHOICES: Final = "choices.yaml"
 FILES: Final = (DEFAULTS, CHOICES, *(f"{stack}.yaml" for stack in WHOLE), *(f"{stack}.txt" for stack in STACKS))
@@ -118,7 +121,8 @@ def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
 
 
-def declared(record: Record) -> list[str]:
+@cache
+def declared(record: Record) -> Sequence[str]:
     """Return what the program itself declares: each resource's fields, but for versions, and files as their texts.
 
     Of upstream's manifests the controllers alone, whose arguments and configuration are the program's.
@@ -271,5 +275,5 @@ def snapshot(name: str, registered: Callable[[str], Record]) -> str:
     stack, _, kind = name.rpartition(".")
     if kind == "txt":
         return identities(registered(stack))
-    shown_before = declared(registered("existing-everything")) if stack != "existing-everything" else []
-    return _SEPARATOR.join(text for text in declared(registered(stack)) if text not in shown_before)
+    before = [text for earlier in WHOLE[: WHOLE.index(stack)] for text in declared(registered(earlier))]
+    return _SEPARATOR.join(text for text in declared(registered(stack)) if text not in before)
