@@ -57,6 +57,20 @@ def test_a_deployment_that_has_too_few_cores_is_refused() -> None:
     assert errors_of({**shipped(flavor="hpc.6.14core"), "mlops": {"enabled": True, "option": 1}}) == []
 
 
+def test_ray_needs_cores_of_its_own_beside_a_deployment_where_it_is_installed() -> None:
+    raw = {**shipped(), "mlops": {"enabled": True}}
+    kuberay = {"enabled": True, "kuberay": {"enabled": True}}
+    error = only({**raw, "queueing": kuberay})
+    assert key(error.path) == "mlbatch:mlops.option"
+    assert error.value == 4
+    assert error.message == (
+        "integration-standalone-kfp-kserve-monitoring needs 12 cores, and flavor standard.xxlarge has 8"
+    )
+    assert errors_of({**raw, **shipped(flavor="hpc.6.14core"), "queueing": kuberay}) == []
+    for queueing in ({"enabled": True}, {"enabled": False, "kuberay": {"enabled": True}}, {}):
+        assert errors_of({**raw, "queueing": queueing}) == []
+
+
 def test_the_tutorials_misspelt_flavor_is_told_its_name() -> None:
     error = only(shipped(flavor="gpu.1.1.gpu"))
     assert key(error.path) == "mlbatch:openstack.flavor"

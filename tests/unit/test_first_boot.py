@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import yaml
 
 from components.openstack import catalogue
-from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, conflicts, user_data
+from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, conflicts, runner, user_data
 from components.openstack.first_boot.compatibility import CUDA
 from tests.local.debian import unpacked
 from tests.unit.first_boot.machine import DISK, SERIAL, Machine, debian
@@ -52,6 +53,32 @@ class _NoResources(pulumi.runtime.Mocks):
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
         raise AssertionError(args.token)
+
+
+def test_what_a_step_recorded_is_on_the_disk_before_it_stands_for_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut leaves the old file or the new one: the content first, then its name, then the folder that has it."""
+    done: list[str] = []
+    sync, replaced = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        place = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        done.append(f"{place.name}: {place.read_text()}" if place.is_file() else "the folder")
+        sync(descriptor)
+
+    def renamed(part: Path, file: Path) -> Path:
+        done.append(f"{part.name} is {file.name}")
+        return replaced(part, file)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    file = tmp_path / "marker"
+    file.write_text("before")
+    runner.write(file, "after")
+    assert done == ["marker.part: after", "marker.part is marker", "the folder"]
+    assert file.read_text() == "after"
+    assert [*tmp_path.iterdir()] == [file]
 
 
 @pytest.fixture(scope="module")
