@@ -25,6 +25,7 @@ UNCONFINED: Mapping[str, str] = {
     "Job workloads/nccl-allreduce": MPI,
     "DaemonSet nvshare-system/nvshare-device-plugin": "mounts the library on the node under the name that others mount",
     "Notebook sandbox/demo-workbench": "is that of OpenShift AI's dashboard, which OpenShift's constraints confine",
+    "PyTorchJob blue/pretraining": "pinned memory for the fabric",
     "Job blue/olmo": "its image is made for root; pinned memory for the fabric",
 }
 """Pods that keep capabilities or may gain some, and why they have to."""
@@ -48,9 +49,18 @@ BUILT_IN_ROLES = frozenset(
 BUILT_IN_PRIORITIES = frozenset({"system-node-critical", "system-cluster-critical"})
 KNOWN = definitions.known()
 OPERATORS_OWN = frozenset(
-    {"DSCInitialization", "DataScienceCluster", "Notebook", "OperatorGroup", "RayCluster", "Subscription"}
+    {
+        "ClusterPolicy",
+        "DSCInitialization",
+        "DataScienceCluster",
+        "Notebook",
+        "OperatorGroup",
+        "PyTorchJob",
+        "RayCluster",
+        "Subscription",
+    }
 )
-"""Whose definitions come with operators; test_openshift_ai.py and test_workbench.py look at their fields."""
+"""Whose definitions come with operators; the tests of those who declare them look at their fields."""
 VERSIONS = {"v1": "V1", "v1beta1": "V1beta1", "v2": "V2"}
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from components.artifacts import Mirror
 from tests.unit import (
     test_aks,
+    test_certified_gpu_operator,
     test_cpouta,
     test_existing,
     test_openshift,
@@ -26,6 +27,7 @@ from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 
 ON = {"enabled": True}
+PRETRAINING = {"enabled": True, "submission": {"team": "blue"}}
 KUBECONFIG = """
 kind: Config
 current-context: lab
@@ -59,12 +61,14 @@ def _aks(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
-    """All there is, nodes near to each other, and a volume that a team may write to."""
+    """All there is, nodes near to each other, a volume that a team may write to, and a training of upstream's."""
     near = {"azure__gpuPool__zones": ["2"], "azure__gpuPool__proximityPlacementGroup": True}
     raw = test_aks.everything(**near, scheduling={"packing": "topology"})
     raw["storage"]["volumes"].append(
         {"name": "results", "namespace": "red", "container": "results", "access": "workloadIdentity", "readOnly": False}
     )
+    raw["workloads"]["pretraining"] = PRETRAINING
+    raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": ON}
     return test_aks.deployed(mirror, raw)
 
 
@@ -72,6 +76,13 @@ def _upstreams_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
     """Upstream's operators, with the other scheduler and the cluster's own monitoring of GPUs."""
     raw = {**test_sakkara.with_sakkara(groups=test_sakkara.RACKS), "monitoring": ON}
     return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig))
+
+
+def _certified_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
+    """NVIDIA's operator by OLM, on nodes whose GPUs nothing offers yet."""
+    nodes = (test_certified_gpu_operator.WORKER,) * 3
+    raw = test_certified_gpu_operator.chosen()
+    return test_openshift.registered(test_openshift.loaded(raw, mirror, kubeconfig, nodes=nodes))
 
 
 def _whole_openshift(mirror: Mirror, kubeconfig: Path) -> Record:
@@ -98,6 +109,7 @@ STACKS: Mapping[str, Callable[[Mirror, Path], Record]] = MappingProxyType(
         "existing-everything": _whole_existing,
         "openshift": _openshift,
         "openshift-upstream": _upstreams_openshift,
+        "openshift-certified": _certified_openshift,
         "openshift-everything": _whole_openshift,
         "aks": _aks,
         "aks-everything": _whole_aks,

@@ -28,7 +28,8 @@ from tests.unit.harness import Record, Registered
 FOLDER: Final = Path(__file__).parent
 ROOT: Final = FOLDER.parents[2]
 WHOLE: Final = (
-    "existing-everything", "aks-everything", "openshift-everything", "openshift-upstream", "cpouta-everything", "dev",
+    "existing-everything", "aks-everything", "openshift-everything", "openshift-upstream",
+    "openshift-certified", "cpouta-everything", "dev",
 )  # fmt: skip
 STACKS: Final = ("existing", "openshift", "aks", "cpouta", *WHOLE)
 DEFAULTS: Final = "defaults.txt"
