@@ -19,7 +19,7 @@ from components.tenancy.promises import Promise
 from components.tenancy.quota_gate import JOBS
 
 _CLAIMS: Final = "kubernetes.io/pvc-protection"
-"""What Kubernetes itself puts on claims in their author's name, and takes off again."""
+"""What Kubernetes itself puts on claims in their author's name, and takes off again; from nothing else does it."""
 
 _WRAPPERS: Final = "workload.codeflare.dev/finalizer"
 """What AppWrapper puts on AppWrappers: its webhook does, in their author's name, up to 0.30 (`internal/webhook`), and
@@ -85,7 +85,8 @@ def policy(grace_seconds: int) -> AdmissionPolicy:
 
 def _of_finalizers() -> Iterator[Validation]:
     yield Validation(
-        expression=f"request.operation == 'DELETE' || {_NEW}.all(name, name == '{_CLAIMS}' || name in {_OLD} || "
+        expression=f"request.operation == 'DELETE' || {_NEW}.all(name, name in {_OLD} || "
+        f"(name == '{_CLAIMS}' && request.resource.resource == 'persistentvolumeclaims') || "
         f"(name == '{_WRAPPERS}' && request.resource.resource == 'appwrappers'))",
         message="finalizers would hold back the end of a job, and what it had with it",
     )

@@ -110,6 +110,8 @@ def asking(**resources: str | float) -> Document:
     return {"name": "main", "image": "x", "resources": {"requests": asked, "limits": asked}}
 
 
+CLAIMS_FINALIZER = "kubernetes.io/pvc-protection"
+"""What Kubernetes puts on claims, and takes off claims alone."""
 ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
 
 
@@ -387,6 +389,10 @@ ATTACKS = {
     "a Workload that there is": (metadata(labels={"kueue.x-k8s.io/prebuilt-workload-name": "x"}), "queue-name and"),
     "a job that grows": (metadata(annotations={"kueue.x-k8s.io/elastic-job": "true"}), "queue-name and"),
     "a finalizer": (metadata(finalizers=["example.org/hold"]), "finalizers would hold back"),
+    "a finalizer that nobody takes off an AppWrapper": (
+        metadata(finalizers=[CLAIMS_FINALIZER]),
+        "finalizers would hold back",
+    ),
     "pods that stay for a day": (
         metadata(annotations={f"{ANNOTATION}forcefulDeletionGracePeriodDuration": "24h"}),
         "at most 2m",
@@ -643,6 +649,8 @@ class TestDirectJobs:
             assert "by its queue alone" in refused(alice.patch, version, kind, "direct", start, "blue")
             more = {"spec": {"workerGroupSpecs": [], "pytorchReplicaSpecs": {}}}
             assert "is not changed" in refused(alice.patch, version, kind, "direct", more, "blue")
+            held = {"metadata": {"finalizers": [CLAIMS_FINALIZER]}}
+            assert "finalizers would hold back" in refused(alice.patch, version, kind, "direct", held, "blue")
             tolerant = {"metadata": {"annotations": {"ray.io/ft-enabled": "true"}}}
             assert "fault-tolerant" in refused(alice.patch, version, kind, "direct", tolerant, "blue")
             body = {"propagationPolicy": "Orphan"}
@@ -691,6 +699,7 @@ CHANGES: Mapping[str, tuple[Document, str]] = {
     "no queue": ({"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}, "tells Kueue"),
     "a higher priority": ({"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "high"}}}, "tells Kueue"),
     "a finalizer": ({"metadata": {"finalizers": ["example.org/hold"]}}, "finalizers would hold back"),
+    "a finalizer of claims": ({"metadata": {"finalizers": [CLAIMS_FINALIZER]}}, "finalizers would hold back"),
     "a day to go": (
         {"metadata": {"annotations": {f"{ANNOTATION}forcefulDeletionGracePeriodDuration": "24h"}}},
         "at most 2m",
@@ -741,8 +750,10 @@ def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> N
     document |= {"spec": specs[kind]} if kind in specs else {}
     alice.create(document)
     try:
-        held = {"metadata": {"finalizers": ["example.org/hold"]}}
-        assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
+        foreign = [] if kind == "PersistentVolumeClaim" else [CLAIMS_FINALIZER]
+        for finalizer in ("example.org/hold", *foreign):
+            held = {"metadata": {"finalizers": [finalizer]}}
+            assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
     finally:
         alice.delete("v1", kind, name, "blue")
 

@@ -94,6 +94,13 @@ def test_whatever_members_write_is_not_held_back() -> None:
     assert written <= requests(policies()[3], "UPDATE")
 
 
+def test_a_finalizer_that_kubernetes_takes_off_claims_is_let_in_on_claims_alone() -> None:
+    (rule,) = [each for each in prompt_deletion.policy(120).validations if "would hold back" in each.message]
+    assert rule.expression.count("kubernetes.io/pvc-protection") == 1
+    alone = "(name == 'kubernetes.io/pvc-protection' && request.resource.resource == 'persistentvolumeclaims')"
+    assert alone in rule.expression
+
+
 def test_whatever_members_delete_with_pods_goes_with_them() -> None:
     deleted = {
         f"{group}/{resource}"
