@@ -9,7 +9,7 @@ from components.job_kinds import APPWRAPPER, JOB, JOB_SET, PYTORCH_JOB, RAY_CLUS
 from components.kubernetes.admission import words
 from components.scheduling.priorities import PRIORITIES
 from components.tenancy.amounts import MOST_PODS, counted
-from components.tenancy.pod_templates import Rule, is_kind, templates
+from components.tenancy.pod_templates import Rule, has_no_counted_labels, is_kind, templates
 
 _CONTROLLERS: Final = tuple(dict.fromkeys(kind.controller for kind in (*RUN, APPWRAPPER) if kind.controller))
 """What `managedBy` says of jobs that their own controller runs."""
@@ -63,7 +63,7 @@ def _ray(cluster: str) -> list[Rule]:
     """Return the rules of a Ray cluster's specification.
 
     KubeRay starts at least minReplicas of a group, whatever replicas says, and numOfHosts pods for each (v1.5.1,
-    GetWorkerGroupDesiredReplicas).
+    GetWorkerGroupDesiredReplicas). A group's own labels win over those of its template (mergeLabels).
     """
     groups = f"{cluster}.?workerGroupSpecs.orValue([])"
     return [
@@ -79,6 +79,12 @@ def _ray(cluster: str) -> list[Rule]:
             f"{groups}.all(group, {counted('group.?replicas.orValue(1)')} && "
             f"{counted('group.?numOfHosts.orValue(1)')} && "
             f"{counted('int(group.?replicas.orValue(1)) * int(group.?numOfHosts.orValue(1))')})"
+        ),
+        Rule(
+            condition=f"([{cluster}.headGroupSpec] + {groups}).all(group, "
+            f"{has_no_counted_labels('group.?labels.orValue({})')})",
+            message="labels of a Ray group become labels of its pods: those of kueue.x-k8s.io and "
+            "workload.codeflare.dev are written by Kueue and AppWrapper alone",
         ),
         Rule(
             condition=f"!{cluster}.headGroupSpec.?enableIngress.orValue(false)",

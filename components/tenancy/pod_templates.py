@@ -82,6 +82,11 @@ def foreign_kueue_words(metadata: str, *, labels: Sequence[str] = ()) -> str:
     )
 
 
+def has_no_counted_labels(labels: str) -> str:
+    """Return CEL of whether a map of pods' labels has none that Kueue and AppWrapper find and count pods by."""
+    return f"{labels}.all(key, !key.contains('{_KUEUE}') && !key.startsWith('{_APPWRAPPER}'))"
+
+
 def rules(gpu_resource: str) -> list[Rule]:
     """Return what every pod template of a job has to meet. gpu_resource: as which nodes offer GPUs."""
     containers = "({0}.spec.?containers.orValue([]) + {0}.spec.?initContainers.orValue([]))"

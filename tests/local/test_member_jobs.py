@@ -99,6 +99,8 @@ def all_running(pods: list[Document]) -> bool:
 EMPTY_PODS = {"template": {"spec": {"containers": []}}}
 WORKERS = {"groupName": "workers", "replicas": 1, "minReplicas": 1, "maxReplicas": 1, **EMPTY_PODS}
 
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "another"}}
+
 
 def ray(**workers: Any) -> Document:
     return {"headGroupSpec": EMPTY_PODS, "workerGroupSpecs": [{**WORKERS, **workers}]}
@@ -358,6 +360,18 @@ ATTACKS = {
         job(lambda wrapper: wrapped(wrapper)["spec"].update(backoffLimit=2147483647)),
         "backoffLimit is at most",
     ),
+    "Ray workers that another AppWrapper counts": (
+        beside("ray.io/v1", "RayCluster", spec=ray(labels={"workload.codeflare.dev/appwrapper": "another"})),
+        "labels of a Ray group",
+    ),
+    "a Ray job's head of another queue": (
+        beside(
+            "ray.io/v1",
+            "RayJob",
+            spec={"submissionMode": "HTTPMode", "rayClusterSpec": {**ray(), "headGroupSpec": {**EMPTY_PODS, **QUEUED}}},
+        ),
+        "labels of a Ray group",
+    ),
     "a pod group that its scheduler cannot read": (
         beside("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={"scheduleTimeoutSeconds": 4294967297}),
         "scheduleTimeoutSeconds from 1",
@@ -463,6 +477,9 @@ GOOD = {
     "with a service": beside("v1", "Service", spec={"ports": [{"port": 80}]}),
     "with a pod group": beside("scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={"minMember": 1}),
     "with Ray": beside("ray.io/v1", "RayCluster", spec=ray()),
+    "with labels that Ray schedules by": beside(
+        "ray.io/v1", "RayCluster", spec=ray(labels={"ray.io/market-type": "spot"})
+    ),
     "with PyTorch": beside(
         "kubeflow.org/v1", "PyTorchJob", spec={"pytorchReplicaSpecs": {"Master": EMPTY_PODS, "Worker": EMPTY_PODS}}
     ),
@@ -611,6 +628,14 @@ DIRECT = {
     "a Ray cluster with a way in": (
         ray_job(rayClusterSpec={**ray(), "headGroupSpec": {**EMPTY_PODS, "enableIngress": True}}),
         "enableIngress",
+    ),
+    "workers that an AppWrapper counts": (
+        direct("ray.io/v1", "RayCluster", suspend=True, **ray(labels={"workload.codeflare.dev/appwrapper": "a"})),
+        "labels of a Ray group",
+    ),
+    "a head of another queue": (
+        ray_job(rayClusterSpec={**ray(), "headGroupSpec": {**EMPTY_PODS, **QUEUED}}),
+        "labels of a Ray group",
     ),
     "a Ray cluster that is cleaned up after": (
         ray_job(rayClusterSpec={**ray(), "gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}),

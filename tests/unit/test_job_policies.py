@@ -231,6 +231,15 @@ def test_pods_ask_for_nodes_near_to_each_other_and_tell_kueue_nothing_else() -> 
     assert "slice" not in rule["expression"]
 
 
+@pytest.mark.parametrize("policy", policies()[:2], ids=lambda policy: policy.name)
+@pytest.mark.parametrize("cluster", ["spec", "spec.rayClusterSpec"])
+def test_a_ray_groups_labels_are_no_way_to_be_counted_elsewhere(policy: AdmissionPolicy, cluster: str) -> None:
+    found = [item["expression"] for item in spec(policy)["validations"] if "labels of a Ray group" in item["message"]]
+    (rule,) = [each for each in found if f".{cluster}.headGroupSpec]" in each]
+    assert f".{cluster}.?workerGroupSpecs" in rule
+    assert "!key.contains('kueue.x-k8s.io/') && !key.startsWith('workload.codeflare.dev/')" in rule
+
+
 def test_pod_groups_are_judged_by_themselves_and_in_jobs() -> None:
     bounds = policies()[2]
     assert "scheduling.x-k8s.io/podgroups" in requests(bounds, "CREATE") & requests(bounds, "UPDATE")
