@@ -81,6 +81,11 @@ def _ray(cluster: str) -> list[Rule]:
             f"{counted('int(group.?replicas.orValue(1)) * int(group.?numOfHosts.orValue(1))')})"
         ),
         Rule(
+            condition=f"{groups}.all(group, !has(group.scaleStrategy))",
+            message="KubeRay deletes whatever pods scaleStrategy.workersToDelete names, other jobs' too: leave "
+            "scaleStrategy out",
+        ),
+        Rule(
             condition=f"([{cluster}.headGroupSpec] + {groups}).all(group, "
             f"{has_no_counted_labels('group.?labels.orValue({})')})",
             message="labels of a Ray group become labels of its pods: those of kueue.x-k8s.io and "

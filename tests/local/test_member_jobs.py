@@ -360,6 +360,10 @@ ATTACKS = {
         job(lambda wrapper: wrapped(wrapper)["spec"].update(backoffLimit=2147483647)),
         "backoffLimit is at most",
     ),
+    "Ray that deletes the pods of other jobs": (
+        beside("ray.io/v1", "RayCluster", spec=ray(scaleStrategy={"workersToDelete": ["another"]})),
+        "leave scaleStrategy out",
+    ),
     "Ray workers that another AppWrapper counts": (
         beside("ray.io/v1", "RayCluster", spec=ray(labels={"workload.codeflare.dev/appwrapper": "another"})),
         "labels of a Ray group",
@@ -628,6 +632,14 @@ DIRECT = {
     "a Ray cluster with a way in": (
         ray_job(rayClusterSpec={**ray(), "headGroupSpec": {**EMPTY_PODS, "enableIngress": True}}),
         "enableIngress",
+    ),
+    "Ray that deletes the pods of other jobs": (
+        direct("ray.io/v1", "RayCluster", suspend=True, **ray(scaleStrategy={"workersToDelete": ["another"]})),
+        "leave scaleStrategy out",
+    ),
+    "a Ray job that deletes the pods of others": (
+        ray_job(rayClusterSpec=ray(scaleStrategy={"workersToDelete": ["another"]})),
+        "leave scaleStrategy out",
     ),
     "workers that an AppWrapper counts": (
         direct("ray.io/v1", "RayCluster", suspend=True, **ray(labels={"workload.codeflare.dev/appwrapper": "a"})),
