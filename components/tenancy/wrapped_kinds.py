@@ -20,7 +20,6 @@ WRAPPED_KINDS: Final = (
     "v1/Service",
     "v1/ConfigMap",
     "v1/Secret",
-    "v1/PersistentVolumeClaim",
     *(kind.identity for kind in RUN),
     POD_GROUP.identity,
 )
@@ -29,6 +28,11 @@ create by themselves, too."""
 
 FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
 """Kinds that AppWrapper counts and may create, and that are no jobs: they never end."""
+
+CLAIM: Final = "v1/PersistentVolumeClaim"
+CLAIM_REFUSED: Final = "whoever else mounts a claim would hold back the end of the job that contains it"
+"""Kubernetes keeps a claim while any pod mounts it, and AppWrapper keeps a job's quota until all of it is gone: a small
+job could keep the quota of a large one, out of its owner's reach."""
 
 
 def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
@@ -72,6 +76,10 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
         },
         validations=[
             nulls.VALIDATION,
+            Validation(
+                expression=f"variables.manifests.all(item, !{pod_templates.is_kind('item', CLAIM)})",
+                message=f"{CLAIM_REFUSED}: create the claim by itself, before the AppWrapper",
+            ),
             Validation(
                 expression=f"{foreign}.size() == 0",
                 message=f"an AppWrapper contains {', '.join(allowed)} alone",

@@ -134,6 +134,14 @@ ATTACKS = {
         beside("ray.io/v1alpha1", "RayCluster", spec=ray()),
         "may not contain ray.io/v1alpha1/RayCluster",
     ),
+    "a claim that another job holds": (
+        beside(
+            "v1",
+            "PersistentVolumeClaim",
+            spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        ),
+        "create the claim by itself",
+    ),
     "an object for another namespace": (inner(namespace="red"), "own namespace|other namespaces"),
     "a job that is held back": (inner(finalizers=["example.org/hold"]), "no finalizers"),
     "a job of somebody else's": (

@@ -145,11 +145,18 @@ def test_what_runs_pods_is_counted_by_appwrapper_in_that_version() -> None:
         "v1/Service",
         "v1/ConfigMap",
         "v1/Secret",
-        "v1/PersistentVolumeClaim",
         "scheduling.x-k8s.io/v1alpha1/PodGroup",
     }
     allowed = {*wrapped_kinds.WRAPPED_KINDS, *wrapped_kinds.FURTHER_KINDS}
     assert allowed - without_pods == set(COUNTED)
+
+
+def test_no_job_contains_a_claim_and_its_author_reads_what_to_do() -> None:
+    first, refused, listed = policies()[0].validations[:3]
+    assert first is nulls.VALIDATION
+    assert refused.expression.endswith("(item.apiVersion == 'v1' && item.kind == 'PersistentVolumeClaim'))")
+    assert refused.message.endswith("create the claim by itself, before the AppWrapper")
+    assert "v1/PersistentVolumeClaim" not in listed.expression
 
 
 def test_further_kinds_are_let_in_by_name() -> None:
@@ -167,7 +174,14 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
     read = set(re.findall(r"[.][?]?([a-zA-Z]+)\b(?![(])", re.sub(r"'[^']*'", "", rules)))
     by_the_api_server = {"apiVersion", "kind", "metadata", "components", "podSets", "podSetInfos"}
     compared = {"type", "namespace", "priorityClassName", "restartPolicy", "managedBy", "submissionMode"}
-    there = {"overhead", "resourceClaims", "gcsFaultToleranceOptions", "submitterPodTemplate", "metrics", "scaleStrategy"}
+    there = {
+        "overhead",
+        "resourceClaims",
+        "gcsFaultToleranceOptions",
+        "submitterPodTemplate",
+        "metrics",
+        "scaleStrategy",
+    }
     optional = {"resources", "runPolicy", "ownerReferences"}
     variables = {"manifests", "templates", "empty"}
     assert read - by_the_api_server - compared - there - optional - variables == set(nulls.FIELDS)

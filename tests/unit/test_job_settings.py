@@ -28,6 +28,7 @@ MISTAKES = [
     ({"wrappedKinds": ["batch/v1/Job"]}, "may contain this kind anyway", "remove the entry"),
     ({"wrappedKinds": ["apps/v1/Deployment", "apps/v1/Deployment"]}, "there already", "remove the entry"),
     ({"wrappedKinds": ["rbac.authorization.k8s.io/v1/RoleBinding"]}, "any permission", "remove the entry"),
+    ({"wrappedKinds": ["v1/PersistentVolumeClaim"]}, "hold back the end of the job", "remove the entry"),
     ({"wrappedKinds": ["v1/Namespace"]}, "administrators", "remove the entry"),
     ({"wrappedKinds": ["v1/Node"]}, "administrators", "remove the entry"),
     ({"wrappedKinds": ["kueue.x-k8s.io/v1beta2/LocalQueue"]}, "change quotas", "remove the entry"),
