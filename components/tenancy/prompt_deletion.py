@@ -1,7 +1,9 @@
 """That what a job had is free when the job is gone: nothing of it is held back, and nothing is left behind.
 
 A finalizer holds whatever has it for as long as its author likes, and AppWrapper keeps the quota of a job that was told
-to go until all of it is gone. What is deleted without its dependents leaves pods that run and that no queue knows. A
+to go until all of it is gone. What is deleted without its dependents leaves pods that run and that no queue knows. What
+is deleted after them, in the foreground, loses its Workload at once, as one of them, and its quota with that, while its
+pods have yet to end; the garbage collector passes it on to what belongs to a deleted ConfigMap, or to anything else. A
 pod that is deleted runs for as long as that request says, whatever its own specification does (k8s.io/apiserver
 v0.34.2, `pkg/registry/rest/delete.go`), and some controllers replace it meanwhile: each deletion adds a pod.
 """
@@ -43,7 +45,10 @@ _REPLACING: Final = (JOB.kind, "ReplicaSet", JOB_SET.kind, RAY_CLUSTER.kind, RAY
 """Controllers that start another while the one that was deleted ends. Those of PyTorchJobs and StatefulSets give it the
 same name, and wait; AppWrapper waits by itself."""
 _MAY_RUN_PODS: Final = "authorizer.group('').resource('pods').namespace(request.namespace).check('create').allowed()"
-"""Of whoever asks: administrators, who take pods from nodes that are lost. Members may not."""
+"""Of whoever asks: administrators, who take pods from nodes that are lost, and the program, whose deletions are in the
+foreground. Members may not."""
+_RUNS: Final = f"request.resource.resource in {words([each for _, resources in _DELETED for each in resources])}"
+"""Whether what is deleted has pods, or is one."""
 
 _NEW: Final = "object.metadata.?finalizers.orValue([])"
 _OLD: Final = "(oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))"
@@ -73,7 +78,10 @@ def policy(grace_seconds: int) -> AdmissionPolicy:
         name=Promise.PROMPT_DELETION.policy,
         requests=[
             *(Requests(group=group, resources=resources) for group, resources in _WRITTEN),
-            *(Requests(group=group, resources=resources, operations=["DELETE"]) for group, resources in _DELETED),
+            *(
+                Requests(group=group, resources=resources, operations=["DELETE"])
+                for group, resources in dict.fromkeys((*_WRITTEN, *_DELETED))
+            ),
             Requests(group="", resources=["pods/eviction"], operations=["CREATE"]),
         ],
         namespaces=TEAM_NAMESPACES,
@@ -100,8 +108,12 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
     yield Validation(
         expression=f"request.operation != 'DELETE' || ({_PROPAGATION} != 'Orphan' && "
         "!request.options.?orphanDependents.orValue(false))",
-        message="a job is deleted with its pods: set propagationPolicy to Background or Foreground, as kubectl "
-        "does by itself",
+        message="a job is deleted with its pods: set propagationPolicy to Background, as kubectl does by itself",
+    )
+    yield Validation(
+        expression=f"request.operation != 'DELETE' || {_PROPAGATION} != 'Foreground' || {_MAY_RUN_PODS}",
+        message="in the foreground, a job's quota would be free before its pods have ended: set propagationPolicy to "
+        "Background, as kubectl does by itself",
     )
     yield Validation(
         expression=f"request.resource.resource != 'pods' || {_GRACE}.orValue(1) <= {grace_seconds}",
@@ -113,6 +125,6 @@ def _of_deletion(grace_seconds: int) -> Iterator[Validation]:
         "delete --now does",
     )
     yield Validation(
-        expression=f"request.operation != 'DELETE' || variables.gone || !{_REPLACED} || {_MAY_RUN_PODS}",
+        expression=f"request.operation != 'DELETE' || !({_RUNS}) || variables.gone || !{_REPLACED} || {_MAY_RUN_PODS}",
         message="this is replaced while it ends, and both would run: delete the job that it belongs to",
     )

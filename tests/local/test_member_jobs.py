@@ -698,9 +698,10 @@ class TestDirectJobs:
             assert "finalizers would hold back" in refused(alice.patch, version, kind, "direct", held, "blue")
             tolerant = {"metadata": {"annotations": {"ray.io/ft-enabled": "true"}}}
             assert "fault-tolerant" in refused(alice.patch, version, kind, "direct", tolerant, "blue")
-            body = {"propagationPolicy": "Orphan"}
-            said = refused(alice.client.delete, alice.kind(version, kind), name="direct", namespace="blue", body=body)
-            assert "deleted with its pods" in said
+            for policy, reason in (("Orphan", "deleted with its pods"), ("Foreground", "before its pods have ended")):
+                resource, body = alice.kind(version, kind), {"propagationPolicy": policy}
+                said = refused(alice.client.delete, resource, name="direct", namespace="blue", body=body)
+                assert reason in said
         finally:
             alice.delete(version, kind, "direct", "blue")
 
@@ -780,6 +781,10 @@ class TestARunningJob:
         ):
             said = refused(alice.client.delete, resource, name=running_job, namespace="blue", body=body, dry_run="All")
             assert "deleted with its pods" in said
+        foreground = {"propagationPolicy": "Foreground", "dryRun": ["All"]}
+        for resource in (jobs, wrappers):
+            said = refused(alice.client.delete, resource, name=running_job, namespace="blue", body=foreground)
+            assert "before its pods have ended" in said
         whole = {"propagationPolicy": "Background", "dryRun": ["All"]}  # a body is asked in place of the parameters
         alice.client.delete(jobs, name=running_job, namespace="blue", body=whole)
 
@@ -799,6 +804,9 @@ def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> N
         for finalizer in ("example.org/hold", *foreign):
             held = {"metadata": {"finalizers": [finalizer]}}
             assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
+        body = {"propagationPolicy": "Foreground"}  # the garbage collector would delete a job of its the same way
+        said = refused(alice.client.delete, alice.kind("v1", kind), name=name, namespace="blue", body=body)
+        assert "before its pods have ended" in said
     finally:
         alice.delete("v1", kind, name, "blue")
 

@@ -122,6 +122,18 @@ def test_every_kind_of_job_that_members_write_has_a_bounded_size() -> None:
     assert written <= requests(bounds, "CREATE") & requests(bounds, "UPDATE")
 
 
+def test_nothing_that_a_job_may_belong_to_is_deleted_in_the_foreground() -> None:
+    """The garbage collector deletes in the foreground what belongs to something that was."""
+    policy = prompt_deletion.policy(120)
+    deleted = {
+        f"{group}/{resource}" for group, resources, verbs in editor.RULES if "delete" in verbs for resource in resources
+    }
+    assert deleted <= requests(policy, "DELETE")
+    (rule,) = [each for each in policy.validations if each.message.startswith("in the foreground")]
+    assert "!= 'Foreground'" in rule.expression
+    assert not any("or Foreground" in each.message for each in policy.validations)
+
+
 def test_pods_are_deleted_and_evicted_within_the_settings_grace() -> None:
     policy = prompt_deletion.policy(90)
     assert "/pods" in requests(policy, "DELETE")
