@@ -48,7 +48,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
         job_bounds.policy(jobs.bounds()),
         prompt_deletion.policy(tenancy.longest_grace_seconds),
-        own_volumes.policy(),
+        own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),
         *operator_scope.policies(),
     ]

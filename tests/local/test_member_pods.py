@@ -20,7 +20,7 @@ from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.nodes import nvme_scratch
-from components.tenancy import pod_policy
+from components.tenancy import own_volumes, pod_policy
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS, Bounds, job_quotas, quotas
 from components.tenancy.pod_policy import PodRules
 from components.workloads import aim, jupyterlab, metaseq, nccl, olmo, tensorboard, vllm
@@ -675,6 +675,49 @@ def test_a_claim_takes_no_volume_that_is_there(alice: Cluster, cluster: Cluster)
     for spec in ({"volumeName": "of-red"}, {"selector": {"matchLabels": {"team": "red"}}}, {"storageClassName": ""}):
         assert "mlbatch-team-own-volumes" in refused(dry_run, alice, claim("1Gi", **spec))
     dry_run(cluster, claim("1Gi", volumeName="of-blue", storageClassName=""))
+
+
+def test_a_claim_takes_no_volume_by_a_class_that_is_a_word_alone(alice: Cluster, cluster: Cluster) -> None:
+    """Nothing provisions for such a claim: the real controller binds it to a volume of the same word, or to none."""
+    cluster.create(volume("of-red"))
+    cluster.create(volume("of-all", labels={own_volumes.FOR_ANY_TEAM: "true"}, storageClassName="shared"))
+    kinds = ("v1", "PersistentVolumeClaim")
+    try:
+        alice.create(claim("1Gi", storageClassName="by-hand"))
+        said = refused(alice.patch, *kinds, "claim", {"spec": {"volumeName": "of-red"}}, "blue")
+        assert "mlbatch-team-own-volumes" in said
+        alice.patch(*kinds, "claim", {"metadata": {"labels": {"may": "change"}}}, "blue")
+        other = claim("1Gi", storageClassName="shared")
+        other["metadata"]["name"] = "other"
+        alice.create(other)
+        eventually("it has what is for all", lambda: phase_of(cluster, "other"), lambda found: found == "Bound")
+        assert phase_of(cluster, "claim") == "Pending", "the same controller has looked at it before"
+        assert "claimRef" not in cluster.existing("v1", "PersistentVolume", "of-red")["spec"]
+    finally:
+        for name in ("claim", "other"):
+            cluster.delete(*kinds, name, "blue")
+        for name in ("of-red", "of-all"):
+            cluster.delete("v1", "PersistentVolume", name)
+
+
+def phase_of(cluster: Cluster, name: str) -> object:
+    return cluster.existing("v1", "PersistentVolumeClaim", name, "blue")["status"]["phase"]
+
+
+def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    """A volume as administrators make them by hand, which names no claim."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "by-hand",
+            "hostPath": {"path": f"/srv/{name}"},
+            **spec,
+        },
+    }
 
 
 def long_lived(where: str, account: str) -> dict[str, Any]:

@@ -11,14 +11,18 @@ import pytest
 from components.artifacts import Mirror
 from components.kubernetes.admission import AdmissionPolicy
 from components.kubernetes.node_pool import GPU_TOLERATION
-from components.tenancy import operator_scope, pod_policy, service_policy
+from components.tenancy import operator_scope, own_volumes, pod_policy, service_policy
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.promises import Promise
 from components.tenancy.service_policy import ServiceRules
 from tests.unit.releases import definitions
 from tests.unit.test_existing import loaded, registered, shipped
 
-POLICIES = [pod_policy.policy(PodRules()), service_policy.policy(ServiceRules())]
+POLICIES = [
+    pod_policy.policy(PodRules()),
+    service_policy.policy(ServiceRules()),
+    own_volumes.policy(["blue", "red"]),
+]
 
 
 def said(policy: AdmissionPolicy, field: str) -> tuple[str, str]:
@@ -75,6 +79,29 @@ class TestPods:
         assert PodRules().is_baseline
         assert not PodRules(pinned_memory=True).is_baseline
         assert not PodRules(scratch_folder="/scratch").is_baseline
+
+
+class TestVolumes:
+    def test_claims_are_judged_when_they_come_and_change_and_volumes_when_they_are_taken(self) -> None:
+        rules = POLICIES[2].documents()[0]["spec"]
+        assert [(each["resources"], each["operations"]) for each in rules["matchConstraints"]["resourceRules"]] == [
+            (["persistentvolumeclaims"], ["CREATE", "UPDATE"]),
+            (["persistentvolumes"], ["UPDATE"]),
+        ]
+        (condition,) = rules["matchConditions"]
+        assert condition["expression"].endswith("(!has(oldObject.spec.claimRef) && has(object.spec.claimRef))")
+
+    def test_a_volume_is_taken_by_claims_of_no_team_unless_it_is_for_any(self) -> None:
+        expression, message = said(POLICIES[2], "spec.claimRef")
+        assert "!(object.spec.claimRef.?namespace.orValue('') in ['blue', 'red'])" in expression
+        assert "object.metadata.?labels[?'mlbatch/for-any-team'].orValue('') == 'true'" in expression
+        assert message.endswith("label it mlbatch/for-any-team=true")
+
+    def test_the_policy_names_every_team_of_the_stack(self, mirror: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(shipped(), mirror, kubeconfig))
+        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-team-own-volumes").inputs
+        teams = [team["name"] for team in shipped()["teams"]]
+        assert f"in {teams})" in policy["spec"]["validations"][-1]["expression"]
 
 
 class TestStack:
