@@ -3,8 +3,9 @@
 Whoever takes AppWrapper's pod over could make privileged pods beside Kubernetes' own with its account, and read tokens
 there: it makes what jobs contain, so that its role has pods, Jobs and Secrets everywhere (config/rbac of v1.1.2).
 Whoever takes Kueue's over could give Kubernetes' own pods another image: it starts, places and ends pods and jobs of
-any namespace, and updates all definitions of kinds (config/components/rbac of v0.15.2). Whoever takes the slack
-controller over could stop queues, for who may patch a ClusterQueue may patch all of it.
+any namespace, and updates all definitions of kinds (config/components/rbac of v0.15.2). KubeRay and the training
+operator make the pods of their jobs, in any namespace and of any kind. Whoever takes the slack controller over could
+stop queues, for who may patch a ClusterQueue may patch all of it.
 
 No policy holds for webhook configurations: the API server asks none about them. The operators' roles name their own
 (`components.queueing.operators`).
@@ -15,8 +16,8 @@ from __future__ import annotations
 from typing import Final
 
 from components import names
-from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
-from components.tenancy.callers import ACCOUNTS, APPWRAPPER, KUEUE
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.tenancy.callers import ACCOUNTS, APPWRAPPER, JOB_OPERATORS, KUEUE
 from components.tenancy.promises import Promise
 from components.tenancy.slack import CONTROLLER as SLACK_CONTROLLER
 
@@ -36,6 +37,10 @@ _QUEUE_FIELDS: Final = (
 """What a ClusterQueue's spec has beside its resources, in either version of its API, for a request may be made in both
 (Kueue v0.15, clusterqueue_types.go of apis/kueue/v1beta1 and v1beta2)."""
 
+_QUEUE_METADATA: Final = {"labels": "{}", "annotations": "{}", "finalizers": "[]", "ownerReferences": "[]"}
+"""What a ClusterQueue's metadata has that others wrote, with the value of what is absent. An owner that is not there
+has the garbage collector delete the queue, and no finalizer keeps the jobs in it then."""
+
 _EVERYTHING: Final = Requests(group="*", resources=["*/*"], operations=["CREATE", "UPDATE", "DELETE"])
 _IN_TEAM: Final = f"namespaceObject.metadata.?labels[?'{names.TEAM_LABEL}'].orValue('') == 'true'"
 _KEPT: Final = (
@@ -47,7 +52,7 @@ _KEPT: Final = (
 
 def policies() -> list[AdmissionPolicy]:
     """Return the policies. They hold for these accounts alone, wherever they ask."""
-    return [_appwrapper(), _kueue(), _slack_controller()]
+    return [_appwrapper(), _kueue(), _job_operators(), _slack_controller()]
 
 
 def _account(name: str) -> dict[str, str]:
@@ -89,15 +94,36 @@ def _kueue() -> AdmissionPolicy:
     )
 
 
+def _job_operators() -> AdmissionPolicy:
+    """Return the policy. Both keep a lease; the training operator a certificate, too."""
+    return AdmissionPolicy(
+        name=Promise.JOB_OPERATOR_SCOPE.policy,
+        requests=[_EVERYTHING],
+        conditions={"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
+        validations=[
+            Validation(
+                expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}",
+                message="KubeRay and the training operator act in the namespaces of teams, and keep their leases and "
+                "certificates",
+            )
+        ],
+    )
+
+
 def _slack_controller() -> AdmissionPolicy:
-    kept = " && ".join(f"object.spec.?{field} == oldObject.spec.?{field}" for field in _QUEUE_FIELDS)
+    kept = [f"object.spec.?{field} == oldObject.spec.?{field}" for field in _QUEUE_FIELDS]
+    kept += [
+        f"object.metadata.?{field}.orValue({empty}) == oldObject.metadata.?{field}.orValue({empty})"
+        for field, empty in _QUEUE_METADATA.items()
+    ]
+    kept.append(f"{_quotas('object')} == {_quotas('oldObject')}")
     return AdmissionPolicy(
         name=Promise.LENDING_SCOPE.policy,
         requests=[Requests(group="kueue.x-k8s.io", resources=["clusterqueues"], operations=["UPDATE"])],
         conditions=_account(f"{ACCOUNTS}:{SLACK_CONTROLLER}"),
         validations=[
             Validation(
-                expression=f"{kept} && {_quotas('object')} == {_quotas('oldObject')}",
+                expression=" && ".join(kept),
                 message="the slack controller changes what queues lend, and nothing else of them",
             )
         ],

@@ -743,6 +743,14 @@ def test_nobody_makes_a_token_that_outlives_a_membership(alice: Cluster, cluster
     dry_run(alice, {**token, "type": "Opaque"})
 
 
+def _allowed(act: Callable[..., Any], *arguments: Any) -> bool:
+    try:
+        act(*arguments)
+    except (ApiException, DynamicApiError):
+        return False
+    return True
+
+
 class TestOperators:
     """What somebody can do who has taken an operator's pod over: its account, by impersonation."""
 
@@ -772,6 +780,27 @@ class TestOperators:
         said = refused(account.client.replace, definitions, body=foreign, dry_run="All")
         assert "definitions of its own kinds" in said
 
+    @pytest.mark.parametrize("operator", ["kuberay-operator", "training-operator"])
+    def test_what_makes_pods_of_jobs_acts_for_teams_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
+        """With any rights, as upstream's roles have pods of all namespaces."""
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+        subject = {"kind": "ServiceAccount", "name": operator, "namespace": "mlbatch-system"}
+        binding = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": operator},
+            "roleRef": role,
+            "subjects": [subject],
+        }
+        cluster.create(binding)
+        try:
+            account = as_member(paths, f"system:serviceaccount:mlbatch-system:{operator}")
+            eventually("its rights hold", lambda: _allowed(dry_run, account, pod("blue")))
+            for where in ("kube-system", "mlbatch-system", "default"):
+                assert "mlbatch-team-job-operator-scope" in refused(dry_run, account, pod(where))
+        finally:
+            cluster.delete("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", operator)
+
     @pytest.mark.parametrize("operator", ["kueue", "appwrapper"])
     def test_an_operator_changes_its_own_webhooks_alone(self, paths: Paths, cluster: Cluster, operator: str) -> None:
         account = as_member(paths, f"system:serviceaccount:mlbatch-system:{operator}-controller-manager")
@@ -796,6 +825,14 @@ class TestOperators:
             assert "mlbatch-team-lending-scope" in said
         said = refused(account.patch, "kueue.x-k8s.io/v1beta2", "ClusterQueue", name, {"spec": {"cohortName": "mine"}})
         assert "mlbatch-team-lending-scope" in said, "the same request in the API's other version"
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "00000000-0000-4000-8000-000000000000"}
+        for metadata in (
+            {"ownerReferences": [owner]},
+            {"finalizers": ["example.org/mine"]},
+            {"labels": {"example.org/mine": ""}},
+            {"annotations": {"mlbatch/lending-limits": "{}"}},
+        ):
+            assert "mlbatch-team-lending-scope" in refused(account.patch, *kind, name, {"metadata": metadata})
         account.patch(*kind, name, {"spec": {"resourceGroups": lending}})
         eventually("its own limit is back", lambda: cluster.existing(*kind, name)["spec"]["resourceGroups"] == groups)
 
