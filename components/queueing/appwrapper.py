@@ -36,10 +36,13 @@ AUTOPILOT_TAINTS: Final = {
 """What a node's label says about a resource: AppWrapper keeps jobs off such nodes, or moves them away, and the slack
 queue lends less. Defaults of AppWrapper 1.1 (`pkg/config/config.go`) and the value ERR of its earlier versions."""
 
-FILES: Final = ("configmaps", "persistentvolumeclaims", "secrets")
-"""What jobs read and write, which upstream's controller may not create (v1.1.2, `config/rbac/role.yaml`); members may
-create them by themselves, so that wrapping them gives nobody more."""
+FILES: Final = "configmaps"
+"""What jobs read, which upstream's controller may not create (v1.1.2, `config/rbac/role.yaml`); members may create them
+by themselves, so that wrapping them gives nobody more."""
 _ROLE: Final = "appwrapper-manager-role"
+_OWN_ROLE: Final = "appwrapper-leader-election-role"
+"""Of its own namespace, where its certificate is."""
+_SECRETS: Final = "secrets"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +88,20 @@ class AppWrappers(Layer):
 def edit(document: Document, args: AppWrappersArgs) -> Document | None:
     """Return a document of AppWrapper's manifest as MLBatch installs it, or None for one that it leaves out."""
     result = install(document, _operator(args))
-    if result is not None and result["kind"] == "ClusterRole" and result["metadata"]["name"] == _ROLE:
-        result["rules"] += [
-            {
-                "apiGroups": [""],
-                "resources": list(FILES),
-                "verbs": ["create", "delete", "get", "list", "patch", "watch"],
-            }
-        ]
+    if result is None:
+        return None
+    which = (result["kind"], result["metadata"]["name"])
+    if which == ("ClusterRole", _ROLE):
+        # Upstream's controller reads the Secrets of the whole cluster for the sake of its own certificate.
+        result["rules"] = [rule for rule in result["rules"] if _SECRETS not in rule.get("resources", ())]
+        result["rules"].append(_rule(FILES, "create", "delete", "get", "list", "patch", "watch"))
+    elif which == ("Role", _OWN_ROLE):
+        result["rules"].append(_rule(_SECRETS, "get", "list", "update", "watch"))
     return result
+
+
+def _rule(resource: str, *verbs: str) -> Document:
+    return {"apiGroups": [""], "resources": [resource], "verbs": list(verbs)}
 
 
 def _operator(args: AppWrappersArgs) -> Operator:

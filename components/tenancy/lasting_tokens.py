@@ -12,7 +12,6 @@ from typing import Final
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.callers import IS_PERSON, Gatekeepers
-from components.tenancy.pod_templates import Rule, is_kind
 from components.tenancy.promises import Promise
 
 _TYPE: Final = "kubernetes.io/service-account-token"
@@ -24,11 +23,6 @@ _MAY_ASK_FOR_TOKENS: Final = (
     ".check('create').allowed()"
 )
 """Of whoever asks: administrators. Members may not."""
-
-WRAPPED: Final = Rule(
-    condition=f"!({is_kind('{0}', 'v1/Secret')}) || {{0}}.?type.orValue('') != '{_TYPE}'", message=_MESSAGE
-)
-"""Of what an AppWrapper contains, which its author is told at once."""
 
 
 def policy(gatekeepers: Gatekeepers) -> AdmissionPolicy:

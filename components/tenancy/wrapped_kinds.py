@@ -10,7 +10,7 @@ from typing import Final
 
 from components.job_kinds import APPWRAPPER, ENDLESS, POD, POD_GROUP, RUN
 from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
-from components.tenancy import amounts, growing_jobs, lasting_tokens, nulls, pod_templates
+from components.tenancy import amounts, growing_jobs, nulls, pod_templates
 from components.tenancy.boundary import TEAM_NAMESPACES
 from components.tenancy.pod_templates import WRAPPED_RULES, Rule
 from components.tenancy.promises import Promise
@@ -19,7 +19,6 @@ WRAPPED_KINDS: Final = (
     POD.identity,
     "v1/Service",
     "v1/ConfigMap",
-    "v1/Secret",
     *(kind.identity for kind in RUN),
     POD_GROUP.identity,
 )
@@ -29,10 +28,14 @@ create by themselves, too."""
 FURTHER_KINDS: Final = tuple(kind.identity for kind in ENDLESS)
 """Kinds that AppWrapper counts and may create, and that are no jobs: they never end."""
 
-CLAIM: Final = "v1/PersistentVolumeClaim"
-CLAIM_REFUSED: Final = "whoever else mounts a claim would hold back the end of the job that contains it"
-"""Kubernetes keeps a claim while any pod mounts it, and AppWrapper keeps a job's quota until all of it is gone: a small
-job could keep the quota of a large one, out of its owner's reach."""
+REFUSED_KINDS: Final = {
+    "v1/PersistentVolumeClaim": "whoever else mounts a claim would hold back the end of the job that contains it",
+    "v1/Secret": "AppWrapper could not look after it without reading the Secrets of the whole cluster",
+}
+"""What members create by themselves, beside the job, and why. Kubernetes keeps a claim while any pod mounts it, and
+AppWrapper a job's quota until all of it is gone: a small job could keep the quota of a large one, out of its owner's
+reach. Of what it contains AppWrapper keeps a cache, which lists and watches the kind everywhere (v1.1.2,
+`getComponentStatus`); upstream's role, too, has no right to create either."""
 
 
 def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
@@ -61,7 +64,6 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
             condition=pod_templates.foreign_kueue_words(metadata),
             message="an AppWrapper is queued as a whole: what it contains has no labels of kueue.x-k8s.io",
         ),
-        lasting_tokens.WRAPPED,
         *growing_jobs.wrapped(),
     ]
     template_rules = [*pod_templates.rules(gpu_resource), *WRAPPED_RULES, *amounts.TEMPLATE]
@@ -76,9 +78,12 @@ def policy(further: Sequence[str], gpu_resource: str) -> AdmissionPolicy:
         },
         validations=[
             nulls.VALIDATION,
-            Validation(
-                expression=f"variables.manifests.all(item, !{pod_templates.is_kind('item', CLAIM)})",
-                message=f"{CLAIM_REFUSED}: create the claim by itself, before the AppWrapper",
+            *(
+                Validation(
+                    expression=f"variables.manifests.all(item, !{pod_templates.is_kind('item', kind)})",
+                    message=f"{why}: create the {kind.rpartition('/')[2]} by itself, before the AppWrapper",
+                )
+                for kind, why in REFUSED_KINDS.items()
             ),
             Validation(
                 expression=f"{foreign}.size() == 0",

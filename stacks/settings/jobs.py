@@ -10,7 +10,7 @@ from pydantic import Field
 from components.queueing.fault_tolerance import DEFAULTS
 from components.tenancy.job_bounds import JobBounds
 from components.tenancy.pod_templates import COUNTED
-from components.tenancy.wrapped_kinds import CLAIM, CLAIM_REFUSED, FURTHER_KINDS, WRAPPED_KINDS
+from components.tenancy.wrapped_kinds import FURTHER_KINDS, REFUSED_KINDS, WRAPPED_KINDS
 from components.workloads.submission import WARM_UP_SECONDS
 from stacks.errors import ConfigError, Path, listed, nearest
 from stacks.settings.model import SettingsModel
@@ -45,7 +45,7 @@ class JobsSettings(SettingsModel):
     """
 
     wrapped_kinds: tuple[str, ...] = ()
-    """Kinds that AppWrappers may contain beside the usual ones (pods, services, configuration, secrets, Jobs, JobSets,
+    """Kinds that AppWrappers may contain beside the usual ones (pods, services, configuration, Jobs, JobSets,
     PyTorchJobs, Ray clusters and jobs, pod groups), such as `apps/v1/Deployment`.
     """
     admission_grace_seconds: Grace = JobBounds.admission_grace
@@ -111,8 +111,8 @@ def _kind(path: Path, kind: str, before: tuple[str, ...]) -> Iterator[ConfigErro
         message = "this kind is there already"
     elif kind in FURTHER_KINDS:
         return
-    elif kind == CLAIM:
-        message = CLAIM_REFUSED
+    elif kind in REFUSED_KINDS:
+        message = REFUSED_KINDS[kind]
     elif group in _DANGEROUS or (not group and name in _DANGEROUS_CORE):
         message = f"no AppWrapper may contain this kind: {_DANGEROUS.get(group, 'it is the administrators')}"
     elif version and (name in _UNCOUNTED or name in {each.rpartition("/")[2] for each in COUNTED}):

@@ -140,7 +140,7 @@ ATTACKS = {
             "PersistentVolumeClaim",
             spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         ),
-        "create the claim by itself",
+        "create the PersistentVolumeClaim by itself",
     ),
     "an object for another namespace": (inner(namespace="red"), "own namespace|other namespaces"),
     "a job that is held back": (inner(finalizers=["example.org/hold"]), "no finalizers"),
@@ -213,7 +213,7 @@ ATTACKS = {
     ),
     "a token for ever": (
         beside("v1", "Secret", type="kubernetes.io/service-account-token"),
-        "a token that never ends",
+        "create the Secret by itself",
     ),
     "a misspelt GPU": (pod(containers=[{"name": "main", "image": "x", "resources": GPUS}]), "name is nvidia.com/gpu"),
     "Ray workers beyond the replicas": (

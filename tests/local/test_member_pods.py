@@ -760,7 +760,9 @@ class TestOperators:
         for where in ("kube-system", "mlbatch-system", "default"):
             assert "mlbatch-team-appwrapper-scope" in refused(dry_run, account, pod(where))
         token = long_lived("kube-system", "clusterrole-aggregation-controller")
-        assert "mlbatch-team-appwrapper-scope" in refused(dry_run, account, token)
+        assert "cannot create" in refused(dry_run, account, token)
+        for where in ("kube-system", "blue"):
+            assert "cannot list" in refused(account.list, "v1", "Secret", where)
 
     def test_kueue_acts_for_teams_and_on_its_queues_alone(self, paths: Paths, cluster: Cluster) -> None:
         account = as_member(paths, "system:serviceaccount:mlbatch-system:kueue-controller-manager")

@@ -156,19 +156,19 @@ def test_what_runs_pods_is_counted_by_appwrapper_in_that_version() -> None:
     without_pods = {
         "v1/Service",
         "v1/ConfigMap",
-        "v1/Secret",
         "scheduling.x-k8s.io/v1alpha1/PodGroup",
     }
     allowed = {*wrapped_kinds.WRAPPED_KINDS, *wrapped_kinds.FURTHER_KINDS}
     assert allowed - without_pods == set(COUNTED)
 
 
-def test_no_job_contains_a_claim_and_its_author_reads_what_to_do() -> None:
-    first, refused, listed = policies()[0].validations[:3]
+def test_no_job_contains_claims_or_secrets_and_its_author_reads_what_to_do() -> None:
+    first, claims, secrets, listed = policies()[0].validations[:4]
     assert first is nulls.VALIDATION
-    assert refused.expression.endswith("(item.apiVersion == 'v1' && item.kind == 'PersistentVolumeClaim'))")
-    assert refused.message.endswith("create the claim by itself, before the AppWrapper")
-    assert "v1/PersistentVolumeClaim" not in listed.expression
+    for refused, kind in ((claims, "PersistentVolumeClaim"), (secrets, "Secret")):
+        assert refused.expression.endswith(f"(item.apiVersion == 'v1' && item.kind == '{kind}'))")
+        assert refused.message.endswith(f"create the {kind} by itself, before the AppWrapper")
+        assert f"v1/{kind}" not in listed.expression
 
 
 def test_further_kinds_are_let_in_by_name() -> None:

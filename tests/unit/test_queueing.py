@@ -305,10 +305,23 @@ class TestAppWrapper:
         upstream = originals(appwrapper_release)["ClusterRole/appwrapper-manager-role"]["rules"]
         rules = appwrapper_documents["ClusterRole/appwrapper-manager-role"]["rules"]
         assert [rule for rule in rules[:-1] if rule["apiGroups"] != [ADMISSION]] == [
-            rule for rule in upstream if rule["apiGroups"] != [ADMISSION]
+            rule for rule in upstream if rule["apiGroups"] != [ADMISSION] and rule["resources"] != ["secrets"]
         ]
         assert rules[-1]["apiGroups"] == [""]
-        assert rules[-1]["resources"] == ["configmaps", "persistentvolumeclaims", "secrets"]
+        assert rules[-1]["resources"] == ["configmaps"]
+
+    def test_the_controller_reads_the_secrets_of_its_own_namespace_alone(
+        self, appwrapper_documents: dict[str, Document]
+    ) -> None:
+        having = {
+            name: rule["verbs"]
+            for name, document in appwrapper_documents.items()
+            for rule in document.get("rules", ())
+            if "secrets" in rule.get("resources", ())
+        }
+        assert having == {
+            "Role/mlbatch-system/appwrapper-leader-election-role": ["get", "list", "update", "watch"],
+        }
 
     def test_a_second_scheduler_can_be_named(self) -> None:
         config = appwrapper.configuration("scheduler-plugins-scheduler")
