@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
-from emulator.recovery import recover
+from emulator.recovery import Created, foreseen, recover, unfinished
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
 from runner import webhooks
@@ -51,6 +51,9 @@ SETTING_UP = (
     "prepare the stack",
     "pulumi up",
 )
+
+FINISHING = "finish the update that was killed"
+"""A step of its own where there was one."""
 
 QUIET = ("--suppress-permalink=true", "--suppress-progress")
 
@@ -144,14 +147,14 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
-        _recover(engine, paths)
+        was_killed = unfinished(engine) is not None
+    if was_killed:
+        with progress.further_step(FINISHING):
+            _recover(engine, paths)
     with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
         code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
         if code != 0:
-            raise EngineError(
-                f"`pulumi up` ended with exit code {code}; what it said stands above. "
-                "Put it right and run `make up` again: what is done stays done."
-            )
+            raise EngineError(_ending(engine, "up", code, options.stack))
     await_settled(connect(paths.kubeconfig))
     print(f"\n{environment_report(paths)}\n\n{_next(options.stack)}")
     return 0
@@ -168,9 +171,15 @@ def _refresh(paths: Paths, options: argparse.Namespace) -> int:
 def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
-    if engine.killed:
+    was_killed = engine.killed is not None
+    if was_killed:
         print(KILLED, file=sys.stderr)
-    return engine.run(command, [*arguments, *options.pulumi])
+    code = _run(engine, command, [*arguments, *options.pulumi])
+    if was_killed and command == "preview" and code == 0:
+        # Again, because the first one is hundreds of lines above by now.
+        lines = foreseen(engine, _orphans(engine, paths), paths.bin / "helm")
+        print("\n".join([KILLED, *(f"  it would {line}" for line in lines)]), file=sys.stderr)
+    return code
 
 
 def _drift(paths: Paths, options: argparse.Namespace) -> int:
@@ -185,7 +194,32 @@ def _destroy(paths: Paths, options: argparse.Namespace) -> int:
     _prepare(engine)
     _recover(engine, paths)
     _require_answers(engine, paths, options)
-    return engine.run("destroy", ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *options.pulumi])
+    return _run(engine, "destroy", ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *options.pulumi])
+
+
+def _run(engine: Engine, command: str, arguments: Sequence[str]) -> int:
+    """Run `pulumi <command>`; say how it ended where nobody let it end."""
+    code = engine.run(command, arguments)
+    if engine.cancelled or code < 0:
+        raise EngineError(_ending(engine, command, code, engine.stack))
+    return code
+
+
+def _ending(engine: Engine, command: str, code: int, stack: str) -> str:
+    """Return what is to be said of a `pulumi <command>` that has not succeeded."""
+    option = _option(stack)
+    if code < 0:
+        how = f"`pulumi {command}` was killed by signal {-code}"
+    elif engine.cancelled:
+        how = f"`pulumi {command}` was cancelled"
+    else:
+        return (
+            f"`pulumi {command}` ended with exit code {code}; what it said stands above. "
+            f"Put it right and run `make {command}{option}` again: what is done stays done."
+        )
+    if code < 0 or engine.killed is not None:
+        return f"{how}; the next `make up{option}` or `make destroy{option}` finishes it"
+    return f"{how}, and has stopped; `make {command}{option}` carries on"
 
 
 def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) -> None:
@@ -210,7 +244,11 @@ def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) 
 
 
 def _recover(engine: Engine, paths: Paths) -> None:
-    recover(engine, lambda: orphans(paths, engine.variables()), paths.bin / "helm")
+    recover(engine, _orphans(engine, paths), paths.bin / "helm")
+
+
+def _orphans(engine: Engine, paths: Paths) -> Callable[[], dict[str, Created]]:
+    return lambda: orphans(paths, engine.variables())
 
 
 def _status(paths: Paths, options: argparse.Namespace) -> int:
@@ -304,7 +342,15 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
 def _engine(paths: Paths, options: argparse.Namespace) -> Engine:
     """Return the engine for the stack; its local cluster has to run."""
     require_stack(paths.root, options.stack)
-    if not cluster.status(paths).ready:
+    state = cluster.status(paths)
+    if state.processes and not state.node_ready:
+        # An engine would say so again for each object.
+        raise EngineError(
+            f"the API server of stack {options.stack}, {state.server}, does not answer, or its node is not Ready; "
+            f"`make status{_option(options.stack)}` says what runs. Nothing was changed: `make down` and "
+            f"`make up{_option(options.stack)}` start it anew, with its data"
+        )
+    if not state.ready:
         raise EngineError(
             f"the local cluster of stack {options.stack} does not run, or is not ready; "
             f"`make up{_option(options.stack)}` starts it"

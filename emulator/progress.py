@@ -47,6 +47,11 @@ class Progress:
             heartbeat.join()
         self._print(f"{label}: done in {duration(time.monotonic() - began)}")
 
+    def further_step(self, title: str) -> contextlib.AbstractContextManager[None]:
+        """Return a step that was not counted when the work began."""
+        self._steps += 1
+        return self.step(title)
+
     def note(self, text: str) -> None:
         """Print a line that belongs to the running step."""
         self._print(f"      {text}")

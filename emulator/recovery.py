@@ -7,6 +7,7 @@ the same steps for a stack of your own, whose engine writes down each resource a
 - Objects of Kubernetes are taken over by an update under the provider's own option `upsertExistingObjects`.
 - Resources in Azure and in an OpenStack, which have no such option, are added to the state first: the emulated Azure
   and the provider for OpenStack know for which of the program's resources they have created each, with which inputs.
+  One that was created in place of another takes that one's place, and the update that follows deletes the other.
 - A release that the killed update has installed is uninstalled. Helm installs over none.
 
 It belongs before an update, never before a command that only looks.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,39 +80,91 @@ class Installed:
             raise EngineError(f"the release {namespace}/{name} of a killed update stays: {error}") from None
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """An update that was killed.
+
+    began: when, None where the engine has only said what it had begun. pending: the URNs of that.
+    """
+
+    began: datetime | None
+    pending: frozenset[str]
+
+
+def unfinished(engine: Engine) -> Unfinished | None:
+    """Return the last update of the engine's stack where it was killed, else None."""
+    pending = frozenset(
+        operation["resource"]["urn"] for operation in engine.read_state().get("pending_operations") or ()
+    )
+    began = engine.killed
+    return Unfinished(began, pending) if began is not None or pending else None
+
+
 def recover(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: Path) -> None:
     """Finish the last update of the engine's stack where it was killed; nothing happens where it was not.
 
     orphans: returns what was created in a cloud for engines that do not know it, by URN. helm: Helm's command. Raises
     EngineError where the stack cannot be previewed or updated, or a live engine holds its lock.
     """
-    pending = {operation["resource"]["urn"] for operation in engine.read_state().get("pending_operations") or ()}
-    began = engine.killed
-    if began is None and not pending:
+    killed = unfinished(engine)
+    if killed is None:
         return
-    take_over(engine, orphans())
+    print("the last update was killed: finishing it first, with what it had created", flush=True)
+    for name in take_over(engine, orphans()):
+        print(f"  taken over: {name}", flush=True)
     installed = Installed(engine.environment.kubeconfig, helm)
-    for namespace, name in left_behind(_planned_creations(engine), installed.since, began, pending):
+    for namespace, name in left_behind(_planned_creations(engine), installed.since, killed.began, killed.pending):
+        print(f"  uninstalling the release {namespace}/{name}, which is installed anew", flush=True)
         installed.uninstall(namespace, name)
-    print("the last update was killed: finishing it, with what it had created", flush=True)
     process = engine.start("up", ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress"], UPSERT)
-    if engine.finish(process) != 0:
+    code = engine.finish(process)
+    if code < 0 or engine.cancelled:
+        raise EngineError("the update that was killed is not finished yet: this one was stopped, too; run it again")
+    if code != 0:
         raise EngineError(
             "an update that was killed could not be finished; what `pulumi up` said stands above. Put it right and run "
             "the command again, or forget the whole environment with `make clean`"
         )
 
 
-def take_over(engine: Engine, orphans: Mapping[str, Created]) -> None:
+def foreseen(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: Path) -> list[str]:
+    """Return what `recover` would take over in a cloud and uninstall, a line each. Changes nothing.
+
+    Raises EngineError where the stack cannot be previewed.
+    """
+    killed = unfinished(engine)
+    if killed is None:
+        return []
+    recorded, planned, made = engine.read_state(), _planned_creations(engine), orphans()
+    installed = Installed(engine.environment.kubeconfig, helm)
+    releases = left_behind(planned, installed.since, killed.began, killed.pending)
+    return [
+        *(f"take over {name}" for name in taken_over(recorded, handed_back(planned, made), made)),
+        *(f"uninstall the release {namespace}/{name}, and install it anew" for namespace, name in releases),
+    ]
+
+
+def take_over(engine: Engine, orphans: Mapping[str, Created]) -> list[str]:
     """Add to the stack's state what a killed update has created in a cloud, and forget what was pending.
 
-    Without that no preview can know what is in the cluster.
+    Returns the ids of what was added. Without that no preview can know what is in the cluster.
     """
     engine.unlock()
     deployment, planned = engine.read_state(), _planned_creations(engine)
     found = handed_back(planned, orphans)
-    if found or deployment.get("pending_operations"):
-        engine.write_state(imported(deployment, planned, found))
+    added = taken_over(deployment, found, orphans)
+    if added or deployment.get("pending_operations"):
+        engine.write_state(imported(replaced(deployment, orphans), planned, found))
+    return added
+
+
+def taken_over(deployment: Mapping[str, Any], found: Sequence[State], orphans: Mapping[str, Created]) -> list[str]:
+    """Return the ids of what the deployment lacks: of those found for a plan, and of those that replace another."""
+    known = {state["urn"] for state in deployment.get("resources") or ()}
+    added = [str(state["id"]) for state in found if state["urn"] not in known]
+    return added + [
+        orphans[state["urn"]].id for state in deployment.get("resources") or () if _gave_way(state, orphans)
+    ]
 
 
 def _planned_creations(engine: Engine) -> list[State]:
@@ -129,8 +183,11 @@ def _diagnostics(printed: str, errors: str) -> str:
 
 
 def creations(steps: Iterable[Mapping[str, Any]]) -> list[State]:
-    """Return the states that a preview's steps would create, in its order: what is depended on comes first."""
-    return [dict(step["newState"]) for step in steps if step["op"] == "create"]
+    """Return the states that a preview's steps would create, as new or in place of another, in its order.
+
+    What is depended on comes first.
+    """
+    return [dict(step["newState"]) for step in steps if step["op"] in ("create", "create-replacement")]
 
 
 def handed_back(planned: Sequence[State], orphans: Mapping[str, Created]) -> list[State]:
@@ -138,14 +195,35 @@ def handed_back(planned: Sequence[State], orphans: Mapping[str, Created]) -> lis
 
     orphans: what was created for engines that do not know it, by URN.
     """
-    found = []
-    for state in planned:
-        created = orphans.get(state["urn"])
-        if created is not None:
-            shown = state.get("inputs") or {}
-            inputs = {key: secret(value) if _masked(shown.get(key)) else value for key, value in created.inputs.items()}
-            found.append({**state, "id": created.id, "inputs": inputs, "outputs": dict(created.outputs)})
-    return found
+    return [_as_created(state, orphans[state["urn"]]) for state in planned if state["urn"] in orphans]
+
+
+def replaced(deployment: Mapping[str, Any], orphans: Mapping[str, Created]) -> dict[str, Any]:
+    """Return the deployment with what was created in place of a resource that it has under another id.
+
+    That one stays behind it, to be deleted, as an engine records it that lives on (`delete`, apitype.ResourceV3); that
+    it may be gone by now is no error. A preview that does not ask the cloud cannot tell: it finds that one unchanged.
+    """
+    resources: list[State] = []
+    for state in deployment.get("resources") or ():
+        if _gave_way(state, orphans):
+            old = {key: value for key, value in state.items() if key not in ("initErrors", "pendingReplacement")}
+            resources += [_as_created(old, orphans[state["urn"]]), {**old, "delete": True}]
+        else:
+            resources.append(state)
+    return {**deployment, "resources": resources}
+
+
+def _gave_way(state: State, orphans: Mapping[str, Created]) -> bool:
+    created = orphans.get(state["urn"])
+    # Azure's ids ignore case.
+    return created is not None and not state.get("delete") and str(state.get("id")).lower() != created.id.lower()
+
+
+def _as_created(state: State, created: Created) -> State:
+    shown = state.get("inputs") or {}
+    inputs = {key: secret(value) if _masked(shown.get(key)) else value for key, value in created.inputs.items()}
+    return {**state, "id": created.id, "inputs": inputs, "outputs": dict(created.outputs)}
 
 
 def left_behind(
@@ -219,8 +297,9 @@ def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> S
 
 
 def _masked(value: Any) -> bool:
+    """Tell whether a value is a secret, or holds one, as a preview or the state shows it."""
     if isinstance(value, Mapping):
-        return any(_masked(item) for item in value.values())
+        return value.get(_SIGNATURE) == _SECRET or any(_masked(item) for item in value.values())
     if isinstance(value, list):
         return any(_masked(item) for item in value)
     return bool(value == MASKED)

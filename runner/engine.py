@@ -7,15 +7,18 @@ can act on anything but the local environment: see `environment.INHERITED` and `
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +54,8 @@ class Engine:
         self.environment = environment
         self._root = root
         self._state = state
+        self.cancelled = False
+        """Whether the last process was told to stop, by an interrupt or a SIGTERM."""
         # Process id -> when the state had been written, None where an earlier update had been killed.
         self._updates: dict[int, int | None] = {}
 
@@ -167,13 +172,20 @@ class Engine:
         return process
 
     def finish(self, process: subprocess.Popen[Any]) -> int:
-        """Wait for a process of `start`, through interrupts, which it gets too; return its exit code."""
-        while True:
-            try:
-                code = process.wait()
-                break
-            except KeyboardInterrupt:
-                continue
+        """Wait for a process of `start` and return its exit code.
+
+        A terminal's interrupt reaches it too. A SIGTERM, as of a pipeline that is cancelled, reaches this process alone
+        and is passed on once: the engine ends what it is doing and writes its state, and gives up at a second one.
+        """
+        self.cancelled = False
+        with _terminations(process) as passed_on:
+            while True:
+                try:
+                    code = process.wait()
+                    break
+                except KeyboardInterrupt:
+                    self.cancelled = True
+        self.cancelled = self.cancelled or passed_on.is_set()
         if process.pid in self._updates:
             before = self._updates.pop(process.pid)
             if code == 0 or (code > 0 and before is not None and self._files.written() not in (before, 0)):
@@ -359,3 +371,23 @@ def require_stack(root: Path, stack: str) -> None:
             f"there is no stack {stack!r}: Pulumi.{stack}.yaml does not exist. "
             f"Stacks of this checkout: {', '.join(stacks(root))}. Choose one with STACK=<name>, or write that file."
         )
+
+
+@contextlib.contextmanager
+def _terminations(process: subprocess.Popen[Any]) -> Iterator[threading.Event]:
+    """Pass the first SIGTERM of this process on to another, for the length of the context; tell whether it came."""
+    passed_on = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield passed_on  # Python lets no other thread handle signals
+        return
+
+    def pass_on(number: int, frame: object) -> None:
+        if not passed_on.is_set():
+            passed_on.set()
+            process.send_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, pass_on)
+    try:
+        yield passed_on
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -16,11 +16,12 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from emulator import __main__ as command
-from emulator import cluster
+from emulator import cluster, mirror
 from emulator.cluster import ClusterStatus, ProcessStatus
 from emulator.environment import EMULATED, environment, official_plugin
 from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
+from emulator.toolchain import Toolchain
 from runner import webhooks
 from runner.engine import EngineError
 
@@ -178,7 +179,10 @@ def test_make_does_not_mind_a_kubeconfig_in_the_environment() -> None:
 class FakeEngine:
     """An engine whose last update was killed."""
 
-    killed = datetime.now(UTC)
+    killed: datetime | None = datetime.now(UTC)
+    cancelled = False
+    stack = "dev"
+    code = 0
 
     def __init__(self, *arguments: object) -> None: ...
 
@@ -193,7 +197,8 @@ class FakeEngine:
         return {"resources": [{"type": "pulumi:pulumi:Stack"}, {"type": "kubernetes:k:ClusterQueue", "outputs": queue}]}
 
     def run(self, name: str, arguments: list[str]) -> int:
-        return 0
+        print(f"pulumi {name}", file=sys.stderr)
+        return self.code
 
 
 def unreachable(*_: object) -> NoReturn:
@@ -210,6 +215,7 @@ def test_only_an_update_takes_over_what_a_killed_one_left(
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     recovered: list[object] = []
     monkeypatch.setattr(command, "recover", lambda engine, *what: recovered.append(engine))
+    monkeypatch.setattr(command, "foreseen", lambda engine, *what: ["take over /vnets/mlbatch"])
     monkeypatch.setattr(command, "Engine", FakeEngine)
     monkeypatch.setattr(command, "connect", unreachable)
     assert command.main([name]) == 0
@@ -217,6 +223,8 @@ def test_only_an_update_takes_over_what_a_killed_one_left(
     said = capsys.readouterr().err
     assert ("the last `make up` was killed" in said) is (name in ("preview", "refresh"))
     assert "mlbatch:token is encrypted for another backend" in said
+    after = said.partition(f"pulumi {name}\n")[2]
+    assert after == (f"{command.KILLED}\n  it would take over /vnets/mlbatch\n" if name == "preview" else "")
 
 
 def test_destroy_says_at_once_which_webhook_it_would_wait_for(
@@ -242,3 +250,77 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
         "asks to delete ClusterQueue. `pulumi destroy` would wait for them until it gives up. Bring them back with "
         "`make up STACK=aks`, then run `make destroy STACK=aks` again; "
     ) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "said"),
+    [
+        ("up", {"code": -9}, "`pulumi up` was killed by signal 9; the next `make up` or `make destroy` finishes it"),
+        ("up", {"code": 255, "cancelled": True, "killed": None}, "cancelled, and has stopped; `make up` carries on"),
+        ("up", {"code": 255, "cancelled": True}, "cancelled; the next `make up` or `make destroy` finishes it"),
+        ("up", {"code": 1, "killed": None}, "ended with exit code 1; what it said stands above. Put it right and run"),
+        ("destroy", {"code": -15}, "`pulumi destroy` was killed by signal 15; the next `make up` or `make destroy`"),
+        ("refresh", {"code": 255, "cancelled": True, "killed": None}, "has stopped; `make refresh` carries on"),
+    ],
+)
+def test_an_update_that_did_not_get_to_its_end_is_not_to_be_put_right(
+    paths: Paths,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    ending: dict[str, object],
+    said: str,
+) -> None:
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Engine", type("Ending", (FakeEngine,), ending))
+    monkeypatch.setattr(command, "connect", unreachable)
+    without_a_cluster(monkeypatch)
+    assert command.main([name]) == 1
+    told = capsys.readouterr().err
+    assert said in told
+    assert ("Put it right" in told) is ("Put it right" in said)
+
+
+@pytest.mark.parametrize("was_killed", [True, False])
+def test_an_update_that_was_killed_is_finished_in_a_step_of_its_own(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], was_killed: bool
+) -> None:
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Engine", type("Failing", (FakeEngine,), {"code": 1}))
+    monkeypatch.setattr(command, "connect", unreachable)
+    without_a_cluster(monkeypatch)
+    monkeypatch.setattr(command, "unfinished", lambda engine: object() if was_killed else None)
+    command.main(["up"])
+    begun = [line for line in capsys.readouterr().err.splitlines() if line.endswith(" ...")]
+    finishing = ["[4/5] finish the update that was killed ...", "[5/5] pulumi up --stack dev ..."]
+    assert begun[2:] == [
+        "[3/4] prepare the stack ...",
+        *(finishing if was_killed else ["[4/4] pulumi up --stack dev ..."]),
+    ]
+
+
+def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what comes before the engine, and a recovery, do nothing."""
+    monkeypatch.setattr(Toolchain, "missing", lambda *what, **parts: [])
+    monkeypatch.setattr(Toolchain, "install", lambda *what, **parts: None)
+    monkeypatch.setattr(mirror, "fill", lambda *what, **parts: None)
+    monkeypatch.setattr(cluster, "start", lambda *what, **parts: None)
+    monkeypatch.setattr(command, "unfinished", lambda engine: None)
+    monkeypatch.setattr(command, "recover", lambda engine, *what: None)
+
+
+@pytest.mark.parametrize("name", ["preview", "refresh", "destroy", "drift"])
+def test_an_api_server_that_does_not_answer_is_told_once_before_the_engine_starts(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    running = ProcessStatus("kube-apiserver", 1, "running", 0, Path("log"))
+    status = ClusterStatus(1, (running,), False, "https://127.0.0.1:4711", 1, {}, 2)
+    monkeypatch.setattr(cluster, "status", lambda paths: status)
+    monkeypatch.setattr(command, "Engine", lambda *what: pytest.fail("an engine was started"))
+    assert command.main([name]) == 1
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("error: the API server of stack dev, https://127.0.0.1:4711, does not answer")
+    assert "`make down` and `make up` start it anew, with its data" in told

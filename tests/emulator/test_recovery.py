@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from emulator import recovery
+from runner.engine import Engine, EngineError
 
 STACK = "urn:pulumi:dev::mlbatch::pulumi:pulumi:Stack::mlbatch-dev"
 PROVIDER = "urn:pulumi:dev::mlbatch::pulumi:providers:kubernetes::cluster"
@@ -36,9 +39,11 @@ def planned_object(kind: str, name: str, parent: str) -> dict[str, Any]:
     }
 
 
-def test_only_creations_of_the_preview_are_looked_at() -> None:
-    steps = [{"op": "same", "newState": component(TEAM)}, {"op": "create", "newState": component(OTHER)}]
-    assert [state["urn"] for state in recovery.creations(steps)] == [OTHER]
+def test_what_the_preview_creates_is_looked_at_as_new_or_in_place_of_another() -> None:
+    operations = {"same": TEAM, "create": OTHER, "update": STACK, "create-replacement": VNET, "replace": SUBNET}
+    steps = [{"op": operation, "newState": component(urn)} for operation, urn in operations.items()]
+    steps.append({"op": "delete-replaced", "oldState": component(VNET)})
+    assert [state["urn"] for state in recovery.creations(steps)] == [OTHER, VNET]
 
 
 RELEASE: dict[str, Any] = {
@@ -113,6 +118,124 @@ def test_what_azure_has_created_is_in_the_state_as_azure_has_it() -> None:
     assert recorded["outputs"] == {"name": "mlbatch", "provisioningState": "Succeeded"}
     assert recorded["provider"] == f"{AZURE}::{result[AZURE]['id']}"
     assert result[AZURE]["id"] != UNKNOWN
+
+
+RECORDED = {**planned_in_azure(SUBNET, principalId="gone"), "id": "/roles/gone", "outputs": {"principalId": "gone"}}
+"""A resource of the state, which a preview that does not ask Azure finds unchanged."""
+
+
+def test_what_was_created_in_place_of_another_takes_its_place_and_the_other_is_deleted() -> None:
+    stack = {"urn": STACK, "custom": False, "type": "pulumi:pulumi:Stack"}
+    above, below = component(NETWORK), {**component(TEAM), "dependencies": [SUBNET]}
+    before = {"resources": [stack, above, {**RECORDED, "pendingReplacement": True}, below]}
+    made = {SUBNET: InAzure("/roles/new", {"principalId": "new"}, {"principalId": "new", "name": "n"})}
+    assert recovery.taken_over(before, [], made) == ["/roles/new"]
+    found = recovery.imported(recovery.replaced(before, made), [], [])["resources"]
+    new = {**RECORDED, "id": "/roles/new", "inputs": {"principalId": "new"}, "outputs": made[SUBNET].outputs}
+    assert found == [stack, above, new, {**RECORDED, "delete": True}, below]
+    assert recovery.taken_over({"resources": found}, [], made) == [], "once"
+
+
+def test_what_is_in_the_state_under_the_id_that_azure_has_stays_as_it_is() -> None:
+    before = {"resources": [RECORDED]}
+    made = {SUBNET: InAzure("/Roles/GONE", {"principalId": "other"})}
+    assert recovery.replaced(before, made) == before
+    assert recovery.taken_over(before, recovery.handed_back([RECORDED], made), made) == []
+
+
+def test_a_secret_of_what_took_anothers_place_stays_one() -> None:
+    kept = {**RECORDED, "inputs": {"key": {**recovery.secret("old"), "ciphertext": "v1:a:b"}}}
+    made = {SUBNET: InAzure("/roles/new", {"key": "1234"})}
+    found = recovery.replaced({"resources": [kept]}, made)["resources"][0]
+    assert found["inputs"] == {"key": recovery.secret("1234")}
+
+
+class KilledEngine:
+    """An engine whose last update was killed as it created a network, on a state without it; remembers its calls."""
+
+    killed: datetime | None = BEGAN
+    cancelled = False
+    environment = SimpleNamespace(kubeconfig=Path("kubeconfig"))
+
+    def __init__(self, code: int = 0) -> None:
+        self.calls: list[str] = []
+        self._code = code
+        self._planned = [component(STACK), planned_in_azure(VNET), RELEASE]
+        self._planned[1]["provider"] = self._planned[2]["provider"] = f"{AZURE}::1"
+
+    def unlock(self) -> None:
+        self.calls.append("unlock")
+
+    def read_state(self) -> dict[str, Any]:
+        provider = {"urn": AZURE, "custom": True, "type": "pulumi:providers:azure-native", "id": "1"}
+        return {"resources": [provider]}
+
+    def write_state(self, deployment: dict[str, Any]) -> None:
+        self.calls.append("write " + ", ".join(state["id"] for state in deployment["resources"] if "id" in state))
+
+    def capture(self, command: str, arguments: list[str]) -> SimpleNamespace:
+        self.calls.append(command)
+        steps = [{"op": "create", "newState": state} for state in self._planned]
+        return SimpleNamespace(returncode=0, stdout=json.dumps({"steps": steps}), stderr="")
+
+    def start(self, command: str, arguments: list[str], variables: dict[str, str]) -> str:
+        self.calls.append(f"{command} {' '.join(variables)}")
+        return command
+
+    def finish(self, process: str) -> int:
+        return self._code
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A cluster on which the killed update has installed every release; returns those that are uninstalled."""
+    gone: list[str] = []
+
+    class Releases:
+        def __init__(self, kubeconfig: Path, helm: Path) -> None: ...
+
+        def since(self, namespace: str, name: str) -> datetime:
+            return BEGAN
+
+        def uninstall(self, namespace: str, name: str) -> None:
+            gone.append(f"{namespace}/{name}")
+
+    monkeypatch.setattr(recovery, "Installed", Releases)
+    return gone
+
+
+MADE = {VNET: InAzure("/vnets/mlbatch")}
+
+
+def test_a_recovery_says_first_that_there_is_one_and_then_what_it_does(
+    installed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = KilledEngine()
+    recovery.recover(cast(Engine, engine), lambda: MADE, Path("helm"))
+    assert capsys.readouterr().out.splitlines() == [
+        "the last update was killed: finishing it first, with what it had created",
+        "  taken over: /vnets/mlbatch",
+        "  uninstalling the release volcano-system/volcano, which is installed anew",
+    ]
+    assert installed == ["volcano-system/volcano"]
+    upsert = "up PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
+    assert engine.calls == ["unlock", "preview", "write 1, /vnets/mlbatch", "preview", upsert]
+
+
+def test_a_preview_foresees_what_a_recovery_does_and_does_nothing(installed: list[str]) -> None:
+    engine = KilledEngine()
+    assert recovery.foreseen(cast(Engine, engine), lambda: MADE, Path("helm")) == [
+        "take over /vnets/mlbatch",
+        "uninstall the release volcano-system/volcano, and install it anew",
+    ]
+    assert (installed, engine.calls) == ([], ["preview"])
+    engine.killed = None
+    assert recovery.foreseen(cast(Engine, engine), lambda: MADE, Path("helm")) == []
+
+
+def test_a_recovery_that_is_killed_itself_does_not_ask_to_put_anything_right(installed: list[str]) -> None:
+    with pytest.raises(EngineError, match="not finished yet: this one was stopped, too; run it again"):
+        recovery.recover(cast(Engine, KilledEngine(-9)), lambda: MADE, Path("helm"))
 
 
 def test_a_secret_of_a_resource_in_azure_stays_one() -> None:

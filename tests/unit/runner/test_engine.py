@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import stat
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,6 +48,11 @@ case "$1 $2" in
     while [ -e "$RECORDS/wait" ]; do sleep 0.05; done ;;
   "up --stack")
     if [ -e "$RECORDS/die" ]; then kill -9 $$; fi
+    if [ -e "$RECORDS/wait" ]; then
+      trap 'echo TERM >> "$RECORDS/signals"' TERM
+      touch "$RECORDS/waiting"
+    fi
+    while [ -e "$RECORDS/wait" ]; do sleep 0.05; done
     state="${{PULUMI_BACKEND_URL#file://}}/.pulumi/stacks/mlbatch"
     mkdir -p "$state"
     if [ ! -e "$RECORDS/lost" ]; then cp "$RECORDS/state" "$state/.dev"; mv "$state/.dev" "$state/dev.json"; fi
@@ -265,6 +271,38 @@ def test_a_killed_update_is_remembered_until_another_succeeds(engine: Engine, re
     (records / "fail").touch()
     assert engine.run("up") == 1
     assert engine.killed is None, "an update that fails writes its state"
+
+
+def test_a_termination_is_passed_on_once_and_waits_until_the_engine_has_written_its_state(
+    engine: Engine, records: Path
+) -> None:
+    engine.prepare()
+    (records / "wait").touch()
+    process = engine.start("up")
+    while not (records / "waiting").exists():
+        assert process.poll() is None
+    before = signal.getsignal(signal.SIGTERM)
+
+    def terminate_twice() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        while not (records / "signals").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.2)
+        (records / "fail").touch()
+        (records / "wait").unlink()
+
+    terminating = threading.Thread(target=terminate_twice)
+    threading.Timer(0.1, terminating.start).start()
+    assert engine.finish(process) == 1
+    terminating.join()
+    assert engine.state_file.exists()
+    assert (engine.cancelled, engine.killed) == (True, None)
+    assert (records / "signals").read_text() == "TERM\n"
+    assert signal.getsignal(signal.SIGTERM) == before
+    (records / "fail").unlink()
+    assert engine.run("up") == 0
+    assert not engine.cancelled
 
 
 @pytest.mark.parametrize("left", ["", '{"version": 3, "checkpoint": {', None])
