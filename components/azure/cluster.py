@@ -17,6 +17,11 @@ from components.layer import Layer
 _KUBELET: Final = "kubeletidentity"
 """The one key of a cluster's identity profile."""
 
+PRINCIPAL_TAG: Final = "mlbatch-control-plane-principal"
+"""As whom the control plane acts. An identity that was deleted and made anew has the resource id of the one before, by
+which a cluster names it: nothing would change, and AKS go on as the old one (https://github.com/Azure/AKS/issues/4561).
+With this the cluster is sent again, as by `az aks update --assign-identity`. The kubelets' has its object id there."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPool:
@@ -61,8 +66,8 @@ class AksClusterArgs:
     node_resource_group: the group that AKS creates for the nodes; must not exist.
     kubernetes_version: 1.35 for the newest patch that AKS has, or 1.35.7. support_plan: KubernetesOfficial or
         AKSLongTermSupport, which needs tier Premium. tier: Free, Standard or Premium.
-    admin_user, ssh_public_key: of the nodes. identity_id: the control plane's identity, which needs the role Managed
-        Identity Operator on that of the kubelets. subnet_id: of the nodes.
+    admin_user, ssh_public_key: of the nodes. subnet_id: theirs. identity_id, identity_principal: resource id and object
+        id of the control plane's identity, which needs the role Managed Identity Operator on that of the kubelets.
     local_accounts: the cluster also hands out a certificate that is cluster-admin to whoever holds it.
     admin_groups: object ids of Entra groups that administer the cluster; without any, Entra has no say in it.
     upgrade_channel, node_os_channel: what AKS upgrades by itself, as its API names them.
@@ -77,6 +82,7 @@ class AksClusterArgs:
     admin_user: str
     ssh_public_key: str
     identity_id: pulumi.Input[str]
+    identity_principal: pulumi.Input[str]
     kubelets: KubeletIdentity
     subnet_id: pulumi.Input[str]
     system_pool: SystemPool
@@ -108,7 +114,7 @@ class AksCluster(Layer):
         cluster = containerservice.ManagedCluster(
             args.name,
             resource_name_=args.name,
-            **args.scope.arguments(),
+            **{**args.scope.arguments(), "tags": {**args.scope.tags, PRINCIPAL_TAG: args.identity_principal}},
             node_resource_group=args.node_resource_group,
             dns_prefix=dns_prefix(args.name),
             kubernetes_version=args.kubernetes_version,

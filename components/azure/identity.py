@@ -49,6 +49,8 @@ class ClusterIdentities(Layer):
 
     id: pulumi.Output[str]
     """The control plane's."""
+    principal: pulumi.Output[str]
+    """Its object id, another one each time it is created."""
     kubelets: KubeletIdentity
 
     ready: Sequence[pulumi.Resource]
@@ -80,6 +82,7 @@ class ClusterIdentities(Layer):
             )
         ]
         self.id = control_plane.id
+        self.principal = control_plane.principal_id
         self.kubelets = KubeletIdentity(id=kubelets.id, client=kubelets.client_id, principal=kubelets.principal_id)
         self.ready = [control_plane, kubelets, *given]
         self.register_outputs({"id": self.id})

@@ -162,6 +162,7 @@ def _cluster(
         admin_user=azure.admin_user,
         ssh_public_key=azure.ssh_public_key,
         identity_id=identities.id,
+        identity_principal=identities.principal,
         kubelets=identities.kubelets,
         subnet_id=network.subnet_id,
         system_pool=SystemPool(

@@ -131,3 +131,22 @@ def test_the_drift_check_reads_the_variables_that_the_guide_asks_for() -> None:
     used = set(re.findall(r"(?:vars|secrets)\.([A-Z_]+)", workflow)) - {"DRIFT_STACK"}
     section = TEXT.split("### The nightly drift check")[1].split("\n## ")[0]
     assert used == {name for name in used if f"`{name}`" in section}
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["already exists", "cannot create already existing resource", "cannot re-use a name that is still in use"],
+)
+def test_what_a_killed_update_leaves_leads_to_where_it_is_finished(message: str) -> None:
+    """Another `pulumi up` ends with the same message."""
+    (row,) = (line for line in TEXT.splitlines() if line.startswith("|") and f"`{message}`" in line)
+    assert "](operations.md#an-update-that-was-killed)" in row
+    finishing = (ROOT / "docs" / "operations.md").read_text().partition("## An update that was killed")[2]
+    assert message in " ".join(finishing.partition("\n## ")[0].split())
+
+
+def test_the_subscription_is_named_before_anything_is_made() -> None:
+    """What is current in a shell may be another one tomorrow."""
+    configure = next(block for block in BLOCKS if "pulumi stack select" in block)
+    assert "'mlbatch:azure.subscriptionId' \"$SUBSCRIPTION\"" in configure
+    assert re.search(r"^ +# subscriptionId: [\w-]{36} # yours", (ROOT / "Pulumi.aks.yaml").read_text(), re.MULTILINE)

@@ -133,6 +133,7 @@ def cluster_args(**changes: Any) -> AksClusterArgs:
             "admin_user": "azureuser",
             "ssh_public_key": KEY,
             "identity_id": "identity",
+            "identity_principal": PRINCIPAL,
             "kubelets": KubeletIdentity(id="kubelet", client="kubelet-client", principal=KUBELET),
             "subnet_id": "subnet",
             "system_pool": SystemPool(vm_size="Standard_D4s_v5", os_sku="Ubuntu2204", zones=("1", "2", "3")),
@@ -222,7 +223,7 @@ class TestCluster:
                 }
             ],
             "linuxProfile": {"adminUsername": "azureuser", "ssh": {"publicKeys": [{"keyData": KEY}]}},
-            "tags": {"team": "ml"},
+            "tags": {"team": "ml", "mlbatch-control-plane-principal": PRINCIPAL},
         }
 
     def test_other_pools_of_the_cluster_are_no_drift_of_it(self) -> None:
@@ -426,7 +427,13 @@ class TestNetwork:
             )
             AksCluster(
                 "cluster",
-                cluster_args(subnet_id=net.subnet_id, identity_id=identities.id, kubelets=identities.kubelets),
+                cluster_args(
+                    scope=replace(SCOPE, tags={"team": "ml"}),
+                    subnet_id=net.subnet_id,
+                    identity_id=identities.id,
+                    identity_principal=identities.principal,
+                    kubelets=identities.kubelets,
+                ),
                 pulumi.ResourceOptions(depends_on=list(identities.ready)),
             )
 
@@ -457,6 +464,12 @@ class TestNetwork:
         assert role.urn in record.closure(only(record, "containerservice:ManagedCluster"))
         identity = only(record, "containerservice:ManagedCluster").inputs["identity"]
         assert identity == {"type": "UserAssigned", "userAssignedIdentities": [f"{IDENTITIES}/lab-control"]}
+
+    def test_a_cluster_is_sent_again_when_an_identity_of_it_is_made_anew_under_its_name(self) -> None:
+        """The control plane's is named by its resource id alone, which stays the same."""
+        found = only(self.record(), "containerservice:ManagedCluster").inputs
+        assert found["tags"] == {"team": "ml", "mlbatch-control-plane-principal": PRINCIPAL}
+        assert found["identityProfile"]["kubeletidentity"]["objectId"] == KUBELET
 
     def test_the_control_plane_may_give_the_nodes_their_identity_before_the_cluster_is_created(self) -> None:
         record = self.record()

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
 from components import catalogue
@@ -80,3 +81,12 @@ def test_the_versions_of_the_examples_can_be_installed() -> None:
     chart = re.search(r"helm show crds (\S+) --repo (\S+) --version (\S+)", text)
     assert chart
     assert catalogue.find_chart(chart[1], chart[3]).repository == chart[2]
+
+
+def test_a_lost_clusters_pipeline_asks_before_it_makes_it_anew() -> None:
+    """Every update refreshes first, so that what is missing is planned anew."""
+    assert yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["options"]["refresh"] == "always"
+    text = text_of(ROOT / "docs" / "operations.md")
+    (block,) = (each for each in blocks(ROOT / "docs" / "operations.md") if "up --yes" in each)
+    assert re.search(r"refresh --preview-only --expect-no-changes .*&& pulumi up --yes", block)
+    assert "[unasked](#nobody-is-asked)" in text

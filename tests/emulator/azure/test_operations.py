@@ -285,3 +285,24 @@ def test_an_identity_that_is_made_anew_is_another_one(azure: Subscription) -> No
     _, second = azure.create(IDENTITY, **given)
     for key in ("clientId", "principalId"):
         assert updated[key] == first[key] != second[key]
+
+
+def test_a_cluster_acts_as_the_identity_that_there_was_until_it_is_sent_again(azure: Subscription) -> None:
+    azure.group()
+    given = {"resourceGroupName": "rg", "resourceName": "control", "location": "eastus"}
+    identity, before = azure.create(IDENTITY, **given)
+    assigned = {"type": "UserAssigned", "userAssignedIdentities": [identity]}
+    cluster, _ = azure.managed_cluster(identity=assigned)
+    azure.delete(IDENTITY, identity)
+    again, after = azure.create(IDENTITY, **given)
+    assert again == identity
+    assert after["principalId"] != before["principalId"]
+
+    def principal() -> str:
+        found = azure.arm.get(cluster)
+        assert found is not None
+        return str(found["identity"]["userAssignedIdentities"][identity]["principalId"])
+
+    assert principal() == before["principalId"]
+    azure.update(CLUSTER, cluster, **cluster_inputs(identity=assigned, tags={"principal": after["principalId"]}))
+    assert principal() == after["principalId"]
