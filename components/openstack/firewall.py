@@ -13,6 +13,8 @@ from pulumi_openstack import networking
 from components.layer import Layer
 
 SSH: Final = 22
+SSH_RULE: Final = "SSH from "
+"""How the descriptions of the rules begin that let somebody sign in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Firewall(Layer):
         options = pulumi.ResourceOptions(parent=self)
         group = networking.SecGroup(name, name=args.name, description=f"Who may reach {args.name}", opts=options)
         self.ready = [
-            _rule(f"ssh-{who}", f"SSH from {who}", group, Opening(port=SSH, cidr=cidr), options)
+            _rule(f"ssh-{who}", f"{SSH_RULE}{who}", group, Opening(port=SSH, cidr=cidr), options)
             for who, cidr in args.ssh.items()
         ]
         for what, opening in args.ports.items():

@@ -64,13 +64,22 @@ class VolumeFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RuleFacts:
+    """Who may come in. ports: such as 22, 80 to 90, all. source: a network, or a group's id; None for everybody."""
+
+    ports: str
+    source: str | None
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectFacts:
     """A project.
 
     flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
         names of external networks and of types. zones: names of the availability zones of VMs.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
-    has_address, has_group: the stack has its floating address and its security group already.
+    has_address, has_group: the stack has its floating address and its security group already. rules: of that group.
     existing: the volume that the settings name, None where there is none of its id.
     """
 
@@ -85,6 +94,7 @@ class ProjectFacts:
     volume: VolumeFacts | None = None
     has_address: bool = False
     has_group: bool = False
+    rules: tuple[RuleFacts, ...] = ()
     existing: VolumeFacts | None = None
 
     def image_id(self, name: str) -> str | None:
@@ -151,6 +161,7 @@ def _connect(environment: Mapping[str, str]) -> Connection:
 
 def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
     networks = list(cloud.network.networks())
+    group = next(iter(cloud.network.security_groups(name=name)), None)
     return ProjectFacts(
         flavors={item.name: FlavorFacts(cores=item.vcpus, memory_mib=item.ram) for item in cloud.compute.flavors()},
         images=dict(_images(cloud)),
@@ -162,7 +173,8 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         server=_server(cloud, name),
         volume=next((_volume(item) for item in cloud.block_storage.volumes(name=name)), None),
         has_address=any(item.description == address.description(name) for item in cloud.network.ips()),
-        has_group=any(True for _ in cloud.network.security_groups(name=name)),
+        has_group=group is not None,
+        rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         existing=_existing(cloud, existing),
     )
 
@@ -181,6 +193,14 @@ def _server(cloud: Connection, name: str) -> ServerFacts | None:
             flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
             return ServerFacts(flavor=flavor, image=metadata.get(IMAGE, ""), image_id=image_id)
     return None
+
+
+def _rules(cloud: Connection, group: str) -> Iterator[RuleFacts]:
+    for item in cloud.network.security_group_rules(security_group_id=group, direction="ingress"):
+        first, last = item.port_range_min, item.port_range_max
+        ports = "all" if first is None else str(first) if first == last else f"{first} to {last}"
+        source = item.remote_ip_prefix or item.remote_group_id
+        yield RuleFacts(ports=ports, source=source, description=item.description or "")
 
 
 def _booted(cloud: Connection, server: Any) -> str:

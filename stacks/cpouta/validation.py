@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
 from stacks.cpouta.project_facts import ProjectFacts
-from stacks.cpouta.settings import CpoutaGpuSettings, OpenstackSettings
+from stacks.cpouta.settings import SSH_PORT, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.mlops import MlopsSettings
@@ -192,7 +193,8 @@ def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigEr
 
 
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield what becomes of the VM that is there."""
+    """Yield who else was let in, and what becomes of the VM that is there."""
+    yield from _opened(openstack, facts)
     server = facts.server
     old, new = (FLAVORS.get(server.flavor) if server is not None else None), openstack.machine
     if old is None or old.name == new.name:
@@ -210,6 +212,20 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
         )
     else:
         yield f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it"
+
+
+def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield the rules that somebody else has added: no resource stands for them, so that no refresh finds them."""
+    known = {(str(SSH_PORT), source) for source in openstack.ssh_from.values()} | {
+        (str(opening.port), opening.source) for opening in openstack.ports
+    }
+    for rule in facts.rules:
+        if (rule.ports, rule.source) not in known and not rule.description.startswith(SSH_RULE):
+            yield (
+                f"the security group {openstack.name} lets in {rule.source or 'everybody'} (port: {rule.ports}), which "
+                "the settings do not say: somebody has opened it; `openstack security group rule list "
+                f"{openstack.name}` shows the rule, and `openstack security group rule delete` closes it"
+            )
 
 
 def _has(gpus: int) -> str:

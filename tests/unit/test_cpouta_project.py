@@ -14,7 +14,15 @@ import pytest
 
 from stacks import inputs
 from stacks.cpouta import project_facts, validation
-from stacks.cpouta.project_facts import FlavorFacts, ProjectError, ProjectFacts, Room, ServerFacts, VolumeFacts
+from stacks.cpouta.project_facts import (
+    FlavorFacts,
+    ProjectError,
+    ProjectFacts,
+    Room,
+    RuleFacts,
+    ServerFacts,
+    VolumeFacts,
+)
 from stacks.cpouta.settings import OpenstackSettings
 from stacks.errors import ConfigError, key
 from tests.unit.configurations import ROOT, settings_of
@@ -154,6 +162,19 @@ class TestWhatIsThere:
         assert "CSC warns that a resize across families may fail" in across
         assert list(validation.warnings(openstack(), self.FULL)) == []
 
+    def test_who_else_was_let_in_is_told_and_an_address_that_changes_is_not(self) -> None:
+        rules = (
+            RuleFacts(ports="22", source="203.0.113.7/32", description="SSH from me"),
+            RuleFacts(ports="22", source="198.51.100.7/32", description="SSH from me"),
+            RuleFacts(ports="22", source="0.0.0.0/0", description=""),
+            RuleFacts(ports="all", source=None, description=""),
+        )
+        said = list(validation.warnings(openstack(), replace(self.FULL, rules=rules)))
+        assert [text.partition(", which")[0] for text in said] == [
+            "the security group mlops-platform lets in 0.0.0.0/0 (port: 22)",
+            "the security group mlops-platform lets in everybody (port: all)",
+        ]
+
 
 def test_an_existing_volume_is_looked_at() -> None:
     (absent,) = refused(FACTS, volume={"existing": VOLUME})
@@ -257,7 +278,18 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(name="public", id="n2", is_router_external=True),
             ],
             ips=lambda: [thing(description="The address of vm")],
-            security_groups=lambda name: [],
+            security_groups=lambda name: [thing(id="g1")],
+            security_group_rules=lambda security_group_id, direction: [
+                thing(port_range_min=22, port_range_max=22, remote_ip_prefix="0.0.0.0/0", description=None),
+                thing(port_range_min=80, port_range_max=90, remote_ip_prefix="192.0.2.0/24", description="web"),
+                thing(
+                    port_range_min=None,
+                    port_range_max=None,
+                    remote_ip_prefix=None,
+                    remote_group_id="g2",
+                    description="",
+                ),
+            ],
             get_quota=lambda project, details: thing(
                 floating_ips={"limit": 2, "used": 1}, security_groups={"limit": -1, "used": 0}
             ),
@@ -319,4 +351,10 @@ def test_facts_are_read_off_the_services() -> None:
         server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="i0"),
         volume=VolumeFacts(size_gib=500, status="in-use", has_system=False),
         has_address=True,
+        has_group=True,
+        rules=(
+            RuleFacts(ports="22", source="0.0.0.0/0", description=""),
+            RuleFacts(ports="80 to 90", source="192.0.2.0/24", description="web"),
+            RuleFacts(ports="all", source="g2", description=""),
+        ),
     )
