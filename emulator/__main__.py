@@ -306,8 +306,10 @@ def _down(paths: Paths, options: argparse.Namespace) -> int:
         cluster.stop(each)
         if options.purge:
             cluster.reset(each)
-            for name in ("pulumi-state", "pulumi-home", "config", "logs"):
+            for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
                 shutil.rmtree(each.state / name, ignore_errors=True)
+            for marker in each.run.glob("*.updating") if not each.run.is_symlink() else ():
+                marker.unlink()
         if each.is_lent:
             shutil.rmtree(each.state)
     return 0

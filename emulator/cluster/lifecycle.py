@@ -126,6 +126,7 @@ def reset(paths: Paths) -> None:
     for folder in (layout.etcd_data, layout.secrets, layout.paths.openstack):
         shutil.rmtree(folder, ignore_errors=True)
     paths.kubeconfig.unlink(missing_ok=True)
+    layout.content.unlink(missing_ok=True)
     (layout.azure / "subscription.json").unlink(missing_ok=True)
 
 

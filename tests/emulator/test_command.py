@@ -104,6 +104,9 @@ def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Pat
     local = environment_of(paths.state / "dev")
     lent = environment_of(paths.state / "aks" / "lent" / "some")
     real = environment_of(tmp_path / "real")
+    for each in (local, real):
+        (each / "run" / "dev.updating").touch()
+    (local / "content.json").touch()
     (paths.state / "linked").symlink_to(real)
     (paths.state / "stack").mkdir()
     (paths.state / "stack" / "run").symlink_to(real / "run")
@@ -112,8 +115,10 @@ def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Pat
     in_checkout.mkdir()
     assert command.main(["down", "--purge"]) == 0
     assert sorted(each.name for each in local.iterdir()) == ["bin", "mirror", "run"]
+    assert [each.name for each in (local / "run").iterdir()] == ["file"]
     assert not lent.exists()
     assert len(list(real.rglob("file"))) == 7
+    assert (real / "run" / "dev.updating").exists()
     assert in_checkout.is_dir()
 
 
