@@ -63,12 +63,15 @@ def _glance() -> Any:
 
 def _neutron() -> Any:
     application = _wsgi("neutron.wsgi.api")
+    from neutron import policy
     from neutron.db.migration.models import head  # noqa: F401 (imports every model)
     from neutron_lib.plugins import directory
     from sqlalchemy import orm
 
-    # Left to the first query, two that come at once would do half of it each.
+    # Left to the first query, two that come at once would do half of it each: the second has no rules yet, by which
+    # nobody may see anything, and is answered 404 for what is there.
     orm.configure_mappers()
+    policy.init()
     directory.get_plugin().start_rpc_listeners()
     return application
 
@@ -79,11 +82,12 @@ def _cinder() -> Any:
     backend.init_backend(backend.BackendType.THREADING)
     application = _wsgi("cinder.wsgi.api")
     import os_brick
-    from cinder import service
+    from cinder import policy, service
     from cinder.common import constants
     from oslo_config import cfg
 
     os_brick.setup(cfg.CONF)
+    policy.init()  # as Neutron's: two first queries at once would each do half of it
     volume = {"host": "local@nowhere", "service_name": "nowhere", "binary": constants.VOLUME_BINARY}
     service.Service.create(**volume, coordination=True).start()
     service.Service.create(binary=constants.SCHEDULER_BINARY).start()
