@@ -153,9 +153,10 @@ class TestPlatform:
         self, mirror: Mirror, kubeconfig: Path
     ) -> None:
         raw = config(
-            gpu={"featureDiscovery": True, "operator": True, "operatorVersion": "v24.9.0", "installDriver": False}
+            gpu={"featureDiscovery": True, "operator": True, "operatorVersion": "v24.9.0", "installDriver": False},
+            scheduling={"packing": "topology"},
         )
-        record = registered(loaded(raw, mirror, kubeconfig, NODES))
+        record = registered(loaded(raw, mirror, kubeconfig, NODES, version="1.31"))
         (release,) = [item for item in record.resources if item.inputs.get("name") == "gpu-operator"]
         values = release.inputs["values"]
         assert release.inputs["version"] == "v24.9.0"
