@@ -25,7 +25,7 @@ from emulator.cluster.seeds import SeedError
 from emulator.openstack.deployment import Deployment
 from emulator.paths import Paths
 
-_START_SECONDS = 240.0
+_START_SECONDS = 480.0
 _STOP_SECONDS = 45.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 15
@@ -55,7 +55,7 @@ def start(
     the cluster is an OpenShift, with `operator_hub` one that installs operators from a catalog; with `openstack` an
     OpenStack runs beside it. With `content` it is filled first with what `Layout.content` holds.
 
-    Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within four minutes, a seed
+    Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within eight minutes, a seed
     cannot be applied, or other releases of OpenStack made what this environment holds.
     """
     layout = Layout(paths)
