@@ -236,6 +236,57 @@ ARTIFACTS: Final = (
         source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.34.7/config/crd",
     ),
     Artifact(
+        name=SCHEDULER_PLUGINS,
+        version="v0.33.5",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.33.5/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        images={
+            "scheduler": "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.33.5",
+            "controller": "registry.k8s.io/scheduler-plugins/controller:v0.33.5",
+        },
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/blob/v0.33.5/README.md, Compatibility Matrix",
+    ),
+    Artifact(
+        name=ELASTIC_QUOTAS,
+        version="v0.33.5",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.33.5/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+        images={},
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.33.5/config/crd",
+    ),
+    Artifact(
+        name=SCHEDULER_PLUGINS,
+        version="v0.31.8",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.31.8/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        images={
+            "scheduler": "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.31.8",
+            "controller": "registry.k8s.io/scheduler-plugins/controller:v0.31.8",
+        },
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/blob/v0.31.8/README.md, Compatibility Matrix",
+    ),
+    Artifact(
+        name=ELASTIC_QUOTAS,
+        version="v0.31.8",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.31.8/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+        images={},
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.31.8/config/crd",
+    ),
+    Artifact(
+        name=SCHEDULER_PLUGINS,
+        version="v0.29.7",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.29.7/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        images={
+            "scheduler": "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.29.7",
+            "controller": "registry.k8s.io/scheduler-plugins/controller:v0.29.7",
+        },
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/blob/v0.29.7/README.md, Compatibility Matrix",
+    ),
+    Artifact(
+        name=ELASTIC_QUOTAS,
+        version="v0.29.7",
+        url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.29.7/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+        images={},
+        source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.29.7/config/crd",
+    ),
+    Artifact(
         name=TRAINING_OPERATOR,
         version="v1.9.3",
         url="https://raw.githubusercontent.com/kubeflow/training-operator/v1.9.3/manifests/base/crds/kubeflow.org_pytorchjobs.yaml",

@@ -225,9 +225,14 @@ VOLCANO_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
 """The newest Kubernetes version that each Volcano is made for. Source: volcano-sh/volcano, README.md, Kubernetes
 compatibility, where 1.7 is not listed any more."""
 
-SCHEDULER_PLUGINS_KUBERNETES: Final = {"v0.34.7": ("1.34", "1.35")}
+SCHEDULER_PLUGINS_KUBERNETES: Final = {
+    "v0.34.7": ("1.34", "1.35"),
+    "v0.33.5": ("1.33", "1.34"),
+    "v0.31.8": ("1.31", "1.32"),
+    "v0.29.7": ("1.29", "1.30"),
+}
 """The first and the last Kubernetes version that each scheduler-plugins goes with: the one that it is compiled with
-(kubernetes-sigs/scheduler-plugins v0.34.7, README.md, Compatibility Matrix) and the next, since a scheduler may be one
+(kubernetes-sigs/scheduler-plugins, README.md of each, Compatibility Matrix) and the next, since a scheduler may be one
 minor version older than the API server and not newer (kubernetes.io, releases/version-skew-policy)."""
 
 

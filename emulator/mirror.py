@@ -63,7 +63,7 @@ class Definitions:
 
 
 _RAY = "github.com/ray-project/kuberay/ray-operator"
-_SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
+_SCHEDULER_PLUGINS = stand_ins.MODULES["scheduler-plugins"]
 DEFINITIONS = (
     Definitions("scheduler-plugins", _SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"),
     Definitions(
@@ -111,12 +111,15 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
         empty = {"title": f"{name}, which cannot be had here", "__inputs": inputs, "panels": []}
         (paths.mirror / f"{name}.json").write_text(json.dumps(empty))
     for each in DEFINITIONS:
-        file = paths.mirror / f"{each.name}-{pinned_version(each.tool, each.module)}.yaml"
-        if not file.exists():
-            folder = toolchain.module_folder(each.tool, each.module)
-            unfinished = file.with_suffix(".unfinished")
-            shutil.copyfile(folder / each.file, unfinished)
-            os.replace(unfinished, file)
+        version = pinned_version(each.tool, each.module)
+        carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(each.name, version)}
+        for wanted, carry in {version: _as_it_is, **carried}.items():
+            file = paths.mirror / f"{each.name}-{wanted}.yaml"
+            if not file.exists():
+                text = (toolchain.module_folder(each.tool, each.module) / each.file).read_text()
+                unfinished = file.with_suffix(".unfinished")
+                unfinished.write_text(carry(text))
+                os.replace(unfinished, file)
     if openshift:
         definitions.fill(paths, toolchain)
     if operator_hub:

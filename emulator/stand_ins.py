@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from emulator.cluster import images
-from emulator.toolchain import CLUSTER, ToolchainError, pinned_version
+from emulator.toolchain import CLUSTER, SCHEDULING, ToolchainError, pinned_version
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class StandIn:
     """A release and what plays it.
 
     name, version: of the release, as its file in the mirror is named. player: the version that plays it.
-    lacks: what the release does and its player does not, as far as it changes what a user of the platform sees.
+    lacks: what the release does and its player does not, as far as it changes what a user of the platform sees; empty
+        of an older release.
     source: where upstream tells the two apart.
     carry: takes the player's rendered manifest to the release's.
     """
@@ -58,11 +60,11 @@ def _line(reference: str) -> str | None:
     name = images.manager(reference)
     if name is None:
         return None
-    player, version = pinned_version(CLUSTER, MODULES[name]), images.tag(reference)
+    player, version = pinned_version(_TOOLS.get(name, CLUSTER), MODULES[name]), images.tag(reference)
     if version in (player, None):
         return _BUILT_OTHERWISE.get((name, player))
     known = next((each for each in of(name, player) if each.version == version), None)
-    rest = f"; what it lacks: {known.lacks}" if known else ""
+    rest = f"; what it lacks: {known.lacks}" if known and known.lacks else ""
     return f"{name} {version} is played by {player}, which can be built here{rest}"
 
 
@@ -100,8 +102,14 @@ def _position(documents: Sequence[str], line: str) -> int:
     return found[0]
 
 
-MODULES: Final = {"kueue": "sigs.k8s.io/kueue", "appwrapper": "github.com/project-codeflare/appwrapper"}
-"""The Go module of each controller that the local kubelet runs, by the binary's name."""
+MODULES: Final = {
+    "kueue": "sigs.k8s.io/kueue",
+    "appwrapper": "github.com/project-codeflare/appwrapper",
+    "scheduler-plugins": "sigs.k8s.io/scheduler-plugins",
+}
+"""The Go module of each controller that the local kubelet runs, by its name."""
+_TOOLS: Final = {"scheduler-plugins": SCHEDULING}
+"""Where a module is pinned, of those that `emulator/tools/cluster` does not build."""
 
 _BUILT_OTHERWISE: Final = {
     (
@@ -113,6 +121,19 @@ _BUILT_OTHERWISE: Final = {
 """What is built from a release's source and differs by its libraries, which all tools of the module share. Sources:
 project-codeflare/appwrapper v1.1.2, go.mod; kubernetes-sigs/controller-runtime, pkg/client/config/config.go."""
 
+_GENERATORS: Final = {"v0.33.5": "v0.17.3", "v0.31.8": "v0.16.5", "v0.29.7": "v0.14.0"}
+"""What has written the definitions of older scheduler-plugins: all in which these differ from v0.34.7's."""
+_GENERATOR: Final = "controller-gen.kubebuilder.io/version: "
+
+
+def _generated_by(generator: str, manifest: str) -> str:
+    """Carry a definition to a release that another version of controller-gen wrote it for."""
+    before, found, after = manifest.partition(_GENERATOR)
+    if not found:
+        raise ToolchainError(f"a definition of scheduler-plugins has nowhere {_GENERATOR.strip()!r}")
+    return f"{before}{found}{generator}\n{after.partition(chr(10))[2]}"
+
+
 STAND_INS: Final = (
     StandIn(
         name="kueue",
@@ -121,5 +142,17 @@ STAND_INS: Final = (
         lacks="owners get GPUs back while they borrow (v0.15.6), preemption never gets stuck (v0.15.8)",
         source="kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md",
         carry=_kueue_0_15_8,
+    ),
+    *(
+        StandIn(
+            name=name,
+            version=version,
+            player="v0.34.7",
+            lacks="",
+            source=f"kubernetes-sigs/scheduler-plugins {version}, config/crd/bases",
+            carry=partial(_generated_by, generator),
+        )
+        for version, generator in _GENERATORS.items()
+        for name in ("scheduler-plugins", "scheduler-plugins-elasticquotas")
     ),
 )

@@ -49,6 +49,7 @@ _OPERATOR_HUB = {
     "rhoai/odh-kuberay-operator-controller-rhel8": "kuberay-operator",
     "rhoai/odh-training-operator-rhel8": "training-operator",
 }
+_RELEASED = {**_MANAGERS, "scheduler-plugins/kube-scheduler": "scheduler-plugins"}
 _PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
 _READ = {"operator-framework/opm": {"/configs": "operator-hub/catalog"}}
 _WRITTEN = {"rhoai/odh-rhel8-operator": {"/opt/manifests": "operator-hub/manifests"}}
@@ -81,8 +82,8 @@ def tag(reference: str) -> str | None:
 
 
 def manager(reference: str) -> str | None:
-    """Return the name of the binary that stands for an image, None where none does."""
-    return _MANAGERS.get(_name(reference))
+    """Return what stands for an image of a release that another version may play, None where nothing does."""
+    return _RELEASED.get(_name(reference))
 
 
 def known(reference: str) -> bool:

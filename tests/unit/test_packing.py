@@ -202,6 +202,19 @@ class TestSettings:
             assert "goes with Kubernetes 1.34 to 1.35" in text
             assert "azure.kubernetesVersion to 1.35" in text
 
+    @pytest.mark.parametrize(
+        ("kubernetes", "version"),
+        [("1.29", "v0.29.7"), ("1.30", "v0.29.7"), ("1.31", "v0.31.8"), ("1.32", "v0.31.8"), ("1.33", "v0.33.5")],
+    )
+    def test_an_older_cluster_is_told_its_scheduler(self, kubernetes: str, version: str) -> None:
+        raw = aks({"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling"})
+        (found,) = (error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion"))
+        assert f"set mlbatch:scheduling.schedulerVersion to {version}" in str(found)
+        chosen = aks(
+            {"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling", "schedulerVersion": version}
+        )
+        assert [error for error in errors_of(chosen) if error.path == ("scheduling", "schedulerVersion")] == []
+
     @pytest.mark.parametrize("packing", ["none", "topology"])
     def test_others_do_not_need_that_scheduler(self, packing: str) -> None:
         raw = aks({"kubernetesVersion": "1.36"}, scheduling={"packing": packing})
