@@ -19,7 +19,7 @@ from stacks.cluster_facts import ClusterFacts
 from stacks.errors import MISSING, ConfigError
 from stacks.parsing import read
 from stacks.partial import PartialSettings
-from tests.unit import test_cpouta, test_cpouta_settings
+from tests.unit import test_certified_gpu_operator, test_cpouta, test_cpouta_settings, test_openshift
 from tests.unit.configurations import errors_of
 from tests.unit.harness import Record, build, strings
 from tests.unit.settings_strategies import NASTY, changes, knows
@@ -33,6 +33,7 @@ BASES: Mapping[str, dict[str, Any]] = {
     "aks": everything(),
     "existing": shipped(),
     "cpouta": {**test_cpouta_settings.shipped(), **test_cpouta.LAYERS},
+    "openshift": {**test_certified_gpu_operator.chosen(), "workbench": {"enabled": False}},
 }
 PYTHONS_NONE = r"(?<!Unmanaged, )(?<!did you mean )None\b"
 """Where a message says None it is Python's, but among the channels of Azure's node images."""
@@ -49,12 +50,18 @@ def share(part: float = 1) -> settings:
     return settings(max_examples=max(2, int(settings.default.max_examples * part)), suppress_health_check=slow)
 
 
+CLUSTERS = {
+    "existing": ClusterFacts(identifier=UID, version="1.34", nodes=NODES),
+    "openshift": ClusterFacts(identifier=UID, version="1.34", nodes=test_openshift.NODES, openshift="4.21.3"),
+}
+
+
 def judged(target: str, raw: Mapping[str, Any]) -> list[ConfigError]:
-    """Return what is wrong with a configuration, on an existing cluster of three nodes."""
-    if target != "existing":
+    """Return what is wrong with a configuration, on a cluster of three nodes where the target has one."""
+    if target not in CLUSTERS:
         return errors_of(raw)
     partial, found = read(raw)
-    partial.facts = ClusterFacts(identifier=UID, version="1.34", nodes=NODES)
+    partial.facts = CLUSTERS[target]
     return found + validation.check(partial)
 
 
