@@ -23,3 +23,8 @@ class Packing(StrEnum):
     def has_pod_groups(self) -> bool:
         """Whether a second scheduler binds the pods of a PodGroup together."""
         return self in (Packing.COSCHEDULING, Packing.SAKKARA)
+
+    @property
+    def places_groups_alone(self) -> bool:
+        """Whether that scheduler leaves a pod waiting that is of no PodGroup."""
+        return self is Packing.SAKKARA

@@ -53,6 +53,7 @@ class Submission:
     queue: the LocalQueue for `mlbatch`, the Volcano queue for `volcano`; without meaning for `none`.
     priority_class: of the pods; None for the cluster's default. user: on whose behalf, recorded as an annotation.
     has_pod_groups: the pods of a PodGroup are bound together, and gangs in a team's queue are given one.
+    groups_alone: a pod of no PodGroup is never placed, and a job of one pod is given one, too.
     """
 
     mode: SubmissionMode
@@ -61,6 +62,7 @@ class Submission:
     priority_class: str | None = None
     user: str | None = None
     has_pod_groups: bool = False
+    groups_alone: bool = False
 
 
 def app_wrapper(name: str, submission: Submission, components: Sequence[Document]) -> Document:
@@ -84,8 +86,19 @@ def submitted(name: str, submission: Submission, job: Document) -> list[Document
     service = headless_service(name)
     if submission.mode is not SubmissionMode.MLBATCH:
         return [with_namespace(component, submission.namespace) for component in (service, job)]
-    grouped = [pod_group(name, job["spec"]["parallelism"]), in_group(name, job)] if submission.has_pod_groups else [job]
-    return [app_wrapper(name, submission, [service, *grouped])]
+    return [app_wrapper(name, submission, [service, *(grouped(name, job) if submission.has_pod_groups else [job])])]
+
+
+def submitted_alone(name: str, submission: Submission, job: Document) -> Document:
+    """Return what submits a Job of one pod: an AppWrapper, or the Job itself."""
+    if submission.mode is not SubmissionMode.MLBATCH:
+        return with_namespace(job, submission.namespace)
+    return app_wrapper(name, submission, grouped(name, job) if submission.groups_alone else [job])
+
+
+def grouped(name: str, job: Document) -> list[Document]:
+    """Return a Job and the PodGroup of all its pods."""
+    return [pod_group(name, job["spec"].get("parallelism", 1)), in_group(name, job)]
 
 
 def register(parent: pulumi.Resource, name: str, documents: Sequence[Document]) -> list[Manifest]:

@@ -23,13 +23,12 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document
-from components.kubernetes.objects import with_namespace
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import Volume, claim, volumes
 from components.workloads.interface import USER, pod_security, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
-from components.workloads.submission import Submission, SubmissionMode, app_wrapper, register
+from components.workloads.submission import Submission, register, submitted_alone
 
 MODEL: Final = "ibm-granite/granite-3.2-8b-instruct"
 PORT: Final = 8000
@@ -112,9 +111,7 @@ def documents(name: str, args: VllmArgs) -> list[Document]:
     """Return the claim of the weights, and what submits the batch."""
     submission = args.submission
     weights = volume_claim(args.claim, submission.namespace, storage_class=args.storage_class, size=args.storage)
-    if submission.mode is SubmissionMode.MLBATCH:
-        return [weights, app_wrapper(name, submission, [job(name, args)])]
-    return [weights, with_namespace(job(name, args), submission.namespace)]
+    return [weights, submitted_alone(name, submission, job(name, args))]
 
 
 def job(name: str, args: VllmArgs) -> Document:

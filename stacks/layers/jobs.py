@@ -132,13 +132,15 @@ class Jobs:
         """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
         everything = self.inputs.settings
         is_volcano = settings.gang is SubmissionMode.VOLCANO
+        queued, packing = everything.queueing.enabled, everything.scheduling.packing
         return Submission(
             mode=settings.gang,
             namespace=namespace,
             queue=everything.volcano.queue if is_volcano else names.LOCAL_QUEUE,
             priority_class=settings.priority_class,
             user=settings.user,
-            has_pod_groups=everything.queueing.enabled and everything.scheduling.packing.has_pod_groups,
+            has_pod_groups=queued and packing.has_pod_groups,
+            groups_alone=queued and packing.places_groups_alone,
         )
 
     def pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:

@@ -156,6 +156,18 @@ class TestGangs:
         assert "PodGroup" not in str(submission.submitted("train", plain, dict(JOB)))
         assert "pod-group" not in str(submission.submitted("train", plain, dict(JOB)))
 
+    def test_a_single_pod_is_one_where_no_other_pod_is_placed(self) -> None:
+        """Sakkara's way; scheduling by coscheduling leaves a pod without a group to the scheduler's other plugins."""
+        single = {**JOB, "spec": {**JOB["spec"]}}
+        del single["spec"]["parallelism"]
+        queued = Submission(mode=SubmissionMode.MLBATCH, namespace="blue", has_pod_groups=True)
+        wrapper = submission.submitted_alone("infer", replace(queued, groups_alone=True), single)
+        group, job = (component["template"] for component in wrapper["spec"]["components"])
+        assert (group["metadata"]["name"], group["spec"]) == ("infer", {"minMember": 1})
+        assert job["spec"]["template"]["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "infer"
+        (alone,) = submission.submitted_alone("infer", queued, single)["spec"]["components"]
+        assert alone["template"] == single
+
     def test_the_sample_is_one_too(self) -> None:
         args = GangArgs(
             namespace="blue",

@@ -109,6 +109,17 @@ class TestInstalled:
         }
         assert resources == {"podgroups", "pods", "configmaps"}
 
+    def test_batch_inference_is_a_group_of_one_pod_which_it_would_not_place_otherwise(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        workloads = {"vllm": {"enabled": True, "submission": {"team": "blue"}}}
+        record = registered(loaded({**with_sakkara(), "workloads": workloads}, mirror, kubeconfig))
+        parts = record.one("AppWrapper", "batch-inference", "blue").inputs["spec"]["components"]
+        group, job = (part["template"] for part in parts)
+        assert (group["kind"], group["spec"]) == ("PodGroup", {"minMember": 1})
+        labels = job["spec"]["template"]["metadata"]["labels"]
+        assert labels["scheduling.x-k8s.io/pod-group"] == group["metadata"]["name"]
+
 
 class TestTopology:
     def test_it_has_upstreams_label_and_keys(self, record: Record) -> None:
