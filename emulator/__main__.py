@@ -288,13 +288,13 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
     parts = distribution.parts(paths.root, options.stack) if options.cluster else {}
     with_openstack = options.cluster and distribution.has_openstack(paths.root, options.stack)
     openstack = Installation(paths) if with_openstack else None
-    prometheus = options.cluster
+    monitoring = options.cluster
     missing = [
-        *toolchain.missing(options.cluster, prometheus=prometheus, **parts),
+        *toolchain.missing(options.cluster, monitoring=monitoring, **parts),
         *(openstack.missing() if openstack else ()),
     ]
     progress = Progress(len(missing))
-    toolchain.install(options.cluster, progress, prometheus=prometheus, **parts)
+    toolchain.install(options.cluster, progress, monitoring=monitoring, **parts)
     if openstack is not None:
         openstack.install(progress)
     mirror.fill(paths, toolchain, **parts)

@@ -149,6 +149,12 @@ PROMETHEUS = Module(
     ),
 )
 """What alerts are tried with, and what dashboards are asked of; its web interface is in no module."""
+ALERTMANAGER = Module("alertmanager", (Tool("amtool", "github.com/prometheus/alertmanager/cmd/amtool"),))
+"""What receivers are checked with, at the version that the chart kube-prometheus-stack runs."""
+STATE_METRICS = Module("metrics", (Tool("kube-state-metrics", "k8s.io/kube-state-metrics/v2"),))
+"""What shows a cluster's objects as metrics; the newest before the chart's 2.20.0, which only Go 1.26 builds."""
+MONITORING = (PROMETHEUS, ALERTMANAGER, STATE_METRICS)
+"""What alerts and dashboards are tried with; the cluster itself needs none of it."""
 CHARTS = Module("charts", ())
 """Modules that hold Helm charts; nothing is built from them."""
 DEFINITIONS = Module("definitions", ())
@@ -181,14 +187,14 @@ class Toolchain:
         self._modules = _MODULES
 
     def missing(
-        self, cluster: bool, *, openshift: bool = False, operator_hub: bool = False, prometheus: bool = False
+        self, cluster: bool, *, openshift: bool = False, operator_hub: bool = False, monitoring: bool = False
     ) -> list[Need]:
         """Return the tools still to be built: the engine's, kubectl, with `cluster` the control plane's.
 
         With `openshift` also those by which that is an OpenShift's, with `operator_hub` those of its operators, with
-        `prometheus` what alerts are tried with.
+        `monitoring` what alerts are tried with.
         """
-        needs = self._needs(cluster, openshift, operator_hub, prometheus)
+        needs = self._needs(cluster, openshift, operator_hub, monitoring)
         return [need for need in needs if not self._built(need).exists()]
 
     def install(
@@ -198,19 +204,19 @@ class Toolchain:
         *,
         openshift: bool = False,
         operator_hub: bool = False,
-        prometheus: bool = False,
+        monitoring: bool = False,
     ) -> None:
         """Build what is missing, one progress step each, and link everything into `paths.bin`.
 
         Raises ToolchainError when Go is absent or too old, or a build fails.
         """
-        missing = self.missing(cluster, openshift=openshift, operator_hub=operator_hub, prometheus=prometheus)
+        missing = self.missing(cluster, openshift=openshift, operator_hub=operator_hub, monitoring=monitoring)
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
             with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
                 self._build(need)
-        self._link(self._needs(cluster, openshift, operator_hub, prometheus))
+        self._link(self._needs(cluster, openshift, operator_hub, monitoring))
 
     def module_folder(self, module: Module, path: str) -> Path:
         """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
@@ -220,7 +226,7 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def _needs(self, cluster: bool, openshift: bool, operator_hub: bool, prometheus: bool) -> list[Need]:
+    def _needs(self, cluster: bool, openshift: bool, operator_hub: bool, monitoring: bool) -> list[Need]:
         needs: list[Need] = []
         if installed_pulumi(self._paths.cache) is None:
             needs.append(Need(PULUMI, PULUMI.named("pulumi")))
@@ -230,8 +236,8 @@ class Toolchain:
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
             needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM) for tool in module.tools]
-        if prometheus:
-            needs += [Need(PROMETHEUS, tool) for tool in PROMETHEUS.tools]
+        if monitoring:
+            needs += [Need(module, tool) for module in MONITORING for tool in module.tools]
         if openshift:
             needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
         if operator_hub:

@@ -13,6 +13,8 @@ MARK: Final = "made-up-for-a-secret"
 
 _SIGNED: Final = re.compile("sas", re.IGNORECASE)
 """Keys of shared access signatures, whose form a program may look at."""
+_ADDRESS: Final = re.compile(r"url\b", re.IGNORECASE)
+"""Keys of addresses, likewise."""
 
 
 def placeholder(path: ConfigPath) -> str:
@@ -20,4 +22,4 @@ def placeholder(path: ConfigPath) -> str:
     value = f"{MARK}-{secrets.token_urlsafe(24)}"
     if _SIGNED.search(spelled(path)):
         return f"sv=2024-11-04&sr=c&sp=rl&se=2999-12-31T23:59:59Z&sig={value}"
-    return value
+    return f"https://nowhere.invalid/{value}" if _ADDRESS.search(spelled(path)) else value

@@ -114,7 +114,7 @@ def configuration() -> dict[str, object]:
     for name in (full.removeprefix(f"{NAMESPACE}:") for full in keys if full.startswith(f"{NAMESPACE}:")):
         value = config.get(name)
         if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{name}"):
-            raw[name] = secrets.HIDDEN if value and value.strip() else secrets.EMPTY
+            raw[name] = secrets.concealed(name, value)
         else:
             raw[name] = _value(value)
     return raw

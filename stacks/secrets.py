@@ -36,6 +36,7 @@ class Concealed(Enum):
 
     SECRET = "[secret]"
     EMPTY = "[empty secret]"
+    NO_ADDRESS = "[secret that is no address]"
 
     def __str__(self) -> str:
         return self.value
@@ -46,9 +47,30 @@ HIDDEN: Final = Concealed.SECRET
 EMPTY: Final = Concealed.EMPTY
 """Stands for a secret without a value."""
 
+_ADDRESSES: Final = frozenset(name for kind, name in ALERT_ADDRESSES.items() if kind != "pagerduty")
+_ADDRESS: Final = re.compile(
+    r"https?://([^\s/?#@\[\]]*@)?(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]%]+)(:\d*)?([/?#]([^\s%]|%[0-9a-f]{2})*)?", re.IGNORECASE
+)
+
 _SIGNATURE: Final = re.compile(r"(?:^|[?&\s\"'])sig=[^&\s]+")
 _SIGNED: Final = re.compile(r"(?:^|[?&\s\"'])(?:sv|se|sp|sr|ss|st|skoid)=[^&\s]+")
 _NOT_SHOWN: Final = "(a SAS token, not shown)"
+
+
+def concealed(name: str, value: str | None) -> Concealed:
+    """Return what stands for the value of a secret: by its key, as much as has to be known of it."""
+    text = (value or "").strip()
+    if not text:
+        return Concealed.EMPTY
+    return Concealed.NO_ADDRESS if name in _ADDRESSES and not is_address(text) else Concealed.SECRET
+
+
+def is_address(text: str) -> bool:
+    """Whether Alertmanager would send to this (prometheus/alertmanager, config/common/url.go).
+
+    It reads the file only when there is something to tell, and then says in its log alone that it cannot.
+    """
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def known() -> tuple[str, ...]:
@@ -75,6 +97,13 @@ def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
                 message="this secret is empty, so that whoever knows nothing would be let in, or nobody",
                 expected="a secret of the stack with something in it",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the value, or remove the key",
+            )
+        elif raw.get(name) is Concealed.NO_ADDRESS:
+            yield ConfigError(
+                path=(name,),
+                message="this secret is no address that Alertmanager sends to, so that nobody would be told",
+                expected="an address like https://host/path; the value is not shown",
+                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the webhook's whole address",
             )
         elif raw.get(name, HIDDEN) is not HIDDEN:
             yield _readable(name, target)

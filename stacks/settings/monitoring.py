@@ -20,9 +20,6 @@ _LEAST: Final = Quantity.parse("10Gi")
 _LEAST_VOLUME: Final = Quantity.parse("1Gi")
 
 
-_MOST: Final = Quantity.parse("1Pi")
-
-
 class ReceiverSettings(SettingsModel):
     """Whom alerts reach, at an address that is a secret of its own.
 
@@ -83,14 +80,6 @@ class MonitoringSettings(SettingsModel):
         if self.gpu_operator_namespace is not None:
             yield from label_error((*path, "gpuOperatorNamespace"), self.gpu_operator_namespace)
         yield from self._repeated(path)
-        if self.enabled and self.storage > _MOST:
-            yield ConfigError(
-                path=(*path, "storage"),
-                value=str(self.storage),
-                message="Prometheus does not count as many bytes, and would not start",
-                expected=f"at most {_MOST}",
-                hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
-            )
         for name, size in (
             ("alertmanagerStorage", self.alertmanager_storage),
             ("grafanaStorage", self.grafana_storage),

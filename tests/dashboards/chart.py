@@ -1,0 +1,46 @@
+"""What the chart kube-prometheus-stack makes of the platform's own values, by Helm, as on a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from components import catalogue
+from components.artifacts import Mirror
+from components.kubernetes.placement import ANYWHERE
+from components.kubernetes.quantity import Quantity
+from components.observability.prometheus import MonitoringArgs, monitoring_values
+from components.observability.receivers import Receiver
+from emulator.charts.helm import Helm
+from emulator.paths import Paths
+from emulator.toolchain import HELM, KUBERNETES_VERSION, Toolchain
+
+
+def rendered(
+    paths: Paths, release: str, namespace: str, receivers: Sequence[Receiver] = (), part: str = ""
+) -> list[dict[str, Any]]:
+    """Return the chart's objects. part: a subchart alone; empty for all. Needs the mirror of `make build`."""
+    chart = Mirror().chart(catalogue.find_chart("kube-prometheus-stack"))
+    values = monitoring_values(
+        MonitoringArgs(
+            chart=chart,
+            grafana_password="not used",
+            storage=Quantity.parse("100Gi"),
+            storage_class=None,
+            retention_days=15,
+            nodes=ANYWHERE,
+            namespace=namespace,
+            receivers=receivers,
+        )
+    )
+    file = str(paths.mirror / f"{chart.name}-{chart.version}.tgz")
+    command = ["template", release, file, f"--namespace={namespace}", f"--kube-version={KUBERNETES_VERSION}"]
+    text = Helm(Toolchain(paths).folder(HELM) / "helm", {}).run(command, values)
+    documents = [document for document in yaml.safe_load_all(text) if document]
+    return [each for each in documents if part in ("", _part(each))]
+
+
+def _part(document: dict[str, Any]) -> str:
+    return str((document["metadata"].get("labels") or {}).get("app.kubernetes.io/name", ""))
