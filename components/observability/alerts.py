@@ -16,11 +16,13 @@ import pulumi
 from components import catalogue, names
 from components.health import autopilot
 from components.kubernetes.manifests import Document, Manifest
+from components.observability import metrics
 from components.observability.metrics import RECORDED
+from components.tenancy import slack
 
 RULES_NAME: Final = "mlbatch-alerts"
-CONTROLLERS: Final = ("kueue-controller-manager", "appwrapper-controller-manager", "slack-controller")
-"""Deployments in mlbatch-system without which nothing is admitted, run anew or lent rightly."""
+OPERATORS: Final = ("kueue-controller-manager", "appwrapper-controller-manager")
+"""Deployments in mlbatch-system without which nothing is admitted, or run anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,101 +51,114 @@ class Watched:
 
     gpu_resource: as which nodes offer GPUs. gpus_per_node: how many each GPU node has; None where nodes differ.
     has_autoscaler: nodes come and go by themselves, so that a node that is gone is no news.
+    controllers: Deployments in mlbatch-system that have to be there.
     """
 
     gpu_resource: str = names.GPU
     gpus_per_node: int | None = None
     has_autoscaler: bool = False
+    controllers: Sequence[str] = (*OPERATORS, slack.CONTROLLER)
+
+    @property
+    def has_slack(self) -> bool:
+        """Whether the slack controller says what nodes and quotas have."""
+        return slack.CONTROLLER in self.controllers
+
+    @property
+    def offered(self) -> str:
+        """The GPUs that each node offers to pods, as kube-state-metrics shows it."""
+        return f'kube_node_status_allocatable{{resource="{metrics.resource_label(self.gpu_resource)}"}}'
 
 
 def alerts(watched: Watched = Watched()) -> Sequence[Alert]:
     """Return the alerts of a cluster."""
-    return (*_GPUS, *_nodes(watched), *_queues(watched), *_PLATFORM, *_HEALTH, *_INFINIBAND)
+    lent = _slack(watched) if watched.has_slack else ()
+    queues = _queues(watched) if watched.controllers else ()
+    return (*_gpus(watched), *_nodes(watched), *queues, *lent, *_platform(watched), *_HEALTH, *_INFINIBAND)
 
 
-_GPUS: Final = (
-    Alert(
-        name="MLBatchGpuXidError",
-        # Of the XID errors, those after which NVIDIA's guide has the application or the GPU restarted, or the board
-        # replaced. 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a minute.
-        # The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
-        expression="max by (node, gpu, xid) "
-        '(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{xid=~"48|63|64|74|79|94|95|119|120"}[15m])) > 0',
-        lasting="",
-        severity="critical",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID error {{ $labels.xid }}.",
-        action="Cordon the node, run the health check on it, and look the number up in NVIDIA's table of XID errors.",
-    ),
-    Alert(
-        name="MLBatchGpuEccError",
-        # Since the GPU was last reset, which is the repair.
-        expression="max by (node, gpu) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL) > 0",
-        lasting="",
-        severity="critical",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} had a memory error that could not be corrected.",
-        action="The job on it has failed or computes nonsense: cordon the node and have the GPU reset.",
-    ),
-    Alert(
-        name="MLBatchGpuRowRemapFailure",
-        expression="max by (node, gpu) (DCGM_FI_DEV_ROW_REMAP_FAILURE) > 0",
-        lasting="",
-        severity="critical",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} cannot replace broken memory rows any more.",
-        action="Cordon the node and hand it back to the provider.",
-    ),
-    Alert(
-        name="MLBatchGpuLost",
-        expression="count by (node) (max by (node, gpu) (max_over_time(DCGM_FI_DEV_GPU_TEMP[6h]))) "
-        "> on (node) count by (node) (max by (node, gpu) (DCGM_FI_DEV_GPU_TEMP))",
-        lasting="5m",
-        severity="critical",
-        summary="Node {{ $labels.node }} had {{ $value }} GPUs within six hours, and shows fewer now.",
-        action="One has fallen off the bus: cordon the node, restart it, and hand it back when the GPU stays away.",
-    ),
-    Alert(
-        name="MLBatchGpusNotWatched",
-        expression='count by (node) (kube_node_status_allocatable{resource="nvidia_com_gpu"} > 0) '
-        "unless on (node) count by (node) (DCGM_FI_DEV_GPU_TEMP) "
-        "and on () count(max_over_time(DCGM_FI_DEV_GPU_TEMP[1d]))",
-        lasting="15m",
-        severity="warning",
-        summary="No metrics come of the GPUs of node {{ $labels.node }}.",
-        action="See the pod nvidia-dcgm-exporter there: without it, no other alert on these GPUs can be raised.",
-    ),
-    Alert(
-        name="MLBatchGpuThrottled",
-        expression="max by (node, gpu, clock_event) "
-        '(DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=~"hw_slowdown|hw_thermal|hw_power_brake|sw_thermal"}) > 0',
-        lasting="15m",
-        severity="warning",
-        summary="GPU {{ $labels.gpu }} of {{ $labels.node }} runs slower: {{ $labels.clock_event }}.",
-        action="A job is as slow as its slowest GPU: look at cooling and power of the node, or cordon it.",
-    ),
-    Alert(
-        name="MLBatchNvlinkErrors",
-        expression="max by (node, gpu) (increase(DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL[1h])) > 0",
-        lasting="",
-        severity="warning",
-        summary="A link of GPU {{ $labels.gpu }} of {{ $labels.node }} had to be set up anew within an hour.",
-        action="When it happens again, cordon the node and run the NCCL check on it.",
-    ),
-    Alert(
-        name="MLBatchGpusIdle",
-        expression="count by (exported_namespace) (max by (node, gpu, exported_namespace) "
-        '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[2h])) == 0 '
-        'and max by (node, gpu, exported_namespace) (DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""} offset 2h))',
-        lasting="10m",
-        severity="warning",
-        summary="{{ $value }} GPUs that {{ $labels.exported_namespace }} has been given did nothing for two hours.",
-        action="Ask the team: a job that hangs holds its GPUs until somebody ends it.",
-    ),
-)
+def _gpus(watched: Watched) -> Sequence[Alert]:
+    return (
+        Alert(
+            name="MLBatchGpuXidError",
+            # Of the XID errors, those after which NVIDIA's guide has the application or the GPU restarted, or the board
+            # replaced. 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a
+            # minute. The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
+            expression="max by (node, gpu, xid) "
+            '(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{xid=~"48|63|64|74|79|94|95|119|120"}[15m])) > 0',
+            lasting="",
+            severity="critical",
+            summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID error {{ $labels.xid }}.",
+            action="Cordon the node, check its health, and look the number up in NVIDIA's table of XID errors.",
+        ),
+        Alert(
+            name="MLBatchGpuEccError",
+            # Since the GPU was last reset, which is the repair.
+            expression="max by (node, gpu) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL) > 0",
+            lasting="",
+            severity="critical",
+            summary="GPU {{ $labels.gpu }} of {{ $labels.node }} had a memory error that could not be corrected.",
+            action="The job on it has failed or computes nonsense: cordon the node and have the GPU reset.",
+        ),
+        Alert(
+            name="MLBatchGpuRowRemapFailure",
+            expression="max by (node, gpu) (DCGM_FI_DEV_ROW_REMAP_FAILURE) > 0",
+            lasting="",
+            severity="critical",
+            summary="GPU {{ $labels.gpu }} of {{ $labels.node }} cannot replace broken memory rows any more.",
+            action="Cordon the node and hand it back to the provider.",
+        ),
+        Alert(
+            name="MLBatchGpuLost",
+            expression="count by (node) (max by (node, gpu) (max_over_time(DCGM_FI_DEV_GPU_TEMP[6h]))) "
+            "> on (node) count by (node) (max by (node, gpu) (DCGM_FI_DEV_GPU_TEMP))",
+            lasting="5m",
+            severity="critical",
+            summary="Node {{ $labels.node }} had {{ $value }} GPUs within six hours, and shows fewer now.",
+            action="One has fallen off the bus: cordon the node, restart it, and hand it back when the GPU stays away.",
+        ),
+        Alert(
+            name="MLBatchGpusNotWatched",
+            expression=f"count by (node) ({watched.offered} > 0) "
+            "unless on (node) count by (node) (DCGM_FI_DEV_GPU_TEMP) "
+            "and on () count(max_over_time(DCGM_FI_DEV_GPU_TEMP[1d]))",
+            lasting="15m",
+            severity="warning",
+            summary="No metrics come of the GPUs of node {{ $labels.node }}.",
+            action="See the pod nvidia-dcgm-exporter there: without it, no other alert on these GPUs can be raised.",
+        ),
+        Alert(
+            name="MLBatchGpuThrottled",
+            expression="max by (node, gpu, clock_event) "
+            '(DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=~"hw_slowdown|hw_thermal|hw_power_brake|sw_thermal"}) > 0',
+            lasting="15m",
+            severity="warning",
+            summary="GPU {{ $labels.gpu }} of {{ $labels.node }} runs slower: {{ $labels.clock_event }}.",
+            action="A job is as slow as its slowest GPU: look at cooling and power of the node, or cordon it.",
+        ),
+        Alert(
+            name="MLBatchNvlinkErrors",
+            expression="max by (node, gpu) (increase(DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL[1h])) > 0",
+            lasting="",
+            severity="warning",
+            summary="A link of GPU {{ $labels.gpu }} of {{ $labels.node }} had to be set up anew within an hour.",
+            action="When it happens again, cordon the node and run the NCCL check on it.",
+        ),
+        Alert(
+            name="MLBatchGpusIdle",
+            expression="count by (exported_namespace) (max by (node, gpu, exported_namespace) "
+            '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[2h])) == 0 '
+            'and max by (node, gpu, exported_namespace) (DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""} offset 2h))',
+            lasting="10m",
+            severity="warning",
+            summary="{{ $value }} GPUs that {{ $labels.exported_namespace }} has been given did nothing for two hours.",
+            action="Ask the team: a job that hangs holds its GPUs until somebody ends it.",
+        ),
+    )
 
 
 def _nodes(watched: Watched) -> Sequence[Alert]:
-    gpus = watched.gpu_resource.replace("/", "_").replace(".", "_").replace("-", "_")
-    offered = f'kube_node_status_allocatable{{resource="{gpus}"}}'
-    capacity = f'kube_node_status_capacity{{resource="{gpus}"}}'
+    offered, capacity = watched.offered, watched.offered.replace("allocatable", "capacity")
     should = f"max by (node) (max_over_time({capacity}[6h]))"
     if watched.gpus_per_node is not None:
         fewer = f"max by (node) ({offered}) < {watched.gpus_per_node} and on (node) {should} > 0"
@@ -188,9 +203,6 @@ def _nodes(watched: Watched) -> Sequence[Alert]:
 
 def _queues(watched: Watched) -> Sequence[Alert]:
     gpu = watched.gpu_resource
-    quotas = f'mlbatch_quota{{resource="{gpu}"}}'
-    slack = f'mlbatch_quota{{queue="{names.SLACK_QUEUE}",resource="{gpu}"}}'
-    usable = f'mlbatch_usable{{resource="{gpu}"}}'
     held = "sum by (cluster_queue) (max by (cluster_queue, flavor) (kueue_cluster_queue_resource_reservation"
     nominal = "sum by (cluster_queue) (max by (cluster_queue, flavor) (kueue_cluster_queue_nominal_quota"
     return (
@@ -216,15 +228,24 @@ def _queues(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchWorkloadWaits",
-            expression=f"max by (namespace) ({RECORDED[0]}) > 86400",
+            expression=f"max by (namespace, cluster_queue) ({RECORDED[0]}) > 86400",
             lasting="15m",
             severity="warning",
             summary="A workload in {{ $labels.namespace }} has waited for {{ $value | humanizeDuration }}.",
             action="Compare what it asks for with the quota of its queue, and with what one node has.",
         ),
+    )
+
+
+def _slack(watched: Watched) -> Sequence[Alert]:
+    gpu = watched.gpu_resource
+    quotas = f'mlbatch_quota{{resource="{gpu}"}}'
+    slack_quota = f'mlbatch_quota{{queue="{names.SLACK_QUEUE}",resource="{gpu}"}}'
+    usable = f'mlbatch_usable{{resource="{gpu}"}}'
+    return (
         Alert(
             name="MLBatchSlackSpent",
-            expression=f"sum(max by (queue) ({quotas})) - max({usable}) >= max({slack}) > 0",
+            expression=f"sum(max by (queue) ({quotas})) - max({usable}) >= max({slack_quota}) > 0",
             lasting="15m",
             severity="critical",
             summary="As many GPUs are lost as the slack queue has: with more, teams miss their own quota.",
@@ -243,46 +264,51 @@ def _queues(watched: Watched) -> Sequence[Alert]:
 
 
 _AVAILABLE: Final = "kube_deployment_status_replicas_available"
-_PLATFORM: Final = (
-    Alert(
-        name="MLBatchControllerDown",
-        expression=" or ".join(
-            [
-                f'max by (deployment) ({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}"}}) == 0',
-                *(
-                    f'absent({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}",deployment="{name}"}})'
-                    for name in CONTROLLERS
-                ),
-            ]
+
+
+def _platform(watched: Watched) -> Sequence[Alert]:
+    return (
+        Alert(
+            name="MLBatchControllerDown",
+            expression=" or ".join(
+                [
+                    f'max by (deployment) ({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}"}}) == 0',
+                    *(
+                        f'absent({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}",deployment="{name}"}})'
+                        for name in watched.controllers
+                    ),
+                ]
+            ),
+            lasting="5m",
+            severity="critical",
+            summary="No pod of {{ $labels.deployment }} runs: jobs are not admitted, or not looked after.",
+            action="See the Deployment in mlbatch-system, its pods and their logs.",
         ),
-        lasting="5m",
-        severity="critical",
-        summary="No pod of {{ $labels.deployment }} runs: jobs are not admitted, or not looked after.",
-        action="See the Deployment in mlbatch-system, its pods and their logs.",
-    ),
-    Alert(
-        name="MLBatchWebhookFails",
-        # A webhook's first failure is a new series, which no rate shows.
-        expression="sum by (name) (increase(apiserver_admission_webhook_rejection_count"
-        '{error_type="calling_webhook_error",name=~".*(kueue|codeflare|mlbatch).*"}[10m])) > 0 '
-        "or sum by (name) (apiserver_admission_webhook_rejection_count"
-        '{error_type="calling_webhook_error",name=~".*(kueue|codeflare|mlbatch).*"} unless '
-        "apiserver_admission_webhook_rejection_count offset 10m) > 0",
-        lasting="",
-        severity="critical",
-        summary="The API server did not reach the webhook {{ $labels.name }}, and refused what came.",
-        action="See the controller that answers it, its Service, and the policies of mlbatch-system.",
-    ),
-    Alert(
-        name="MLBatchVolumeFull",
-        expression="min by (namespace, persistentvolumeclaim) "
-        "(kubelet_volume_stats_available_bytes / kubelet_volume_stats_capacity_bytes) < 0.05",
-        lasting="10m",
-        severity="warning",
-        summary="Volume {{ $labels.persistentvolumeclaim }} of {{ $labels.namespace }} is nearly full.",
-        action="Jobs that write there will fail: have the team clear it, or enlarge it.",
-    ),
-)
+        Alert(
+            name="MLBatchWebhookFails",
+            # A webhook's first failure is a new series, which no rate shows.
+            expression="sum by (name) (increase(apiserver_admission_webhook_rejection_count"
+            '{error_type="calling_webhook_error",name=~".*(kueue|codeflare|mlbatch).*"}[10m])) > 0 '
+            "or sum by (name) (apiserver_admission_webhook_rejection_count"
+            '{error_type="calling_webhook_error",name=~".*(kueue|codeflare|mlbatch).*"} unless '
+            "apiserver_admission_webhook_rejection_count offset 10m) > 0",
+            lasting="",
+            severity="critical",
+            summary="The API server did not reach the webhook {{ $labels.name }}, and refused what came.",
+            action="See the controller that answers it, its Service, and the policies of mlbatch-system.",
+        ),
+        Alert(
+            name="MLBatchVolumeFull",
+            expression="min by (namespace, persistentvolumeclaim) "
+            "(kubelet_volume_stats_available_bytes / kubelet_volume_stats_capacity_bytes) < 0.05",
+            lasting="10m",
+            severity="warning",
+            summary="Volume {{ $labels.persistentvolumeclaim }} of {{ $labels.namespace }} is nearly full.",
+            action="Jobs that write there will fail: have the team clear it, or enlarge it.",
+        ),
+    )
+
+
 _HEALTH: Final = (
     Alert(
         name="MLBatchNodeSick",
@@ -360,14 +386,20 @@ _INFINIBAND: Final = (
     ),
 )
 _NO_QUOTA: Final = 'mlbatch_workload_condition{condition="QuotaReserved"} == 0'
-_PENDING: Final = (
-    "time() - max by (namespace, name) (("
+_WAITING: Final = (
+    "(time() - max by (namespace, name, queue) (("
     f'(mlbatch_workload_condition_since{{condition="QuotaReserved"}} and on (namespace, name) {_NO_QUOTA}) '
     "or on (namespace, name) mlbatch_workload_created) "
     'unless on (namespace, name) mlbatch_workload_condition{condition=~"QuotaReserved|Finished"} == 1 '
-    "unless on (namespace, name) mlbatch_workload_active == 0)"
+    "unless on (namespace, name) mlbatch_workload_active == 0))"
 )
-"""For how long each workload has waited: since it was created, or was last taken its quota from."""
+_PENDING: Final = (
+    f"{_WAITING} * on (namespace, queue) group_left (cluster_queue) "
+    "max by (namespace, queue, cluster_queue) (mlbatch_localqueue_info) "
+    f"or on (namespace, name) {_WAITING}"
+)
+"""For how long each workload has waited: since it was created, or was last taken its quota from. It has its
+ClusterQueue as a label, unless the LocalQueue that it names is not there, for which it waits as well."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,9 @@ carries the label of `LABEL`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
+from components.observability.metrics import resource_label
 
 LABEL: Final[Mapping[str, str]] = {"grafana_dashboard": "1"}
 """What the sidecar of kube-prometheus-stack looks for (`grafana.sidecar.dashboards.label`)."""
@@ -204,7 +206,7 @@ QUEUES: Final = Dashboard(
             title="Oldest workload that waits",
             unit="s",
             description="Of who waits still, since it was created or was last taken its quota from.",
-            queries={"{{namespace}}": "max by (namespace) (mlbatch:workload_pending_seconds)"},
+            queries={"{{cluster_queue}}": f"max by (cluster_queue) (mlbatch:workload_pending_seconds{{{_QUEUE}}})"},
         ),
         Panel(
             title="Running workloads",
@@ -270,6 +272,15 @@ QUEUES: Final = Dashboard(
             queries={
                 "{{namespace}} resets": "sum by (namespace) (mlbatch_appwrapper_retries)",
                 "{{namespace}} failed": 'sum by (namespace) (mlbatch_appwrapper_phase{phase="Failed"})',
+            },
+        ),
+        Panel(
+            title="Phases that AppWrappers came to in an hour",
+            description="Also of those that are deleted by now.",
+            queries={
+                "{{exported_namespace}} {{phase}}": (
+                    "sum by (exported_namespace, phase) (increase(appwrapper_phase_total[1h]))"
+                )
             },
         ),
     ),
@@ -423,9 +434,13 @@ DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND, PLATFORM)
 
 @dataclass(frozen=True, kw_only=True)
 class DashboardsArgs:
-    """namespace: Grafana's, which must exist. dashboards: which ones. published: models of others', by their uid."""
+    """namespace: Grafana's, which must exist. dashboards: which ones. published: models of others', by their uid.
+
+    gpu_resource: as which nodes offer GPUs.
+    """
 
     namespace: pulumi.Input[str]
+    gpu_resource: str = names.GPU
     dashboards: Sequence[Dashboard] = DASHBOARDS
     published: Mapping[str, Document] = field(default_factory=dict)
 
@@ -435,10 +450,25 @@ class Dashboards(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DashboardsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Dashboards", name, None, opts)
-        for uid, found in {**{item.uid: model(item) for item in args.dashboards}, **args.published}.items():
+        own = {item.uid: model(counting(item, args.gpu_resource)) for item in args.dashboards}
+        for uid, found in {**own, **args.published}.items():
             body = config_map(uid, found, args.namespace)
             Manifest(f"{name}/{uid}", body, pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
+
+
+def counting(dashboard: Dashboard, gpu_resource: str) -> Dashboard:
+    """Return a dashboard that counts GPUs as the nodes of a cluster offer them."""
+    called = {names.GPU: gpu_resource, resource_label(names.GPU): resource_label(gpu_resource)}
+
+    def asked(query: str) -> str:
+        return re.sub(r'resource="([^"]+)"', lambda found: f'resource="{called.get(found[1], found[1])}"', query)
+
+    panels = [
+        replace(panel, queries={legend: asked(query) for legend, query in panel.queries.items()})
+        for panel in dashboard.panels
+    ]
+    return replace(dashboard, panels=panels)
 
 
 def config_map(uid: str, found: Document, namespace: pulumi.Input[str]) -> Document:

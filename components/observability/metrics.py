@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
+
+
+def resource_label(resource: str) -> str:
+    """Return a resource as kube-state-metrics' label has it (kubernetes/kube-state-metrics, SanitizeLabelName)."""
+    return re.sub(r"\W", "_", resource)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +69,9 @@ KUEUE_METRICS: Final = (
 )
 """Defined in kubernetes-sigs/kueue, pkg/metrics/metrics.go; those of resources need `enableClusterQueueResources`."""
 
+APPWRAPPER_METRICS: Final = ("appwrapper_phase_total",)
+"""Defined in project-codeflare/appwrapper, internal/metrics/metrics.go."""
+
 INFINIBAND_METRICS: Final = (
     "node_infiniband_port_data_received_bytes_total",
     "node_infiniband_port_data_transmitted_bytes_total",
@@ -114,6 +123,7 @@ OBJECT_METRICS: Final = (
     "mlbatch_workload_active",
     "mlbatch_workload_condition",
     "mlbatch_workload_condition_since",
+    "mlbatch_localqueue_info",
     "mlbatch_appwrapper_phase",
     "mlbatch_appwrapper_retries",
 )
@@ -126,6 +136,7 @@ KNOWN: Final = frozenset(
     {
         *(field.name for field in DCGM_FIELDS),
         *KUEUE_METRICS,
+        *APPWRAPPER_METRICS,
         *INFINIBAND_METRICS,
         *AUTOPILOT_METRICS,
         *SLACK_METRICS,

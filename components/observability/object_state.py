@@ -14,6 +14,7 @@ from components import names
 from components.kubernetes.manifests import Document
 
 _PREFIX: Final = "mlbatch"
+_NAME: Final = {"name": ["metadata", "name"]}
 PHASES: Final = (
     "Suspended",
     "Resuming",
@@ -32,16 +33,20 @@ def values() -> Mapping[str, Any]:
     return {
         "customResourceState": {
             "enabled": True,
-            "config": {"kind": "CustomResourceStateMetrics", "spec": {"resources": [_workloads(), _appwrappers()]}},
+            "config": {"kind": "CustomResourceStateMetrics", "spec": {"resources": _resources()}},
         },
         "rbac": {
             "extraRules": [
                 _reading("apiextensions.k8s.io", "customresourcedefinitions"),
-                _reading(names.KUEUE_GROUP, "workloads"),
+                _reading(names.KUEUE_GROUP, "workloads", "localqueues"),
                 _reading(names.APPWRAPPER_GROUP, "appwrappers"),
             ]
         },
     }
+
+
+def _resources() -> list[Document]:
+    return [_workloads(), _local_queues(), _appwrappers()]
 
 
 def _workloads() -> Document:
@@ -60,7 +65,15 @@ def _workloads() -> Document:
                 valueFrom=["lastTransitionTime"],
             ),
         ],
+        {**_NAME, "queue": ["spec", "queueName"]},
     )
+
+
+def _local_queues() -> Document:
+    """Return by which ClusterQueue each LocalQueue is admitted: a workload that waits names its LocalQueue alone."""
+    info = {"labelsFromPath": {"queue": ["metadata", "name"], "cluster_queue": ["spec", "clusterQueue"]}}
+    found = {"name": "localqueue_info", "help": "Its ClusterQueue.", "each": {"type": "Info", "info": info}}
+    return _resource(names.KUEUE_API, "LocalQueue", [found], {})
 
 
 def _appwrappers() -> Document:
@@ -76,15 +89,17 @@ def _appwrappers() -> Document:
             },
             _gauge("appwrapper_retries", "How often it was reset.", path=["status", "resettingCount"], nilIsZero=True),
         ],
+        _NAME,
     )
 
 
-def _resource(version: str, kind: str, metrics: Sequence[Document]) -> Document:
+def _resource(version: str, kind: str, metrics: Sequence[Document], labels: Mapping[str, Sequence[str]]) -> Document:
+    """Return what is made of a kind. labels: of each of its series beside the namespace, by their path."""
     group, number = version.split("/")
     return {
         "groupVersionKind": {"group": group, "version": number, "kind": kind},
         "metricNamePrefix": _PREFIX,
-        "labelsFromPath": {"namespace": ["metadata", "namespace"], "name": ["metadata", "name"]},
+        "labelsFromPath": {"namespace": ["metadata", "namespace"], **labels},
         "metrics": list(metrics),
     }
 
@@ -93,5 +108,5 @@ def _gauge(name: str, text: str, **gauge: Any) -> Document:
     return {"name": name, "help": text, "each": {"type": "Gauge", "gauge": gauge}}
 
 
-def _reading(group: str, resource: str) -> Document:
-    return {"apiGroups": [group], "resources": [resource], "verbs": ["list", "watch"]}
+def _reading(group: str, *resources: str) -> Document:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": ["list", "watch"]}

@@ -57,6 +57,8 @@ _NODE_LABELS: Final = ("autopilot.ibm.com/gpuhealth", "autopilot.ibm.com/dcgm.le
 
 _KUEUE_METRICS: Final = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
 """Labels of the Service that Kueue's manifest has for its metrics; two others share the rest of its labels."""
+_APPWRAPPER_METRICS: Final = {"app.kubernetes.io/name": "appwrapper", "app.kubernetes.io/component": "controller"}
+"""Labels of both Services of AppWrapper's manifest (config/default); the one for its metrics alone names a port."""
 
 _OPERATOR: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="500m", memory_limit="512Mi")
 _ALERTMANAGER: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="200m", memory_limit="256Mi")
@@ -172,6 +174,15 @@ class KueueMonitor(pulumi.ComponentResource):
         self.register_outputs({})
 
 
+class AppWrapperMonitor(pulumi.ComponentResource):
+    """Have Prometheus read AppWrapper's metrics, as Kueue's. AppWrapper and the kind ServiceMonitor must exist."""
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:observability:AppWrapperMonitor", name, None, opts)
+        Manifest(f"{name}/ServiceMonitor", appwrapper_monitor(), pulumi.ResourceOptions(parent=self))
+        self.register_outputs({})
+
+
 class SlackMonitor(pulumi.ComponentResource):
     """Have Prometheus read what the slack controller knows of nodes and limits. The kind PodMonitor must exist."""
 
@@ -211,7 +222,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             "prometheusSpec": {
                 **nodes,
                 "retention": f"{args.retention_days}d",
-                "retentionSize": _retention_size(args.storage),
+                "retentionSize": retention_size(args.storage),
                 "resources": args.resources.body(),
                 "storageSpec": _template(args, args.storage),
                 **_kept(args),
@@ -283,16 +294,27 @@ def slack_monitor() -> Document:
 
 
 def kueue_monitor() -> Document:
-    """Return the monitor, as upstream's config/components/prometheus has it.
+    """Return the monitor, as upstream's config/components/prometheus has it."""
+    return _operator_monitor("kueue-metrics", _KUEUE_METRICS)
 
-    Kueue makes the certificate of this port itself, so nobody can vouch for it; the port is inside of the cluster.
+
+def appwrapper_monitor() -> Document:
+    """Return the monitor, as upstream's config/prometheus has it."""
+    return _operator_monitor("appwrapper-metrics", _APPWRAPPER_METRICS)
+
+
+def _operator_monitor(name: str, service: Mapping[str, str]) -> Document:
+    """Return the monitor of an operator's Service.
+
+    Operators make the certificate of this port themselves, so nobody can vouch for it; the port is inside of the
+    cluster.
     """
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
-        "metadata": {"name": "kueue-metrics", "namespace": names.SYSTEM_NAMESPACE, "labels": dict(MONITOR_LABELS)},
+        "metadata": {"name": name, "namespace": names.SYSTEM_NAMESPACE, "labels": dict(MONITOR_LABELS)},
         "spec": {
-            "selector": {"matchLabels": dict(_KUEUE_METRICS)},
+            "selector": {"matchLabels": dict(service)},
             "endpoints": [
                 {
                     "port": "https",
@@ -353,7 +375,7 @@ def _grafana_volume(args: MonitoringArgs) -> Mapping[str, Any]:
     }
 
 
-def _retention_size(storage: Quantity) -> str:
+def retention_size(storage: Quantity) -> str:
     """Return nine tenths of a volume, in Prometheus's unit: what is left is for the log of what was not yet sorted."""
     mebibytes = storage.nano // 10**9 * 9 // 10 // 2**20
     return f"{mebibytes}MB"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
-from components.observability.alerts import Alerts, AlertsArgs, Watched
+from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched
 from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.observability.receivers import Receiver
 from components.passwords import GRAFANA, password
+from components.queueing import kuberay, training_operator
+from components.tenancy import slack
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers
@@ -47,7 +50,12 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
     monitoring = Monitoring("monitoring", args, cluster.options())
     own = DASHBOARDS if settings.dashboards else ()
     if own or releases.dashboards:
-        shown = DashboardsArgs(namespace=monitoring.namespace, dashboards=own, published=releases.dashboards)
+        shown = DashboardsArgs(
+            namespace=monitoring.namespace,
+            dashboards=own,
+            published=releases.dashboards,
+            gpu_resource=cluster.gpu_resource,
+        )
         Dashboards("dashboards", shown, cluster.options(monitoring))
     if settings.gpu_operator_namespace is not None:
         gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator=settings.gpu_operator_namespace)
@@ -57,10 +65,24 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
             gpu_resource=cluster.gpu_resource,
             gpus_per_node=_gpus(cluster),
             has_autoscaler=cluster.pool.minimum is not None,
+            controllers=tuple(_controllers(inputs, releases)),
         )
         alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, watched=watched)
         Alerts("alerts", alerts, cluster.options(monitoring))
     return monitoring
+
+
+def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
+    """Yield the Deployments that the stack has in mlbatch-system."""
+    if not inputs.settings.queueing.enabled:
+        return
+    yield from OPERATORS
+    if releases.training_operator is not None:
+        yield training_operator.NAME
+    if releases.ray_role is not None:
+        yield kuberay.NAME
+    if inputs.settings.tenancy.enabled:
+        yield slack.CONTROLLER
 
 
 def _gpus(cluster: Cluster) -> int:

@@ -10,7 +10,7 @@ from components import catalogue, names
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
-from components.observability.prometheus import KueueMonitor, Monitoring, scrapers
+from components.observability.prometheus import AppWrapperMonitor, KueueMonitor, Monitoring, scrapers
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.kuberay import KubeRay, KubeRayArgs
@@ -54,6 +54,7 @@ def install(
     kueue, operators = _operators(inputs, releases, cluster, system, scheduling)
     if metrics is not None:
         KueueMonitor("kueue-monitor", cluster.options(metrics, kueue))
+        AppWrapperMonitor("appwrapper-monitor", cluster.options(metrics, *operators))
     return Queueing(namespace=system, kueue=kueue, ready=[*scheduling.ready, kueue, *operators])
 
 

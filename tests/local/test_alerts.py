@@ -17,6 +17,7 @@ import yaml
 
 from components.observability import alerts
 from components.observability.alerts import Watched
+from components.observability.dashboards import DASHBOARDS
 from emulator.paths import Paths
 from emulator.toolchain import PROMETHEUS, Toolchain
 
@@ -36,6 +37,10 @@ class Case:
     minute: int
     raised: Sequence[Labels] = ()
     watched: Watched = field(default_factory=Watched)
+
+    @property
+    def name(self) -> str:
+        return f"MLBatch{self.alert}"
 
 
 def xid(number: int, **labels: str) -> str:
@@ -59,7 +64,7 @@ def gpus(metric: str) -> str:
 
 
 def workload(metric: str, **labels: str) -> str:
-    return _series(f"mlbatch_workload_{metric}", namespace="blue", name="job", **labels)
+    return _series(f"mlbatch_workload_{metric}", namespace="blue", name="job", queue="default-queue", **labels)
 
 
 def deployment(name: str) -> str:
@@ -81,10 +86,21 @@ def offered(metric: str, node: str = "n0") -> str:
     return _series(f"kube_node_status_{metric}", node=node, resource="nvidia_com_gpu", unit="integer")
 
 
+def labelled(verdict: str) -> str:
+    return _series("kube_node_labels", node="n0", label_autopilot_ibm_com_gpuhealth=verdict)
+
+
+def check(health: str, **labels: str) -> str:
+    return _series("autopilot_health_checks", node="n0", health=health, **labels)
+
+
+LOCAL_QUEUE = _series(
+    "mlbatch_localqueue_info", namespace="blue", queue="default-queue", cluster_queue="blue-cluster-queue"
+)
 BLUE = {"cluster_queue": "blue-cluster-queue"}
 N0 = {"node": "n0"}
 PORT = {"node": "n0", "device": "mlx5_0", "port": "1"}
-UP = {deployment(name): "1x60" for name in alerts.CONTROLLERS}
+UP = {deployment(name): "1x60" for name in Watched().controllers}
 WEBHOOK = _series(
     "apiserver_admission_webhook_rejection_count",
     name="mworkload.kb.io.kueue.x-k8s.io",
@@ -268,6 +284,13 @@ CASES = (
     Case(
         "WorkloadWaits",
         "for a day",
+        {workload("created"): "0x1600", workload("active"): "1x1600", LOCAL_QUEUE: "1x1600"},
+        1500,
+        [{"namespace": "blue", **BLUE}],
+    ),
+    Case(
+        "WorkloadWaits",
+        "for a LocalQueue that is not there",
         {workload("created"): "0x1600", workload("active"): "1x1600"},
         1500,
         [{"namespace": "blue"}],
@@ -338,10 +361,11 @@ CASES = (
     Case(
         "NodeSick",
         "",
-        {_series("kube_node_labels", node="n0", label_autopilot_ibm_com_gpuhealth="EVICT"): "1x60"},
+        {labelled("EVICT"): "1x60"},
         5,
         [{**N0, "label_autopilot_ibm_com_gpuhealth": "EVICT"}],
     ),
+    Case("NodeSick", "with a light check that failed", {labelled("WARN"): "1x60"}, 5),
     Case(
         "InfiniBandPortDown",
         "one",
@@ -349,7 +373,173 @@ CASES = (
         20,
         [PORT],
     ),
+    Case("InfiniBandPortDown", "none", {_series("node_infiniband_state_id", **PORT): "4x60"}, 20),
     Case("InfiniBandLinkFlaps", "", {_series("node_infiniband_link_downed_total", **PORT): "0x10 1x50"}, 15, [PORT]),
+    Case(
+        "InfiniBandLinkFlaps",
+        "two hours ago, and its exporter was replaced",
+        {
+            _series("node_infiniband_link_downed_total", **PORT, instance="a"): "0x10 1x100",
+            _series("node_infiniband_link_downed_total", **PORT, instance="b"): "_x111 1x60",
+        },
+        150,
+    ),
+    Case("GpuRowRemapFailure", "none", {_series("DCGM_FI_DEV_ROW_REMAP_FAILURE", node="n0", gpu="3"): "0x60"}, 5),
+    Case(
+        "NvlinkErrors",
+        "of long ago",
+        {_series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3"): "7x60"},
+        15,
+    ),
+    Case(
+        "NodeLost",
+        "for a minute",
+        {_series("kube_node_status_condition", node="n0", condition="Ready", status="true"): "1x5 0 1x55"},
+        15,
+    ),
+    Case("NodeUnusable", "none", {_series("mlbatch_node_unusable", node="n0", reason="cordoned"): "1x30 0x60"}, 80),
+    Case(
+        "QueueInactive",
+        "none",
+        {
+            queue("cluster_queue_status", status="active"): "1x60",
+            queue("cluster_queue_status", status="pending"): "0x60",
+        },
+        10,
+    ),
+    Case(
+        "VolumeFull",
+        "none",
+        {
+            _series("kubelet_volume_stats_available_bytes", namespace="blue", persistentvolumeclaim="data"): "6x60",
+            _series("kubelet_volume_stats_capacity_bytes", namespace="blue", persistentvolumeclaim="data"): "100x60",
+        },
+        30,
+    ),
+    Case(
+        "NodeSuspect",
+        "",
+        {labelled("WARN"): "1x60"},
+        10,
+        [{**N0, "label_autopilot_ibm_com_gpuhealth": "WARN"}],
+    ),
+    Case("NodeSuspect", "none", {labelled("PASS"): "1x60"}, 10),
+    Case(
+        "DiagnosticsFailed",
+        "",
+        {check("remapped", deviceid="3"): "0x5 1x55", check("pciebw", deviceid="3"): "24x60"},
+        20,
+        [{**N0, "health": "remapped", "deviceid": "3"}],
+    ),
+    Case("DiagnosticsFailed", "none", {check("dcgm", deviceid="3"): "0x60", check("ping", deviceid="n1"): "1x60"}, 20),
+    Case(
+        "DeepCheckFailed",
+        "",
+        {_series("kube_job_status_failed", namespace="autopilot", job_name="dcgm-n0", reason="Evicted"): "1x30"},
+        5,
+        [{"namespace": "autopilot", "job_name": "dcgm-n0", "reason": "Evicted"}],
+    ),
+    Case(
+        "DeepCheckFailed",
+        "a team's job",
+        {_series("kube_job_status_failed", namespace="blue", job_name="dcgm-n0", reason="Evicted"): "1x30"},
+        5,
+    ),
+    Case("VolumeCheckFailed", "", {check("pvc"): "1x30"}, 10, [{**N0, "health": "pvc"}]),
+    Case("VolumeCheckFailed", "none", {check("pvc"): "0x30"}, 10),
+    Case(
+        "NodeUnreachable",
+        "",
+        {check("ping", deviceid="n1"): "1x30"},
+        15,
+        [{**N0, "health": "ping", "deviceid": "n1"}],
+    ),
+    Case("NodeUnreachable", "for a moment", {check("ping", deviceid="n1"): "0x5 1x3 0x30"}, 15),
+    Case(
+        "NodeUnchecked",
+        "",
+        {_series("kube_daemonset_status_number_unavailable", namespace="autopilot", daemonset="autopilot"): "1x60"},
+        40,
+        [{"namespace": "autopilot", "daemonset": "autopilot"}],
+    ),
+    Case(
+        "NodeUnchecked",
+        "none",
+        {_series("kube_daemonset_status_number_unavailable", namespace="autopilot", daemonset="autopilot"): "0x60"},
+        40,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a panel shows of what happened. series, minute: as of a case. values: by their labels."""
+
+    panel: str
+    what: str
+    series: Mapping[str, str]
+    minute: int
+    values: Sequence[tuple[Labels, float]]
+
+
+RATE = "node_infiniband_rate_bytes_per_second"
+SENT = "node_infiniband_port_data_transmitted_bytes_total"
+SHOWN = (
+    Shown(
+        "GPUs that may be lent at most",
+        "of a queue without a limit, which Kueue shows as 0",
+        {
+            _series("mlbatch_lending_limit", queue="slack-cluster-queue", resource="nvidia.com/gpu"): "8x10",
+            _series(
+                "kueue_cluster_queue_lending_limit",
+                cluster_queue="slack-cluster-queue",
+                flavor="default-flavor",
+                resource="nvidia.com/gpu",
+            ): "0x10",
+        },
+        5,
+        [({"queue": "slack-cluster-queue"}, 8)],
+    ),
+    Shown(
+        "Share of the line rate that is sent",
+        "a minute after the exporter was replaced",
+        {
+            _series(SENT, **PORT, instance="a"): "0+60x10",
+            _series(RATE, **PORT, instance="a"): "10x10",
+            _series(SENT, **PORT, instance="b"): "_x8 480+60x10",
+            _series(RATE, **PORT, instance="b"): "_x8 10x10",
+        },
+        11,
+        [(PORT, 0.1)],
+    ),
+    Shown(
+        "Ports that are active",
+        "when all are down",
+        {_series("node_infiniband_state_id", node="n0", device=f"mlx5_{i}", port="1"): "1x10" for i in range(2)},
+        5,
+        [(N0, 0)],
+    ),
+    Shown(
+        "NVLink traffic",
+        "a gauge of bytes in a second",
+        {
+            _series("DCGM_FI_PROF_NVLINK_TX_BYTES", node="n0", gpu="3"): "1000x10",
+            _series("DCGM_FI_PROF_NVLINK_RX_BYTES", node="n0", gpu="3"): "1000x10",
+        },
+        5,
+        [({"node": "n0", "gpu": "3"}, 1000)],
+    ),
+    Shown(
+        "Oldest workload that waits",
+        "for four hours, beyond Kueue's buckets, and nothing was admitted",
+        {
+            workload("created"): "0x300",
+            LOCAL_QUEUE: "1x300",
+            queue("admission_wait_time_seconds_bucket", le="10240"): "0x300",
+        },
+        240,
+        [(BLUE, 14400)],
+    ),
 )
 
 
@@ -358,24 +548,57 @@ def promtool() -> Path:
     return Toolchain(Paths.of()).folder(PROMETHEUS) / "promtool"
 
 
-@pytest.mark.parametrize("watched", dict.fromkeys(case.watched for case in CASES), ids=str)
-def test_alerts_are_raised_when_they_should_be(promtool: Path, tmp_path: Path, watched: Watched) -> None:
-    tests = [tried(case) for case in CASES if case.watched == watched]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": alerts.groups(watched)}))
-    file = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
+def test_alerts_are_raised_when_they_should_be(promtool: Path, tmp_path: Path) -> None:
+    tests = [_file(tmp_path, number, case) for number, case in enumerate(CASES)]
+    done = subprocess.run([promtool, "test", "rules", *tests], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.panel)
+def test_panels_show_what_is_so(promtool: Path, tmp_path: Path, shown: Shown) -> None:
+    (panel,) = (panel for each in DASHBOARDS for panel in each.panels if panel.title == shown.panel)
+    (group,) = alerts.groups()
+    recorded = [rule for rule in group["rules"] if "record" in rule]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{**group, "rules": recorded}]}))
+    samples = [{"labels": _series("", **labels), "value": value} for labels, value in shown.values]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values} for series, values in shown.series.items()],
+        "promql_expr_test": [
+            {"expr": re.sub(r"\$\w+", ".*", query), "eval_time": f"{shown.minute}m", "exp_samples": samples}
+            for query in panel.queries.values()
+        ],
+    }
+    file = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "fuzzy_compare": True, "tests": [test]}
     (tmp_path / "tests.yaml").write_text(yaml.safe_dump(file))
     command = [promtool, "test", "rules", tmp_path / "tests.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_each_alert_is_tried_both_ways() -> None:
+    every = {alert.name for alert in alerts.alerts()}
+    assert {case.name for case in CASES if case.raised} == every
+    assert {case.name for case in CASES if not case.raised} == every
+
+
+def _file(folder: Path, number: int, case: Case) -> Path:
+    """Write a case with the rules that it needs alone: some look back over a day, at each minute."""
+    (group,) = alerts.groups(case.watched)
+    rules = [rule for rule in group["rules"] if rule.get("alert", case.name) == case.name]
+    (folder / f"rules-{number}.yaml").write_text(yaml.safe_dump({"groups": [{**group, "rules": rules}]}))
+    file = folder / f"tests-{number}.yaml"
+    whole = {"rule_files": [f"rules-{number}.yaml"], "evaluation_interval": "1m", "tests": [tried(case)]}
+    file.write_text(yaml.safe_dump(whole))
+    return file
+
+
 def tried(case: Case) -> Mapping[str, Any]:
     """Return a case as promtool's test (prometheus/prometheus, docs/configuration/unit_testing_rules.md)."""
-    name = f"MLBatch{case.alert}"
-    (alert,) = (alert for alert in alerts.alerts(case.watched) if alert.name == name)
-    firing = {"alertname": name, "alertstate": "firing", "severity": alert.severity}
+    (alert,) = (alert for alert in alerts.alerts(case.watched) if alert.name == case.name)
+    firing = {"alertname": case.name, "alertstate": "firing", "severity": alert.severity}
     expected = [{"labels": _series("ALERTS", **firing, **labels), "value": 1} for labels in case.raised]
-    query = _series("ALERTS", alertname=name, alertstate="firing")
+    query = _series("ALERTS", alertname=case.name, alertstate="firing")
     return {
         "name": f"{case.alert}: {case.what}",
         "interval": "1m",
@@ -386,6 +609,6 @@ def tried(case: Case) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.raised], ids=lambda case: f"{case.alert}-{case.what}")
 def test_what_an_alert_says_names_only_what_it_knows(case: Case) -> None:
-    (alert,) = (alert for alert in alerts.alerts(case.watched) if alert.name == f"MLBatch{case.alert}")
+    (alert,) = (alert for alert in alerts.alerts(case.watched) if alert.name == case.name)
     for labels in case.raised:
         assert set(re.findall(r"\$labels\.(\w+)", alert.summary)) <= set(labels)

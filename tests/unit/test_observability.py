@@ -21,11 +21,12 @@ from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
 from components.observability import dashboards, metrics
-from components.observability.alerts import Alerts, AlertsArgs, Watched, alerts
+from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched, alerts
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import (
     MONITOR_LABELS,
+    AppWrapperMonitor,
     KueueMonitor,
     Monitoring,
     MonitoringArgs,
@@ -35,7 +36,8 @@ from components.observability.prometheus import (
     scrapers,
 )
 from components.observability.receivers import Receiver
-from components.queueing import kueue
+from components.queueing import appwrapper, kueue
+from components.queueing.appwrapper import AppWrappersArgs
 from components.queueing.kueue import KueueArgs
 from stacks import secrets
 from stacks.errors import ConfigError, SettingsError
@@ -45,7 +47,9 @@ from tests.unit.configurations import aks, errors_of
 from tests.unit.harness import Record, build, strings
 
 ROOT = Path(__file__).resolve().parents[2]
-_METRIC = re.compile(r"\b(?:DCGM_|kueue_|node_infiniband_|kube_|kubelet_|apiserver_|autopilot_health|mlbatch[_:])\w+")
+_METRIC = re.compile(
+    r"\b(?:DCGM_|kueue_|appwrapper_phase|node_infiniband_|kube_|kubelet_|apiserver_|autopilot_health|mlbatch[_:])\w+"
+)
 
 
 def args(**changes: Any) -> MonitoringArgs:
@@ -183,6 +187,14 @@ class TestDashboards:
         cells = {(x, place["y"]) for place in places for x in range(place["x"], place["x"] + place["w"])}
         assert len(cells) == sum(place["w"] for place in places)
 
+    def test_they_count_gpus_as_the_nodes_offer_them(self) -> None:
+        def program() -> None:
+            Dashboards("dashboards", DashboardsArgs(namespace="m", gpu_resource="nvidia.com/gpu.shared"))
+
+        text = "".join(text for item in build(program).of("ConfigMap") for text in item.inputs["data"].values())
+        resources = set(re.findall(r'resource=\\"([^"]+)\\"', text))
+        assert resources == {"nvidia.com/gpu.shared", "nvidia_com_gpu_shared"}
+
     def test_grafana_finds_each_as_valid_json(self, record: Record) -> None:
         found = record.of("ConfigMap")
         assert {item.object_name for item in found} == {
@@ -300,6 +312,16 @@ class TestAlerts:
         names = {alert.name for alert in alerts(Watched(has_autoscaler=True))}
         assert {alert.name for alert in alerts()} - names == {"MLBatchNodeGone"}
 
+    def test_what_a_stack_does_not_have_is_not_missed(self) -> None:
+        """Without queues nothing of theirs exports a metric, and an alert for its absence would never end."""
+        expressions = "".join(alert.expression for alert in alerts(Watched(controllers=())))
+        assert "absent" not in expressions
+        without_teams = alerts(Watched(controllers=OPERATORS))
+        assert "MLBatchSlackControllerSilent" not in {alert.name for alert in without_teams}
+        (down,) = (alert for alert in without_teams if alert.name == "MLBatchControllerDown")
+        assert 'deployment="kueue-controller-manager"' in down.expression
+        assert "slack-controller" not in down.expression
+
     def test_gpus_are_looked_for_as_the_nodes_offer_them(self) -> None:
         asked = "".join(alert.expression for alert in alerts(Watched(gpu_resource="nvidia.com/gpu.shared")))
         assert 'mlbatch_quota{resource="nvidia.com/gpu.shared"}' in asked
@@ -370,6 +392,21 @@ class TestReceivers:
         (error,) = errors_of(aks(monitoring={"receivers": [{"kind": "pager"}]}))
         assert "slack" in error.expected
 
+    @pytest.mark.parametrize(
+        ("name", "value", "is_refused"),
+        [
+            ("alertSlackUrl", "https://hooks.example.org/T0/B0/secret\n", False),
+            ("alertSlackUrl", "hooks.example.org/T0/B0/secret", True),
+            ("alertWebhookUrl", "https:///T0/B0", True),
+            ("alertTeamsUrl", "T0/B0/secret", True),
+            ("alertPagerdutyKey", "integration-key", False),
+        ],
+    )
+    def test_a_secret_that_is_no_address_is_told_and_not_shown(self, name: str, value: str, is_refused: bool) -> None:
+        found = list(secrets.exposed({**aks(), name: secrets.concealed(name, value)}))
+        assert [error.path for error in found] == ([(name,)] if is_refused else [])
+        assert not any(value.strip() in str(error) for error in found)
+
     def test_an_address_in_plain_text_is_told(self) -> None:
         (error,) = secrets.exposed({**aks(), "alertSlackUrl": self.URL})
         assert "plain text" in error.message
@@ -378,8 +415,9 @@ class TestReceivers:
 
 class TestWhatPrometheusRefuses:
     def test_a_volume_beyond_what_it_counts(self) -> None:
-        (error,) = errors_of(aks(monitoring={"storage": "2Pi", "storageClass": "site-disks"}))
-        assert error.expected == "at most 1Pi"
+        (error,) = errors_of(aks(monitoring={"storage": "8Ei", "storageClass": "site-disks"}))
+        assert error.path == ("monitoring", "storage")
+        assert "2^63-1" in str(error)
 
     def test_no_day_or_a_year_and_a_day(self) -> None:
         for days in (0, 366):
@@ -544,6 +582,25 @@ class TestTheTutorialsValues:
         assert values["kube-state-metrics"]["metricLabelsAllowlist"] == [
             "nodes=[autopilot.ibm.com/gpuhealth,autopilot.ibm.com/dcgm.level.3]"
         ]
+
+
+class TestAppWrapperMonitor:
+    def test_it_reads_the_one_service_with_appwrappers_metrics(self, appwrapper_release: Release) -> None:
+        settings = AppWrappersArgs(release=appwrapper_release)
+        documents = edited(appwrapper_release.manifest, lambda document: appwrapper.edit(document, settings))
+        (monitor,) = build(lambda: AppWrapperMonitor("appwrapper-monitor")).of("ServiceMonitor")
+        (endpoint,) = monitor.inputs["spec"]["endpoints"]
+        wanted = monitor.inputs["spec"]["selector"]["matchLabels"].items()
+        read = [
+            identity(item)
+            for item in documents
+            if item["kind"] == "Service"
+            and wanted <= item["metadata"]["labels"].items()
+            and endpoint["port"] in [port.get("name") for port in item["spec"]["ports"]]
+        ]
+        assert read == ["Service/mlbatch-system/appwrapper-controller-manager-metrics-service"]
+        assert monitor.inputs["metadata"]["namespace"] == "mlbatch-system"
+        assert monitor.inputs["metadata"]["labels"] == {"release": "kube-prometheus-stack"}
 
 
 class TestSlackMonitor:
