@@ -19,8 +19,8 @@ from tests.dashboards.drawing import Drawn, asked, page
 from tests.dashboards.scraping import Prometheus, prometheus
 
 NOTE = (
-    "Kueue and the slack controller are those of the local cluster; GPUs, InfiniBand, Autopilot and the exporters of "
-    "the cluster itself are simulated."
+    "Kueue, AppWrapper, the slack controller and what kube-state-metrics reads are those of the local cluster; GPUs, "
+    "InfiniBand, Autopilot and the volumes of kubelets are simulated."
 )
 
 

@@ -1,4 +1,4 @@
-"""A real Prometheus, and what it scrapes: Kueue and the slack controller as they run, and what is simulated."""
+"""A real Prometheus, and what it scrapes: controllers and objects of the cluster as they are, and what is simulated."""
 
 from __future__ import annotations
 
@@ -27,10 +27,14 @@ from emulator.paths import Paths
 from emulator.toolchain import PROMETHEUS, Toolchain
 from runner.report import connect
 from tests.dashboards import simulated
+from tests.dashboards.ports import free_port
+from tests.dashboards.state_metrics import state_metrics
 
 Series = list[tuple[Mapping[str, str], list[tuple[float, float]]]]
 """Labels, and values by time, without those that are no number."""
 _SCRAPED = "1s"
+_CONTROLLERS = ("kueue", "appwrapper", "slack-controller")
+"""Their monitors put the label `namespace` in place of theirs, which is then called `exported_namespace`."""
 
 
 class Prometheus:
@@ -68,15 +72,18 @@ class Prometheus:
 @contextlib.contextmanager
 def prometheus(paths: Paths, folder: Path) -> Iterator[Prometheus]:
     """Run Prometheus beside the local cluster of these paths, with the platform's rules; folder: for what it keeps."""
-    sources = {
+    controllers = {
         "simulated": simulated.exposition,
-        "kueue": _kueue(paths),
+        "kueue": _operator(paths, "kueue"),
+        "appwrapper": _operator(paths, "appwrapper"),
         "slack-controller": _slack_controller(paths),
     }
-    with _gateway(sources) as gateway:
+    with contextlib.ExitStack() as stack:
+        sources = {**controllers, "kube-state-metrics": stack.enter_context(state_metrics(paths, folder))}
+        gateway = stack.enter_context(_gateway(sources))
         (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": alerts.groups()}))
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(_configuration(gateway, list(sources))))
-        address = f"127.0.0.1:{_free_port()}"
+        address = f"127.0.0.1:{free_port()}"
         command = [
             Toolchain(paths).folder(PROMETHEUS) / "prometheus",
             f"--config.file={folder / 'prometheus.yaml'}",
@@ -101,8 +108,8 @@ def _configuration(gateway: str, jobs: list[str]) -> Mapping[str, Any]:
             {
                 "job_name": job,
                 "metrics_path": f"/{job}",
-                "honor_labels": True,
-                "static_configs": [{"targets": [gateway]}],
+                "honor_labels": job not in _CONTROLLERS,
+                "static_configs": [{"targets": [gateway], "labels": {"namespace": SYSTEM_NAMESPACE}}],
             }
             for job in jobs
         ],
@@ -136,10 +143,10 @@ def _gateway(sources: Mapping[str, Callable[[float], str]]) -> Iterator[str]:
         server.server_close()
 
 
-def _kueue(paths: Paths) -> Callable[[float], str]:
-    """Return what reads Kueue's own metrics, as an administrator who shows a token."""
+def _operator(paths: Paths, name: str) -> Callable[[float], str]:
+    """Return what reads an operator's own metrics, as an administrator who shows a token."""
     token = yaml.safe_load(paths.kubeconfig.read_text())["users"][0]["user"]["token"]
-    address = _service(paths, "kueue-controller-manager-metrics-service")
+    address = _service(paths, f"{name}-controller-manager-metrics-service")
     return lambda _: _fetched(paths, address, 8443, {"Authorization": f"Bearer {token}"})
 
 
@@ -186,13 +193,7 @@ def _fetched(paths: Paths, address: str, port: int, headers: Mapping[str, str] |
 
 
 def _encrypted(way: socket.socket) -> ssl.SSLSocket:
-    """Return the same with TLS. Kueue makes the certificate of this port itself, so nobody can vouch for it."""
+    """Return the same with TLS. Operators make the certificate of this port themselves, so nobody can vouch for it."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context.wrap_socket(way)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""What no local cluster has: metrics of GPUs, InfiniBand, Autopilot and of the cluster's own exporters.
+"""What no local cluster has: metrics of GPUs, InfiniBand, Autopilot and of kubelets.
 
 Every series carries `source="simulated"`, and moves with the time, so that rates have something to show. Names and
 labels are those of the exporters at the versions that the catalogue pins (components/observability/metrics.py).
@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from components.observability.object_state import PHASES
-
 NODES = ("gpu-node-0", "gpu-node-1", "gpu-node-2")
 GPUS = range(8)
 TEAMS = ("blue", "red")
@@ -20,7 +18,7 @@ Sample = tuple[str, Mapping[str, str], float]
 def exposition(seconds: float) -> str:
     """Return all metrics as they are after so many seconds, in Prometheus' text format."""
     lines = []
-    for name, labels, value in [*_gpus(seconds), *_infiniband(seconds), *_health(), *_cluster(), *_objects(seconds)]:
+    for name, labels, value in [*_gpus(seconds), *_infiniband(seconds), *_health(), *_volumes()]:
         shown = ",".join(f'{label}="{text}"' for label, text in {**labels, "source": "simulated"}.items())
         lines.append(f"{name}{{{shown}}} {value:.6g}")
     return "\n".join([*lines, ""])
@@ -69,8 +67,6 @@ def _infiniband(seconds: float) -> Iterator[Sample]:
 
 def _health() -> Iterator[Sample]:
     for number, node in enumerate(NODES):
-        labels = {"node": node, "label_autopilot_ibm_com_gpuhealth": "WARN" if number == 2 else "PASS"}
-        yield "kube_node_labels", labels, 1
         for gpu in GPUS:
             yield "autopilot_health_checks", {"node": node, "health": "pciebw", "deviceid": str(gpu)}, 24 + gpu / 10
         for check in ("dcgm", "remapped", "ping", "pvc"):
@@ -78,28 +74,9 @@ def _health() -> Iterator[Sample]:
             yield "autopilot_health_checks", {"node": node, "health": check, "deviceid": "0"}, int(failed)
 
 
-def _cluster() -> Iterator[Sample]:
-    for node in NODES:
-        yield "kube_node_info", {"node": node}, 1
-        yield "kube_node_status_condition", {"node": node, "condition": "Ready", "status": "true"}, 1
-    yield "kube_node_spec_taint", {"node": NODES[2], "key": "nccl-gate", "effect": "NoSchedule"}, 1
+def _volumes() -> Iterator[Sample]:
+    """Yield what kubelets tell of volumes: the local one has no disk of its own behind them."""
     for team in TEAMS:
-        pod = {"namespace": team, "pod": f"{team}-0"}
-        yield "kube_pod_container_resource_requests", {**pod, "container": "main", "resource": "nvidia_com_gpu"}, 8
-        yield "kube_pod_status_phase", {**pod, "phase": "Running"}, 1
         claim = {"namespace": team, "persistentvolumeclaim": "data"}
         yield "kubelet_volume_stats_capacity_bytes", claim, 1e12
         yield "kubelet_volume_stats_available_bytes", claim, 6e11
-    for deployment in ("kueue-controller-manager", "appwrapper-controller-manager", "slack-controller"):
-        labels = {"namespace": "mlbatch-system", "deployment": deployment}
-        yield "kube_deployment_status_replicas_available", labels, 1
-
-
-def _objects(seconds: float) -> Iterator[Sample]:
-    for team in TEAMS:
-        labels = {"namespace": team, "name": "waiting"}
-        yield "mlbatch_workload_created", labels, 1.7e9
-        yield "mlbatch_workload_active", labels, 1
-        for phase in PHASES:
-            yield "mlbatch_appwrapper_phase", {**labels, "phase": phase}, int(phase == "Suspended")
-        yield "mlbatch_appwrapper_retries", labels, seconds // 20

@@ -42,6 +42,8 @@ def happened(cluster: Cluster, source: Prometheus) -> None:
     used = {pod["spec"]["nodeName"] for pod in pods_of(cluster, "blue", "sample-gang")}
     (idle,) = set(gpu_nodes(cluster)) - used
     cordon(cluster, idle, is_cordoned=True)
+    cluster.patch("v1", "Node", idle, {"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": "WARN"}}})
+    cluster.create(gang("too-large", "red", pods=3, gpus=8))
     eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
     cluster.create(gang("short", "red", pods=1, gpus=8, seconds=5))
     running(cluster, "red", "short", pods=1)
