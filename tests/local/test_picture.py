@@ -61,3 +61,19 @@ def test_it_is_drawn_light_and_dark(browser: list[str | Path], file: Path) -> No
         pictures.append(target.read_bytes())
     assert pictures[0] != pictures[1]
     assert min(len(picture) for picture in pictures) > 10_000
+
+
+def test_teams_are_told_apart_without_colour(browser: list[str | Path], tmp_path: Path) -> None:
+    """With one colour for all, a GPU of the second team still looks other than one of the first."""
+    node = Node(name="n0", gpus=8, usable=8, state="ready", held={"blue": 4, "red": 4})
+    text = page(Snapshot(name="mine", taken=datetime(2026, 11, 22, tzinfo=UTC), nodes=[node]))
+    black = "".join(f"--team-{number}: #000 !important;" for number in range(2))
+    grey = text.replace("</style>", f":root {{ {black} }}</style>", 1)
+    assert grey != text
+    drawn = []
+    for name, shown in (("two", grey), ("one", grey.replace('class="team team-1"', 'class="team team-0"'))):
+        file = tmp_path / f"{name}.html"
+        file.write_text(shown)
+        run(browser, f"--screenshot={file.with_suffix('.png')}", file.as_uri())
+        drawn.append(file.with_suffix(".png").read_bytes())
+    assert drawn[0] != drawn[1]
