@@ -144,6 +144,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 training: $(ENVIRONMENT) ## run the training jobs' own programs on the CPU, kill them on the way, and see them go on (five gigabytes of packages)
 	UV_PROJECT_ENVIRONMENT=$(TRAINING) $(VENV)/bin/uv sync --quiet --frozen --only-group training
 	$(TRAINING)/bin/python -m tests.soak.training
+	$(TRAINING)/bin/python -m tests.soak.tuning
 
 properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random

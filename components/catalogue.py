@@ -620,6 +620,12 @@ RAY: Final = Image(
     source="https://docs.ray.io/en/releases-2.23.0/ray-overview/installation.html; as in the notebooks of "
     "2024.1: a client is of the same Ray and the same Python as its cluster",
 )
+RAY_TRAIN: Final = Image(
+    reference="quay.io/rhoai/ray:2.35.0-py311-cu121-torch24-fa26",
+    source="https://github.com/project-codeflare/mlbatch/blob/main/setup.KubeConEU25/README.md, Fine-Tuning with Ray",
+)
+RAY_TRAIN_PACKAGES: Final = ("transformers==4.46.3", "peft==0.13.2", "datasets==4.8.5")
+"""What fine-tuning needs beside Ray and PyTorch of that image: Granite is in transformers since 4.45."""
 SEAWEEDFS: Final = Image(
     reference="docker.io/chrislusf/seaweedfs:4.00",
     source="https://github.com/kubeflow/pipelines/tree/master/manifests/kustomize/third-party/seaweedfs/single-pod",

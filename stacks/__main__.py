@@ -23,7 +23,7 @@ from stacks.errors import ConfigError, SettingsError, key, listed
 from stacks.inputs import interpret
 from stacks.settings.workloads import WorkloadsSettings
 
-JOBS: Final = ("nccl", "metaseq", "olmo", "vllm", "pretraining")
+JOBS: Final = ("nccl", "metaseq", "olmo", "vllm", "pretraining", "finetuning")
 _TREE: Final = "workloads"
 
 

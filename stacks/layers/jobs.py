@@ -12,7 +12,8 @@ from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
-from components.workloads import metaseq, nccl, olmo, pretraining, vllm
+from components.workloads import finetuning, metaseq, nccl, olmo, pretraining, vllm
+from components.workloads.finetuning import FinetuningArgs
 from components.workloads.interface import user_of
 from components.workloads.metaseq import MetaseqArgs
 from components.workloads.nccl import NcclArgs
@@ -128,6 +129,34 @@ class Jobs:
             data=data,
         )
 
+    def finetuning(self, namespace: pulumi.Input[str], storage_class: str | None) -> FinetuningArgs:
+        """Return the fine-tuning's. storage_class: as vLLM's."""
+        job = self.inputs.settings.workloads.finetuning
+        return FinetuningArgs(
+            submission=self.submission(job.submission, namespace),
+            image=job.image or self.inputs.mirror.image(catalogue.RAY_TRAIN.reference),
+            packages=catalogue.RAY_TRAIN_PACKAGES,
+            model=job.model,
+            workers=job.workers,
+            gpu_resource=self.gpu_resource,
+            cpu=str(job.cpu),
+            memory=str(job.memory),
+            head_cpu=str(job.head_cpu),
+            head_memory=str(job.head_memory),
+            rank=job.rank,
+            batch=job.batch,
+            context=job.context,
+            steps=job.steps,
+            learning_rate=job.learning_rate,
+            checkpoint_every=job.checkpoint_every,
+            placement=self.gpus,
+            claim=job.claim,
+            storage_class=job.result.storage_class or storage_class,
+            storage=str(job.result.size),
+            deadline_seconds=job.deadline_seconds,
+            user=user_of(self.pod_security),
+        )
+
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
         """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
         everything = self.inputs.settings
@@ -177,6 +206,7 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
         "metaseq": lambda: metaseq.documents(settings.metaseq.name, made.metaseq(team, settings.logs.name)),
         "olmo": lambda: olmo.documents(settings.olmo.name, made.olmo(team, settings.olmo.data or "")),
         "vllm": lambda: vllm.documents(settings.vllm.name, made.vllm(team, files)),
+        "finetuning": lambda: finetuning.documents(settings.finetuning.name, made.finetuning(team, files)),
         "pretraining": lambda: pretraining.documents(
             settings.pretraining.name, made.pretraining(team, files, settings.pretraining.data)
         ),

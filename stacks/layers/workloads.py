@@ -20,6 +20,7 @@ from components.tenancy.team import Team
 from components.workloads import gang as sample
 from components.workloads import jupyterlab
 from components.workloads.aim import Aim, AimArgs
+from components.workloads.finetuning import Finetuning
 from components.workloads.interface import LogVolume, LogVolumeArgs, Reach, user_of
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
 from components.workloads.metaseq import Metaseq
@@ -127,6 +128,8 @@ class _Workloads:
             self._vllm()
         if settings.pretraining.enabled:
             self._pretraining()
+        if settings.finetuning.enabled:
+            self._finetuning()
         if logs is not None:
             self._viewers(logs)
         self._sample()
@@ -156,6 +159,11 @@ class _Workloads:
         namespace, options = self._namespace(job.submission)
         data = self.volumes[job.data] if job.data is not None else None
         Pretraining(job.name, self.jobs.pretraining(namespace, self.cluster.storage.files, data), options)
+
+    def _finetuning(self) -> None:
+        job = self.inputs.settings.workloads.finetuning
+        namespace, options = self._namespace(job.submission)
+        Finetuning(job.name, self.jobs.finetuning(namespace, self.cluster.storage.files), options)
 
     def _jupyterlab(self) -> None:
         lab = self.inputs.settings.workloads.jupyterlab

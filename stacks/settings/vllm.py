@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 from pydantic import Field
 
@@ -22,6 +22,17 @@ _WEEK: Final = 7 * 24 * 3600
 _PART: Final = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
 _MODEL: Final = re.compile(rf"{_PART}(/{_PART})?")
 _MODELS: Final = "an owner and a name of letters, digits and . _ -, such as ibm-granite/granite-3.2-8b-instruct"
+
+
+ModelName: TypeAlias = Annotated[
+    str,
+    form(
+        _MODEL,
+        _MODELS,
+        message="no model of Hugging Face's hub has this name",
+        hint="write it as the model's page shows it",
+    ),
+]
 
 
 class CacheSettings(SettingsModel):
@@ -50,15 +61,7 @@ class VllmSettings(WorkloadSettings):
     """Batch inference with vLLM: a server of a model, and beside it what sends it requests and reports their times."""
 
     name: str = "batch-inference"
-    model: Annotated[
-        str,
-        form(
-            _MODEL,
-            _MODELS,
-            message="no model of Hugging Face's hub has this name",
-            hint="write it as the model's page shows it",
-        ),
-    ] = vllm.MODEL
+    model: ModelName = vllm.MODEL
     """The model, by its name on Hugging Face's hub."""
     image: Reference | None = None
     """Image of the server, with its tag; default upstream's."""

@@ -20,6 +20,7 @@ from components.workloads import metaseq, nccl, olmo, pretraining
 from components.workloads.interface import USER, Exposure
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import addresses
+from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.images import Reference, Repository
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form, matching, one_of, reject
@@ -458,6 +459,7 @@ class WorkloadsSettings(SettingsModel):
     logs: LogsSettings = LogsSettings()
     vllm: VllmSettings = VllmSettings()
     pretraining: PretrainingSettings = PretrainingSettings()
+    finetuning: FinetuningSettings = FinetuningSettings()
 
     def jobs(self) -> Mapping[str, JobSettings]:
         """Return the batch jobs by key."""
@@ -473,7 +475,7 @@ class WorkloadsSettings(SettingsModel):
 
     def every(self) -> Mapping[str, WorkloadSettings]:
         """Return everything that is submitted, by key."""
-        return {**self.node_workloads(), "vllm": self.vllm}
+        return {**self.node_workloads(), "vllm": self.vllm, "finetuning": self.finetuning}
 
     def home(self, workload: WorkloadSettings) -> str | None:
         """Return the namespace of a workload: its team's, None where a team has to be named and is not."""

@@ -15,6 +15,7 @@ from components.workloads import metaseq
 from components.workloads.submission import SubmissionMode
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
+from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.submission import WorkloadSettings
@@ -68,7 +69,12 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _data(partial, settings, ("workloads", "olmo"), settings.olmo, settings.olmo.data)
     training = settings.pretraining
     if training.enabled:
-        yield from _operator(partial, training)
+        yield from _operator(partial, "pretraining", "trainingOperator", f"{training.what} is a PyTorchJob")
+    tuning = settings.finetuning
+    if tuning.enabled:
+        yield from _submission(partial, ("workloads", "finetuning"), tuning)
+        yield from _operator(partial, "finetuning", "kuberay", f"{tuning.what} is a RayJob")
+        yield from _workers(partial, tuning)
     if training.enabled and training.data is not None:
         yield from _data(partial, settings, ("workloads", "pretraining"), training, training.data)
     yield from _scratch(partial, settings)
@@ -434,20 +440,37 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
             )
 
 
-def _operator(partial: PartialSettings, job: WorkloadSettings) -> Iterator[ConfigError]:
-    """Yield the problem of a job of a kind whose pods nobody makes."""
+def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
+    """Yield why the workers of a fine-tuning could never run."""
+    path: Path = ("workloads", "finetuning")
+    job = Job(
+        what=tuning.what,
+        path=path,
+        size="workers",
+        team=tuning.submission.team,
+        pods=tuning.workers,
+        requests=tuning.amounts(),
+        asks={names.CPU: (*path, "cpu"), names.MEMORY: (*path, "memory")},
+        submitter=(*path, "submission", "team"),
+    )
+    yield from _placed(partial, job, tuning, partial.pool)
+
+
+def _operator(partial: PartialSettings, workload: str, operator: str, what: str) -> Iterator[ConfigError]:
+    """Yield the problem of a job whose pods nobody makes. operator: the section of who would; what: job and kind."""
     queueing = partial.section(QueueingSettings)
     if queueing is None or partial.target is None or not partial.target.installs_operators(partial):
         return
-    if queueing.enabled and queueing.training_operator.enabled:
+    switched_on = {"trainingOperator": queueing.training_operator.enabled, "kuberay": queueing.kuberay.enabled}
+    if queueing.enabled and switched_on[operator]:
         return
-    switch = ("queueing", "trainingOperator", "enabled")
+    switch = key(("queueing", operator, "enabled"))
     yield ConfigError(
-        path=("workloads", "pretraining", "enabled"),
+        path=("workloads", workload, "enabled"),
         value=True,
-        message=f"{job.what} is a PyTorchJob, whose pods nobody makes without the training operator",
-        expected=f"true with {key(switch)}: true",
-        hint=f"set {key(switch)} to true, or this to false",
+        message=f"{what}, whose pods nobody makes without its operator",
+        expected=f"true with {switch}: true",
+        hint=f"set {switch} to true, or this to false",
     )
 
 

@@ -95,6 +95,9 @@ def _claims(partial: PartialSettings) -> Iterator[Claim]:
     if (team := _team(workloads.pretraining)) is not None:
         size = workloads.pretraining.checkpoints.size
         yield Claim(path=("workloads", "pretraining", "checkpoints", "size"), namespace=team, size=size)
+    if (team := _team(workloads.finetuning)) is not None:
+        size = workloads.finetuning.result.size
+        yield Claim(path=("workloads", "finetuning", "result", "size"), namespace=team, size=size)
     if workloads.logs_needed() and training.queued and (team := training.submission.team) is not None:
         yield Claim(path=("workloads", "logs", "size"), namespace=team, size=workloads.logs.size)
 

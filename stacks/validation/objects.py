@@ -101,6 +101,8 @@ def _workloads(partial: PartialSettings) -> Iterator[Planned]:
         yield from _vllm(partial, settings)
     if settings.pretraining.enabled:
         yield from _pretraining(settings)
+    if settings.finetuning.enabled:
+        yield from _finetuning(settings)
     home = settings.home(settings.metaseq) or ""
     for section, viewer in settings.viewers().items():
         if viewer.enabled:
@@ -182,6 +184,15 @@ def _pretraining(settings: WorkloadsSettings) -> Iterator[Planned]:
     yield Planned("PersistentVolumeClaim", namespace, job.claim, named)
     if job.queued:
         yield Planned("AppWrapper", namespace, job.name, path)
+
+
+def _finetuning(settings: WorkloadsSettings) -> Iterator[Planned]:
+    job, path = settings.finetuning, ("workloads", "finetuning", "name")
+    namespace = settings.home(job) or ""
+    yield Planned("Workload", "", job.name, path)
+    yield Planned("RayJob", namespace, job.name, path)
+    yield Planned("ConfigMap", namespace, files_name(job.name), path)
+    yield Planned("PersistentVolumeClaim", namespace, job.claim, path)
 
 
 def _sample(partial: PartialSettings) -> Iterator[Planned]:

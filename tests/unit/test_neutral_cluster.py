@@ -80,6 +80,7 @@ from components.workbench.queue import QueueArgs
 from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
 from components.workloads import training
 from components.workloads.aim import Aim, AimArgs
+from components.workloads.finetuning import Finetuning, FinetuningArgs
 from components.workloads.gang import Gang, GangArgs
 from components.workloads.interface import Exposure, LogVolume, LogVolumeArgs, Reach
 from components.workloads.jupyterlab import JupyterLab, JupyterLabArgs
@@ -359,6 +360,28 @@ class Lab:
             storage="200Gi",
         )
         Pretraining("pretraining", pretraining, options)
+        tuning = FinetuningArgs(
+            submission=queued,
+            image="registry.lab.example/ray:2.35.0",
+            packages=["peft==0.13.2"],
+            workers=2,
+            cpu="8",
+            memory="64Gi",
+            head_cpu="2",
+            head_memory="16Gi",
+            rank=16,
+            batch=8,
+            context=512,
+            steps=500,
+            learning_rate=1e-4,
+            checkpoint_every=50,
+            placement=self.cluster.placement.gpus,
+            claim="tuned",
+            storage_class=self.cluster.storage.files,
+            storage="50Gi",
+            deadline_seconds=3600,
+        )
+        Finetuning("finetuning", tuning, options)
         self.workbench()
         namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: mlflow}}"
         MlopsPlatform("mlops", MlopsArgs(manifests=namespace), self.on())
@@ -456,7 +479,7 @@ def test_every_pod_goes_where_the_placement_says(record: Record) -> None:
     for item, pod in pods_of(record):
         containers = [*pod.get("initContainers", []), *pod["containers"]]
         asks = any(names.GPU in each.get("resources", {}).get("requests", {}) for each in containers)
-        is_launcher = item.name == "metaseq/Job"
+        is_launcher = item.name in ("metaseq/Job", "finetuning/RayJob")
         if item.object_name == "sample":
             assert GPUS.node_selector == pod["nodeSelector"], "Kueue adds the tolerations of its flavor"
             assert record.one("ResourceFlavor", names.FLAVOR).inputs["spec"]["tolerations"] == list(GPUS.tolerations)
@@ -510,6 +533,7 @@ def test_jobs_use_the_clusters_own_network_storage_and_registry(record: Record) 
         "jupyterlab-home": "lab-files",
         "logs": "lab-logs",
         "steps": "lab-files",
+        "tuned": "lab-files",
         "weights": "lab-files",
         "seaweedfs": "lab-block",
         "workbench": "lab-block",

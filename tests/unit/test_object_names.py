@@ -169,6 +169,7 @@ def assert_planned(partial: PartialSettings, record: Record) -> None:
     assert {item for item in planned if item[0] != "Workload"} - volcanos <= made
 
 
+OPERATORS: dict[str, Any] = {"trainingOperator": {"enabled": True}, "kuberay": {"enabled": True}}
 WORKLOADS: dict[str, Any] = {
     "queued": {
         "nccl": {**JOB, "nodes": 2},
@@ -176,12 +177,14 @@ WORKLOADS: dict[str, Any] = {
         "olmo": {**JOB, "data": "data"},
         "vllm": {"enabled": True, "submission": {"team": "blue"}},
         "pretraining": {"enabled": True, "submission": {"team": "blue"}},
+        "finetuning": {"enabled": True, "submission": {"team": "blue"}},
         "jupyterlab": LAB,
     },
     "free": {
         "nccl": {**JOB, "submission": {"gang": "none"}},
         "metaseq": {**LOGGED, "useTensorboard": True},
         "vllm": FREE,
+        "finetuning": FREE,
         "pretraining": {**FREE, "checkpoints": {"name": "steps"}},
         "jupyterlab": {**FREE, "exposure": "internal", "sourceRanges": ["10.1.0.0/16"]},
         "aim": {"enabled": True},
@@ -196,14 +199,14 @@ WORKLOADS: dict[str, Any] = {
 def test_the_plan_is_what_the_program_registers(mirror: Mirror, ways: str, packing: str) -> None:
     raw = everything()
     raw |= {"workloads": WORKLOADS[ways], "samples": {"gang": {"team": "blue"}}, "scheduling": {"packing": packing}}
-    raw["queueing"] = {"trainingOperator": {"enabled": True}}
+    raw["queueing"] = OPERATORS
     assert_planned(judged(raw), deployed(mirror, raw))
 
 
 def test_so_it_is_on_an_existing_cluster(mirror: Mirror, kubeconfig: Path) -> None:
     workloads = {**WORKLOADS["free"], "jupyterlab": {"enabled": False}}
     raw = {**shipped(), "workloads": workloads, "cluster": {**shipped()["cluster"], "registry": "registry.example.org"}}
-    raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": {"enabled": True}}
+    raw["queueing"] = {**raw.get("queueing", {}), **OPERATORS}
     stack = loaded(raw, mirror, kubeconfig)
     assert_planned(judged(raw, stack), registered(stack))
 

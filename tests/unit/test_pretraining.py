@@ -184,7 +184,7 @@ def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, 
 def test_without_the_training_operator_it_is_refused() -> None:
     (problem,) = errors_of({**raw(), "queueing": {}})
     assert "mlbatch:workloads.pretraining.enabled = true" in str(problem)
-    assert problem.message == "the pre-training is a PyTorchJob, whose pods nobody makes without the training operator"
+    assert problem.message == "the pre-training is a PyTorchJob, whose pods nobody makes without its operator"
     assert "set mlbatch:queueing.trainingOperator.enabled to true" in problem.hint
 
 

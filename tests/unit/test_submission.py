@@ -24,7 +24,7 @@ VOLUME = {"name": "data", "namespace": "blue", "container": "data", "access": "w
 
 
 def raw(**workloads: Any) -> dict[str, Any]:
-    operators = {"trainingOperator": {"enabled": True}}
+    operators = {"trainingOperator": {"enabled": True}, "kuberay": {"enabled": True}}
     return settings(storage={"volumes": [VOLUME]}, queueing=operators, workloads=workloads)
 
 
@@ -35,12 +35,18 @@ def stack(mirror: Mirror) -> Record:
     batch = {"enabled": True, "submission": COMMON["submission"]}
     training = {**batch, "nodes": 2, "data": "data"}
     jobs = {"nccl": COMMON, "metaseq": metaseq, "olmo": {**COMMON, "data": "data"}}
-    return deployed(mirror, raw(**jobs, vllm=batch, pretraining=training))
+    tuning = {**batch, "workers": 3}
+    return deployed(mirror, raw(**jobs, vllm=batch, pretraining=training, finetuning=tuning))
 
 
-OWN: dict[str, dict[str, Any]] = {"olmo": {"tag": "1", "data": "data"}, "vllm": {}, "pretraining": {"data": "data"}}
+OWN: dict[str, dict[str, Any]] = {
+    "olmo": {"tag": "1", "data": "data"},
+    "vllm": {},
+    "pretraining": {"data": "data"},
+    "finetuning": {},
+}
 """What a job's section says beside what is changed; that of the others is their image's tag."""
-CHANGES: dict[str, dict[str, Any]] = {"vllm": {}, "metaseq": {"nodes": 2, "useAim": True}}
+CHANGES: dict[str, dict[str, Any]] = {"vllm": {}, "finetuning": {"workers": 3}, "metaseq": {"nodes": 2, "useAim": True}}
 """What differs from that, for jobs whose change is not their number of nodes alone."""
 
 
@@ -57,8 +63,8 @@ def test_it_is_what_the_stack_would_submit_but_for_what_members_may_not_make(
         assert (group, f"{document['kind'].lower()}s") in allowed
         registered = stack.one(document["kind"], document["metadata"]["name"], "blue")
         assert json.loads(json.dumps(document)) == json.loads(json.dumps(dict(registered.inputs)))
-    (wrapper,) = [document for document in found if document["kind"] == "AppWrapper"]
-    assert wrapper["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default-queue"
+    (queued,) = [document for document in found if document["kind"] in ("AppWrapper", "RayJob")]
+    assert queued["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default-queue"
 
 
 BLUE = {"team": "blue", "user": None}

@@ -61,11 +61,13 @@ def test_logs_are_those_of_the_job_that_was_named() -> None:
 def test_logs_are_those_of_the_job_by_its_own_name(job: str) -> None:
     shown = SELECTED.findall((ROOT / "docs" / "workloads" / f"{job}.md").read_text())
     volume = {"name": "data", "namespace": "blue", "container": "data"}
-    raw = settings(storage={"volumes": [volume]}, queueing={"trainingOperator": {"enabled": True}}, workloads={})
-    given = {"olmo": {"tag": "1", "data": "data"}, "vllm": {}, "pretraining": {}}.get(job, {"tag": "1"})
+    operators = {"trainingOperator": {"enabled": True}, "kuberay": {"enabled": True}}
+    raw = settings(storage={"volumes": [volume]}, queueing=operators, workloads={})
+    given = {"olmo": {"tag": "1", "data": "data"}, "nccl": {"tag": "1"}, "metaseq": {"tag": "1"}}.get(job, {})
     documents = yaml.safe_load_all(manifest(raw, job, given, {"team": "blue", "user": None}))
-    (wrapper,) = [document for document in documents if document["kind"] == "AppWrapper"]
-    specification = wrapper["spec"]["components"][-1]["template"]["spec"]
+    *_, submitted = documents
+    wrapped = submitted["spec"].get("components")
+    specification = wrapped[-1]["template"]["spec"] if wrapped else submitted["spec"]["rayClusterSpec"]["headGroupSpec"]
     pods = specification.get("pytorchReplicaSpecs", {}).get("Master", specification)
     assert shown == [pods["template"]["metadata"]["labels"]["app.kubernetes.io/name"]]
 

@@ -1,0 +1,212 @@
+"""Fine-tuning of a small language model with low-rank adapters on a Ray cluster, as a RayJob.
+
+Source: project-codeflare/mlbatch's tutorial leaves it open; image and shape of the cluster are those of its later
+`samples` (a head, and workers with a GPU each). Fields: ray-project/kuberay v1.5.1, `apis/ray/v1/rayjob_types.go`.
+
+The RayJob is in the team's queue by itself and in no AppWrapper. Ray's pods never end by themselves, and AppWrapper
+takes a job for done when its pods have: it would hold its GPUs for ever, or be made anew once KubeRay has taken the
+cluster away (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue knows a RayJob's end. KubeRay
+makes a cluster anew when the job fails; the checkpoints are in a volume beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.images import Reference
+from components.kubernetes import programs
+from components.kubernetes.manifests import Document
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.programs import Program
+from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.volumes import Volume, claim, volumes
+from components.workloads.indexed_job import files_name
+from components.workloads.interface import USER, pod_security, volume_claim
+from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
+from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, register
+
+API: Final = "ray.io/v1"
+MODEL: Final = "ibm-granite/granite-3.1-2b-instruct"
+DATASET: Final = "openai/gsm8k"
+SUBSET: Final = "main"
+FOLDER: Final = "/finetuning"
+SHARED_MEMORY: Final = "8Gi"
+"""Of Ray's object store, which is otherwise on disk."""
+RETRIES: Final = 3
+"""How often KubeRay makes the cluster anew: as often as AppWrapper makes what is in it."""
+PROGRAM: Final = Program(
+    module="components.workloads.training.finetune", shared=["components.workloads.training.checkpoints"]
+)
+_PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
+_GROUP: Final = "workers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuningArgs:
+    """The fine-tuning to run.
+
+    model, dataset: by their names on Hugging Face's hub; subset: of the dataset, None where it has none.
+    image: of Ray, with PyTorch. packages: that Ray installs for the job, with their versions.
+    workers: pods, each with a GPU; gpu_resource: as which it is asked for. cpu, memory: of a worker, head_cpu,
+        head_memory: of the head, as canonical quantities.
+    rank: of the adapters. batch: texts of each worker in each step. context: most tokens of a text.
+    placement: the GPU nodes. claim: name of the one with weights, checkpoints and result, of this class (None for the
+        cluster's default) and size; many nodes mount it.
+    deadline_seconds: for all of it. user: its number in the pods; None where the cluster gives each namespace its own.
+    """
+
+    submission: Submission
+    image: str
+    packages: Sequence[str]
+    model: str = MODEL
+    dataset: str = DATASET
+    subset: str | None = SUBSET
+    workers: int
+    gpu_resource: str = names.GPU
+    cpu: str
+    memory: str
+    head_cpu: str
+    head_memory: str
+    rank: int
+    batch: int
+    context: int
+    steps: int
+    learning_rate: float
+    checkpoint_every: int
+    placement: NodeGroup = ANYWHERE
+    claim: str
+    storage_class: str | None
+    storage: str
+    deadline_seconds: int
+    user: int | None = USER
+
+
+class Finetuning(pulumi.ComponentResource):
+    """Submit the fine-tuning. Its losses are in the log of Ray's driver, in the pod of the head."""
+
+    def __init__(self, name: str, args: FinetuningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:workloads:Finetuning", name, None, opts)
+        register(self, name, documents(name, args))
+        self.register_outputs({})
+
+
+def documents(name: str, args: FinetuningArgs) -> list[Document]:
+    """Return the claim, the program, and the job."""
+    namespace = args.submission.namespace
+    folder = volume_claim(args.claim, namespace, storage_class=args.storage_class, size=args.storage)
+    program = PROGRAM.config_map(files_name(name), namespace, {WORKLOAD_LABEL: name})
+    return [folder, program, job(name, args)]
+
+
+def job(name: str, args: FinetuningArgs) -> Document:
+    """Return the RayJob. KubeRay itself submits the program to the head, so that there is no pod that nobody counts."""
+    submission = args.submission
+    queued = submission.mode is SubmissionMode.MLBATCH
+    queue = {names.QUEUE_LABEL: submission.queue} if queued else {}
+    user = {"annotations": {SUBMITTER: submission.user}} if submission.user else {}
+    return {
+        "apiVersion": API,
+        "kind": "RayJob",
+        "metadata": {
+            "name": name,
+            "namespace": submission.namespace,
+            "labels": {**queue, WORKLOAD_LABEL: name},
+            **user,
+        },
+        "spec": {
+            "entrypoint": shlex.join(["python", "-m", PROGRAM.module, *arguments(name, args)]),
+            "submissionMode": "HTTPMode",
+            "shutdownAfterJobFinishes": True,
+            "backoffLimit": RETRIES,
+            "activeDeadlineSeconds": args.deadline_seconds,
+            # JSON is YAML, and this one does not depend on who writes it.
+            "runtimeEnvYAML": json.dumps({"pip": list(args.packages)}),
+            "rayClusterSpec": cluster(name, args),
+        },
+    }
+
+
+def cluster(name: str, args: FinetuningArgs) -> Document:
+    """Return the Ray cluster: a head, on which no task runs, and workers with a GPU each."""
+    version = Reference.parse(args.image).tag or ""
+    head = {names.CPU: args.head_cpu, names.MEMORY: args.head_memory}
+    worker = {names.CPU: args.cpu, names.MEMORY: args.memory, args.gpu_resource: "1"}
+    return {
+        "rayVersion": version.partition("-")[0],
+        "headGroupSpec": {
+            "serviceType": "ClusterIP",
+            "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0", "num-gpus": "0"},  # noqa: S104 - of the pod
+            "template": template(name, args, "ray-head", head, _PORTS),
+        },
+        "workerGroupSpecs": [
+            {
+                "groupName": _GROUP,
+                "replicas": args.workers,
+                "minReplicas": args.workers,
+                "maxReplicas": args.workers,
+                "rayStartParams": {"num-gpus": "1"},
+                "template": template(name, args, "ray-worker", worker, {}),
+            }
+        ],
+    }
+
+
+def template(
+    name: str, args: FinetuningArgs, container: str, amounts: Mapping[str, str], ports: Mapping[str, int]
+) -> Document:
+    """Return the template of the head's or of the workers' pods. Limits equal requests."""
+    mounted: tuple[Volume, ...] = (
+        shared_memory(SHARED_MEMORY),
+        PROGRAM.volume(files_name(name)),
+        claim("finetuning", args.claim, FOLDER),
+    )
+    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT}
+    listening = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
+    priority = args.submission.priority_class
+    return {
+        "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name}},
+        "spec": {
+            "automountServiceAccountToken": False,
+            **args.placement.body(),
+            **({"priorityClassName": priority} if priority is not None else {}),
+            "securityContext": pod_security(args.user),
+            "containers": [
+                {
+                    "name": container,
+                    "image": args.image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "env": variables({**own, "HF_HOME": f"{FOLDER}/cache"}),
+                    **({"ports": listening} if listening else {}),
+                    "resources": {"requests": dict(amounts), "limits": dict(amounts)},
+                    "securityContext": dict(UNPRIVILEGED),
+                    "volumeMounts": [item.mount() for item in mounted],
+                }
+            ],
+            "volumes": volumes(mounted),
+        },
+    }
+
+
+def arguments(name: str, args: FinetuningArgs) -> list[str]:
+    """Return what the program is told."""
+    return [
+        f"--model={args.model}",
+        f"--dataset={args.dataset}",
+        *([f"--subset={args.subset}"] if args.subset is not None else []),
+        f"--workers={args.workers}",
+        f"--rank={args.rank}",
+        f"--batch={args.batch}",
+        f"--context={args.context}",
+        f"--steps={args.steps}",
+        f"--learning-rate={args.learning_rate}",
+        f"--checkpoint-every={args.checkpoint_every}",
+        f"--folder={FOLDER}/{name}",
+        "--gpu",
+    ]

@@ -1,0 +1,166 @@
+"""Fine-tunes a language model with low-rank adapters (LoRA), by Ray Train on a Ray cluster, from its last checkpoint.
+
+One process for each worker trains the same adapters on questions and answers of its own; the model's weights stay as
+they are. The first one prints a line of JSON for each step, writes the checkpoints, and in the end the adapter, as PEFT
+reads it. What a step trains on follows from its number alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from datasets import load_dataset
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from ray.train import RunConfig, ScalingConfig, get_context
+from ray.train.torch import TorchTrainer, get_device
+from torch import Tensor, distributed
+from torch.nn.parallel import DistributedDataParallel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from components.workloads.training.checkpoints import Checkpoints
+
+ADAPTER = "adapter"
+"""Folder of the result, beside the checkpoints."""
+_PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
+"""What gets an adapter: the projections of attention, by their names in Granite and Llama (transformers)."""
+_IGNORED = -100
+"""The label of a token whose loss does not count (transformers, `loss_function`)."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train on the Ray cluster that there is, or on one of this machine; return the process's exit code."""
+    options = _options(arguments)
+    ray.init()
+    # What starts the workers only waits for them: a core of its own would have to be there beside theirs.
+    workers = ScalingConfig(num_workers=options.workers, use_gpu=options.gpu, trainer_resources={"CPU": 0})
+    trainer = TorchTrainer(
+        train,
+        train_loop_config=vars(options),
+        scaling_config=workers,
+        run_config=RunConfig(storage_path=str(options.folder.resolve()), name="ray"),
+    )
+    trainer.fit()
+    return 0
+
+
+def train(config: Mapping[str, Any]) -> None:
+    """Train in one of the workers' processes."""
+    Tuning(argparse.Namespace(**config)).run()
+
+
+class Tuning:
+    """The model with its adapters, their optimizer, and what they are trained on."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options, self.rank, self.device = options, get_context().get_world_rank(), get_device()
+        self.checkpoints = Checkpoints(options.folder)
+        self.tokenizer = AutoTokenizer.from_pretrained(options.model)
+        if self.tokenizer.pad_token is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        torch.manual_seed(1)
+        precision = torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        whole = AutoModelForCausalLM.from_pretrained(options.model, torch_dtype=precision)
+        lora = LoraConfig(
+            r=options.rank, lora_alpha=2 * options.rank, target_modules=list(_PROJECTIONS), task_type="CAUSAL_LM"
+        )
+        self.adapted = get_peft_model(whole, lora).to(self.device)
+        self.model = DistributedDataParallel(self.adapted)
+        trained = [weights for weights in self.adapted.parameters() if weights.requires_grad]
+        self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate)
+        self.texts = load_dataset(options.dataset, options.subset, split="train")
+
+    def run(self) -> None:
+        """Train from the last checkpoint to the last step, and write the adapter."""
+        step = self._resume()
+        while step < self.options.steps:
+            loss = self._step(step)
+            step += 1
+            if self.rank == 0:
+                print(json.dumps({"step": step, "loss": loss}), flush=True)
+            if self.rank == 0 and (step % self.options.checkpoint_every == 0 or step == self.options.steps):
+                self.checkpoints.save(step, self._state(step))
+        if self.rank == 0:
+            self.adapted.save_pretrained(self.options.folder / ADAPTER)
+
+    def _step(self, step: int) -> float:
+        """Do a step; return the mean loss of all processes."""
+        loss = self.model(**self._batch(step)).loss
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        mean = loss.detach().float() / distributed.get_world_size()
+        distributed.all_reduce(mean)
+        return float(mean)
+
+    def _batch(self, step: int) -> dict[str, Tensor]:
+        """Return questions with their answers, as many as a batch has; the loss of the questions does not count."""
+        chance = torch.Generator().manual_seed((step << 20) + self.rank)
+        places = torch.randint(len(self.texts), (self.options.batch,), generator=chance).tolist()
+        entries = [self.texts[place] for place in places]
+        asked = [f"Question: {entry['question']}\nAnswer: " for entry in entries]
+        whole = [
+            f"{question}{entry['answer']}{self.tokenizer.eos_token}"
+            for question, entry in zip(asked, entries, strict=True)
+        ]
+        batch = self.tokenizer(
+            whole, return_tensors="pt", padding=True, truncation=True, max_length=self.options.context
+        )
+        labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, _IGNORED)
+        for row, question in enumerate(asked):
+            padded = int((batch["attention_mask"][row] == 0).sum()) if self.tokenizer.padding_side == "left" else 0
+            labels[row, : padded + len(self.tokenizer(question)["input_ids"])] = _IGNORED
+        found = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"], "labels": labels}
+        return {name: values.to(self.device) for name, values in found.items()}
+
+    def _resume(self) -> int:
+        """Take the last checkpoint over, if there is one; return how many steps it has behind it.
+
+        Raises ValueError where it is of another model or of adapters of another rank.
+        """
+        state = self.checkpoints.newest()
+        if state is None:
+            return self._said(0)
+        if state["of"] != self._of():
+            raise ValueError(
+                f"{self.options.folder} has checkpoints of {state['of']}, and this is {self._of()}: give the job "
+                "another name, or remove them"
+            )
+        set_peft_model_state_dict(self.adapted, state["adapters"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        return self._said(int(state["step"]))
+
+    def _said(self, step: int) -> int:
+        if self.rank == 0:
+            print(json.dumps({"resumed": step}), flush=True)
+        return step
+
+    def _of(self) -> str:
+        return f"{self.options.model} with adapters of rank {self.options.rank}"
+
+    def _state(self, step: int) -> Mapping[str, Any]:
+        adapters = get_peft_model_state_dict(self.adapted)
+        return {"step": step, "of": self._of(), "adapters": adapters, "optimizer": self.optimizer.state_dict()}
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--model", required=True, help="on Hugging Face's hub, or a folder")
+    parser.add_argument("--dataset", required=True, help="of questions and answers, on the hub, or a folder")
+    parser.add_argument("--subset", help="of the dataset, where it has several")
+    for name in ("workers", "rank", "steps", "batch", "context", "checkpoint-every"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--learning-rate", type=float, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="for checkpoints and result; all workers see it")
+    parser.add_argument("--gpu", action="store_true", help="give each worker a GPU")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Fine-tuning with Ray: its objects, and which settings are refused."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components import catalogue
+from components.artifacts import Mirror
+from components.images import Reference
+from components.kubernetes.manifests import Document
+from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.placement import NodeGroup
+from components.workloads import finetuning
+from components.workloads.finetuning import Finetuning, FinetuningArgs
+from stacks.layers.jobs import documents
+from tests.unit.conftest import ROOT
+from tests.unit.test_aks import loaded, settings
+from tests.unit.test_object_names import errors_of
+from tests.unit.test_workloads import PLAIN, TEAM, TOLERATION, environment, record
+
+ARGS = FinetuningArgs(
+    submission=TEAM,
+    image="registry.example.org/ray:2.35.0-py311@sha256:" + "0" * 64,
+    packages=["peft==0.13.2"],
+    workers=3,
+    cpu="8",
+    memory="64Gi",
+    head_cpu="2",
+    head_memory="16Gi",
+    rank=16,
+    batch=8,
+    context=512,
+    steps=500,
+    learning_rate=1e-4,
+    checkpoint_every=50,
+    placement=NodeGroup(tolerations=[GPU_TOLERATION]),
+    claim="tune-result",
+    storage_class="shared",
+    storage="50Gi",
+    deadline_seconds=3600,
+)
+
+
+def cluster(args: FinetuningArgs = ARGS) -> Document:
+    specification: Document = finetuning.job("tune", args)["spec"]["rayClusterSpec"]
+    return specification
+
+
+def pods(args: FinetuningArgs = ARGS) -> tuple[Document, Document]:
+    """Return the head's and the workers' pods."""
+    specification = cluster(args)
+    (workers,) = specification["workerGroupSpecs"]
+    return specification["headGroupSpec"]["template"]["spec"], workers["template"]["spec"]
+
+
+def test_the_job_is_in_the_queue_by_itself_with_its_volume_and_program_beside_it() -> None:
+    claim, program, job = finetuning.documents("tune", ARGS)
+    assert (claim["kind"], claim["metadata"]["name"], claim["metadata"]["namespace"]) == (
+        "PersistentVolumeClaim",
+        "tune-result",
+        "blue",
+    )
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert set(program["data"]) == {"finetune.py", "checkpoints.py"}
+    assert job["metadata"] == {
+        "name": "tune",
+        "namespace": "blue",
+        "labels": {"kueue.x-k8s.io/queue-name": "default-queue", "app.kubernetes.io/name": "tune"},
+        "annotations": {"mlbatch/submitted-for": "alice"},
+    }
+    plain = finetuning.job("tune", replace(ARGS, submission=PLAIN))
+    assert "kueue.x-k8s.io/queue-name" not in plain["metadata"]["labels"]
+
+
+def test_it_ends_with_its_cluster_and_is_tried_again_by_kuberay() -> None:
+    """Kueue wants a queued RayJob to take its cluster with it, and counts no pod that would submit it."""
+    specification = finetuning.job("tune", ARGS)["spec"]
+    del specification["rayClusterSpec"]
+    assert specification == {
+        "entrypoint": "python -m components.workloads.training.finetune --model=ibm-granite/granite-3.1-2b-instruct "
+        "--dataset=openai/gsm8k --subset=main --workers=3 --rank=16 --batch=8 --context=512 --steps=500 "
+        "--learning-rate=0.0001 --checkpoint-every=50 --folder=/finetuning/tune --gpu",
+        "submissionMode": "HTTPMode",
+        "shutdownAfterJobFinishes": True,
+        "backoffLimit": 3,
+        "activeDeadlineSeconds": 3600,
+        "runtimeEnvYAML": json.dumps({"pip": ["peft==0.13.2"]}),
+    }
+
+
+def test_the_cluster_neither_grows_nor_restarts_its_pods_otherwise_than_ray() -> None:
+    specification = cluster()
+    (workers,) = specification["workerGroupSpecs"]
+    assert specification["rayVersion"] == "2.35.0"
+    assert [workers[key] for key in ("replicas", "minReplicas", "maxReplicas")] == [3, 3, 3]
+    assert all("restartPolicy" not in pod for pod in pods())
+    assert "enableInTreeAutoscaling" not in specification
+
+
+def test_the_head_trains_nothing_and_each_worker_has_a_gpu() -> None:
+    head, worker = (pod["containers"][0]["resources"] for pod in pods(replace(ARGS, gpu_resource="example.org/gpu")))
+    assert head == {key: {"cpu": "2", "memory": "16Gi"} for key in ("requests", "limits")}
+    amounts = {"cpu": "8", "memory": "64Gi", "example.org/gpu": "1"}
+    assert worker == {"requests": amounts, "limits": amounts}
+    parameters = cluster()["headGroupSpec"]["rayStartParams"]
+    assert (parameters["num-cpus"], parameters["num-gpus"]) == ("0", "0")
+
+
+def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
+    for pod in pods():
+        (container,) = pod["containers"]
+        assert pod["automountServiceAccountToken"] is False
+        assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 1000)
+        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        mounted = {item["name"]: item["mountPath"] for item in container["volumeMounts"]}
+        assert mounted == {"shm": "/dev/shm", "program": "/etc/mlbatch", "finetuning": "/finetuning"}
+        assert environment(container) == {
+            "PYTHONPATH": "/etc/mlbatch",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HF_HOME": "/finetuning/cache",
+        }
+        assert (pod["priorityClassName"], pod["tolerations"]) == ("high-priority", [TOLERATION])
+    assert "runAsUser" not in pods(replace(ARGS, user=None))[0]["securityContext"]
+
+
+def test_a_changed_job_is_submitted_anew() -> None:
+    built = record(lambda opts: Finetuning("tune", ARGS, opts))
+    (claim,), (program,), (job,) = (built.of(each) for each in ("PersistentVolumeClaim", "ConfigMap", "RayJob"))
+    assert {claim.urn, program.urn} <= set(job.dependencies)
+    assert job.replace_on_changes == ("metadata", "spec")
+
+
+def raw(**own: Any) -> dict[str, Any]:
+    job = {"enabled": True, "submission": {"team": "blue"}, **own}
+    return settings(queueing={"kuberay": {"enabled": True}}, workloads={"finetuning": job})
+
+
+def test_settings_reach_the_job(mirror: Mirror) -> None:
+    claim, _, job = documents(loaded(mirror, raw(name="lora", workers=4, rank=8)), "finetuning")
+    assert claim["metadata"]["name"] == "lora-result"
+    assert job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["replicas"] == 4
+    assert job["spec"]["rayClusterSpec"]["rayVersion"] == "2.35.0"
+    assert "--workers=4 --rank=8 " in job["spec"]["entrypoint"]
+    assert json.loads(job["spec"]["runtimeEnvYAML"]) == {"pip": list(catalogue.RAY_TRAIN_PACKAGES)}
+
+
+MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
+    ({"model": "a b"}, 'model = "a b"', "no model of Hugging Face's hub", "as the model's page"),
+    ({"workers": 0}, "workers = 0", "", ""),
+    ({"workers": 900}, "workers = 900", "such pods at once", "ask for fewer pods"),
+    ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "are made by KubeRay", "to mlbatch"),
+    ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
+]
+
+
+@pytest.mark.parametrize(("own", "where", "why", "fix"), MISTAKES, ids=[where for _, where, _, _ in MISTAKES])
+def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, fix: str) -> None:
+    (problem,) = errors_of(raw(**own))
+    assert f"mlbatch:workloads.finetuning.{where}" in str(problem)
+    assert why in problem.message
+    assert fix in problem.hint
+
+
+def test_without_kuberay_it_is_refused() -> None:
+    (problem,) = errors_of({**raw(), "queueing": {}})
+    assert "mlbatch:workloads.finetuning.enabled = true" in str(problem)
+    assert problem.message == "the fine-tuning is a RayJob, whose pods nobody makes without its operator"
+    assert "set mlbatch:queueing.kuberay.enabled to true" in problem.hint
+
+
+def test_the_packages_that_are_tried_are_those_of_the_job() -> None:
+    """`make training` installs what Ray installs for the job, and the Ray of the image."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    tried = project["dependency-groups"]["training"]
+    version = Reference.parse(catalogue.RAY_TRAIN.reference).tag
+    assert version is not None
+    assert {*catalogue.RAY_TRAIN_PACKAGES, f"ray[train]=={version.partition('-')[0]}"} <= set(tried)
