@@ -81,7 +81,7 @@ def _ray(cluster: str) -> list[Rule]:
             f"{counted('int(group.?replicas.orValue(1)) * int(group.?numOfHosts.orValue(1))')})"
         ),
         Rule(
-            condition=f"{groups}.all(group, !has(group.scaleStrategy))",
+            condition=f"{groups}.all(group, group.?scaleStrategy.?workersToDelete.orValue([]).size() == 0)",
             message="KubeRay deletes whatever pods scaleStrategy.workersToDelete names, other jobs' too: leave "
             "scaleStrategy out",
         ),

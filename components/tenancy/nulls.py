@@ -36,10 +36,12 @@ FIELDS: Final = (
     "replicas",
     "replicatedJobs",
     "requests",
+    "scaleStrategy",
     "scheduleTimeoutSeconds",
     "spec",
     "template",
     "workerGroupSpecs",
+    "workersToDelete",
 )
 """Those of which rules for wrapped manifests read items, a number or a truth (`components.tenancy.wrapped_kinds`)."""
 
