@@ -217,7 +217,7 @@ def _ending(engine: Engine, command: str, code: int, stack: str) -> str:
             f"`pulumi {command}` ended with exit code {code}; what it said stands above. "
             f"Put it right and run `make {command}{option}` again: what is done stays done."
         )
-    if code < 0 or engine.killed is not None:
+    if (code < 0 and command != "preview") or engine.killed is not None:
         return f"{how}; the next `make up{option}` or `make destroy{option}` finishes it"
     return f"{how}, and has stopped; `make {command}{option}` carries on"
 

@@ -266,6 +266,7 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
         ("up", {"code": 1, "killed": None}, "ended with exit code 1; what it said stands above. Put it right and run"),
         ("destroy", {"code": -15}, "`pulumi destroy` was killed by signal 15; the next `make up` or `make destroy`"),
         ("refresh", {"code": 255, "cancelled": True, "killed": None}, "has stopped; `make refresh` carries on"),
+        ("preview", {"code": -9, "killed": None}, "by signal 9, and has stopped; `make preview` carries on"),
     ],
 )
 def test_an_update_that_did_not_get_to_its_end_is_not_to_be_put_right(
