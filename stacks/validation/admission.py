@@ -69,10 +69,12 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _data(partial, settings, ("workloads", "olmo"), settings.olmo, settings.olmo.data)
     training = settings.pretraining
     if training.enabled:
+        yield from _in_team(partial, "pretraining", training)
         yield from _operator(partial, "pretraining", "trainingOperator", f"{training.what} is a PyTorchJob")
     tuning = settings.finetuning
     if tuning.enabled:
         yield from _submission(partial, ("workloads", "finetuning"), tuning)
+        yield from _in_team(partial, "finetuning", tuning)
         yield from _operator(partial, "finetuning", "kuberay", f"{tuning.what} is a RayJob")
         yield from _workers(partial, tuning)
     if training.enabled and training.data is not None:
@@ -454,6 +456,20 @@ def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[C
         submitter=(*path, "submission", "team"),
     )
     yield from _placed(partial, job, tuning, partial.pool)
+
+
+def _in_team(partial: PartialSettings, workload: str, job: WorkloadSettings) -> Iterator[ConfigError]:
+    """Yield the problem of a job outside of teams' namespaces, where its operator may not act (operator_scope.py)."""
+    tenancy = partial.section(TenancySettings)
+    if job.submission.gang is SubmissionMode.NONE and tenancy is not None and tenancy.enabled:
+        path: Path = ("workloads", workload, "submission", "gang")
+        yield ConfigError(
+            path=path,
+            value=str(job.submission.gang),
+            message="its pods are made by an operator that acts in the namespaces of teams alone",
+            expected=str(SubmissionMode.MLBATCH),
+            hint=f"set {key(path)} to mlbatch, and name a team",
+        )
 
 
 def _operator(partial: PartialSettings, workload: str, operator: str, what: str) -> Iterator[ConfigError]:

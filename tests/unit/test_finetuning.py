@@ -153,6 +153,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"model": "a b"}, 'model = "a b"', "no model of Hugging Face's hub", "as the model's page"),
     ({"workers": 0}, "workers = 0", "", ""),
     ({"workers": 900}, "workers = 900", "such pods at once", "ask for fewer pods"),
+    ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
     ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "are made by KubeRay", "to mlbatch"),
     ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
 ]

@@ -184,8 +184,6 @@ WORKLOADS: dict[str, Any] = {
         "nccl": {**JOB, "submission": {"gang": "none"}},
         "metaseq": {**LOGGED, "useTensorboard": True},
         "vllm": FREE,
-        "finetuning": FREE,
-        "pretraining": {**FREE, "checkpoints": {"name": "steps"}},
         "jupyterlab": {**FREE, "exposure": "internal", "sourceRanges": ["10.1.0.0/16"]},
         "aim": {"enabled": True},
         "tensorboard": {"enabled": True},

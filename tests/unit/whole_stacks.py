@@ -27,7 +27,7 @@ from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 
 ON = {"enabled": True}
-PRETRAINING = {"enabled": True, "submission": {"team": "blue"}}
+QUEUED = {"enabled": True, "submission": {"team": "blue"}}
 KUBECONFIG = """
 kind: Config
 current-context: lab
@@ -61,14 +61,14 @@ def _aks(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
-    """All there is, nodes near to each other, a volume that a team may write to, and a training of upstream's."""
+    """All there is, nodes near to each other, a volume that a team may write to, and what job operators run."""
     near = {"azure__gpuPool__zones": ["2"], "azure__gpuPool__proximityPlacementGroup": True}
     raw = test_aks.everything(**near, scheduling={"packing": "topology"})
     raw["storage"]["volumes"].append(
         {"name": "results", "namespace": "red", "container": "results", "access": "workloadIdentity", "readOnly": False}
     )
-    raw["workloads"]["pretraining"] = PRETRAINING
-    raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": ON}
+    raw["workloads"] |= {"pretraining": QUEUED, "finetuning": QUEUED}
+    raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": ON, "kuberay": ON}
     return test_aks.deployed(mirror, raw)
 
 
