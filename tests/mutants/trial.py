@@ -56,7 +56,11 @@ def preload(modules: Iterable[str]) -> None:
     A run forgets the program's own modules and imports those of its copy.
     """
     for name in (*modules, "hypothesis", "jsonschema", "kubernetes"):
-        for value in list(vars(importlib.import_module(name)).values()):
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue  # it runs in a container, whose image has what it imports
+        for value in list(vars(module).values()):
             if isinstance(value, ModuleType):
                 # The parts of Azure's SDK are loaded when something of them is first asked for.
                 getattr(value, "__all__", None)
