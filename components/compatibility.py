@@ -170,8 +170,7 @@ ROWS: Final = (
         kubernetes=("1.24", "1.31"),
         outside=True,
         reason="GPU operator 24.9.0 supports Kubernetes 1.24 to 1.31",
-        fix="set gpu.operatorVersion to v26.3.3, or {kubernetes} to a version of 1.31, on which queues lack their "
-        "second scheduler",
+        fix="set gpu.operatorVersion to v26.3.3, or {kubernetes} to a version of 1.31",
         source=f"{_MATRIX_24_9}/platform-support.rst",
     ),
 )
