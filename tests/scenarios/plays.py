@@ -196,34 +196,25 @@ def beyond_slack(stage: Stage) -> None:
 
 
 def retries(stage: Stage) -> None:
-    """A job's pod crashes each time: it is made anew as often as the job says, and then gives its GPU back."""
+    """A job's pods crash each time: it is made anew as often as the job says, and then gives its GPU back.
+
+    Its Job replaces a pod by itself, too, where AppWrapper has not looked in the meantime: an attempt is a Job, no pod.
+    """
     limit = "workload.codeflare.dev.appwrapper/retryLimit"
     stage.submit("blue", "crashing", gpus=1, **{limit: str(RETRIES)})
-    seen: set[str] = set()
+    attempts: dict[str, None] = {}
 
-    def fresh() -> list[dict[str, Any]]:
-        """Return the pods that have not crashed; one that has stays so, also where KWOK wrote later than we did."""
-        pods = pods_of(stage.cluster, "blue", "crashing")
-        for pod in pods:
-            if pod["metadata"]["uid"] in seen and pod["status"].get("phase") == "Running":
+    def crashing() -> str | None:
+        """Have each pod that runs crash, also once more where KWOK wrote later than we did; return the job's state."""
+        for pod in pods_of(stage.cluster, "blue", "crashing"):
+            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+                attempts[pod["metadata"]["ownerReferences"][0]["uid"]] = None
                 _crash(stage, pod)
-        return [pod for pod in pods if pod["metadata"]["uid"] not in seen]
+        return stage.phase("blue", "crashing")
 
-    for attempt in range(RETRIES + 1):
-        pods = stage.until(
-            f"attempt {attempt + 1} runs",
-            fresh,
-            lambda pods: [pod["status"].get("phase") for pod in pods] == ["Running"],
-            LATER,
-        )
-        seen.add(pods[0]["metadata"]["uid"])
-        _crash(stage, pods[0])
-    stage.until(
-        "the job has failed for good",
-        lambda: (fresh(), stage.phase("blue", "crashing"))[1],
-        lambda phase: phase == "Failed",
-        LATER,
-    )
+    stage.until("the job has failed for good", crashing, lambda phase: phase == "Failed", LATER)
+    made = len(attempts)
+    assert made == RETRIES + 1, f"it was made {made} times, and may be made anew {RETRIES} times"
     stage.until("its GPU is free", lambda: stage.bound("blue", "crashing"), lambda nodes: not nodes)
 
 
