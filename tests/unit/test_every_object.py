@@ -57,6 +57,7 @@ OPERATORS_OWN = frozenset(
         "OperatorGroup",
         "PyTorchJob",
         "RayCluster",
+        "RayJob",
         "Subscription",
     }
 )
