@@ -679,8 +679,8 @@ def test_a_claim_takes_no_volume_that_is_there(alice: Cluster, cluster: Cluster)
 
 def test_a_claim_takes_no_volume_by_a_class_that_is_a_word_alone(alice: Cluster, cluster: Cluster) -> None:
     """Nothing provisions for such a claim: the real controller binds it to a volume of the same word, or to none."""
-    cluster.create(volume("of-red"))
-    cluster.create(volume("of-all", labels={own_volumes.FOR_ANY_TEAM: "true"}, storageClassName="shared"))
+    cluster.create(persistent_volume("of-red"))
+    cluster.create(persistent_volume("of-all", labels={own_volumes.FOR_ANY_TEAM: "true"}, storageClassName="shared"))
     kinds = ("v1", "PersistentVolumeClaim")
     try:
         alice.create(claim("1Gi", storageClassName="by-hand"))
@@ -704,7 +704,7 @@ def phase_of(cluster: Cluster, name: str) -> object:
     return cluster.existing("v1", "PersistentVolumeClaim", name, "blue")["status"]["phase"]
 
 
-def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+def persistent_volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
     """A volume as administrators make them by hand, which names no claim."""
     return {
         "apiVersion": "v1",
