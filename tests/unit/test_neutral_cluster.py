@@ -46,6 +46,7 @@ from components.observability.dashboards import Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import (
     MONITOR_LABELS,
+    AppWrapperMonitor,
     KueueMonitor,
     Monitoring,
     MonitoringArgs,
@@ -232,6 +233,7 @@ class Lab:
         KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
         KueueMonitor("kueue-monitor", self.on(monitoring, queues))
+        AppWrapperMonitor("appwrapper-monitor", self.on(monitoring, queues))
         Boundary("boundary", BoundaryArgs(policies=[pod_policy.policy(PodRules())]), self.on())
         gpus = self.cluster.placement.gpus
         Topology("topology", TopologyArgs(), self.on(queues))
