@@ -103,7 +103,7 @@ local-members: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_openshift*.py --ignore tests/local/test_openshift_ai.py
+	$(VENV)/bin/python -m pytest tests/local/test_openshift.py tests/local/test_openshift_operators.py
 
 local-openshift-ai: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py
