@@ -18,8 +18,10 @@ import yaml
 from components.observability import alerts
 from components.observability.alerts import Watched
 from components.observability.dashboards import DASHBOARDS
+from components.queueing import training_operator
 from emulator.paths import Paths
 from emulator.toolchain import PROMETHEUS, Toolchain
+from tests.unit.releases import FOLDER
 
 Labels = Mapping[str, str]
 
@@ -101,11 +103,23 @@ BLUE = {"cluster_queue": "blue-cluster-queue"}
 N0 = {"node": "n0"}
 PORT = {"node": "n0", "device": "mlx5_0", "port": "1"}
 UP = {deployment(name): "1x60" for name in Watched().controllers}
-WEBHOOK = _series(
-    "apiserver_admission_webhook_rejection_count",
-    name="mworkload.kb.io.kueue.x-k8s.io",
-    error_type="calling_webhook_error",
-)
+API_SERVER = {_series("up", job="apiserver", instance="10.0.0.1:6443"): "1x60"}
+
+
+def unreached(name: str, instance: str = "10.0.0.1:6443") -> str:
+    labels = {"name": name, "error_type": "calling_webhook_error", "instance": instance}
+    return _series("apiserver_admission_webhook_rejection_count", **labels)
+
+
+def webhooks() -> Sequence[str]:
+    """Return the names of the operators' webhooks, of which the API server's metric has the label `name`."""
+    found = {training_operator.webhook_configuration()["webhooks"][0]["name"]}
+    for file in (*FOLDER.glob("kueue-*.yaml"), *FOLDER.glob("appwrapper-*.yaml")):
+        for document in yaml.load_all(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if document["kind"].endswith("WebhookConfiguration"):
+                found |= {webhook["name"] for webhook in document["webhooks"]}
+    return sorted(found)
+
 
 CASES = (
     # The exporter counts five minutes.
@@ -345,9 +359,31 @@ CASES = (
     ),
     Case("ControllerDown", "none", UP, 20),
     Case(
-        "WebhookFails", "for the first time", {WEBHOOK: "_x20 1x60"}, 22, [{"name": "mworkload.kb.io.kueue.x-k8s.io"}]
+        "WebhookFails",
+        "each for the first time",
+        {**API_SERVER, **{unreached(name): "_x20 1x60" for name in webhooks()}},
+        22,
+        [{"name": name} for name in webhooks()],
     ),
-    Case("WebhookFails", "long ago", {WEBHOOK: "1x60"}, 40),
+    Case(
+        "WebhookFails",
+        "again",
+        {**API_SERVER, unreached("vworkload.kb.io"): "1x40 2x20"},
+        45,
+        [{"name": "vworkload.kb.io"}],
+    ),
+    Case("WebhookFails", "long ago", {**API_SERVER, unreached("vworkload.kb.io"): "1x60"}, 40),
+    Case("WebhookFails", "somebody else's", {**API_SERVER, unreached("validate.example.org"): "_x20 1x60"}, 22),
+    Case(
+        "WebhookFails",
+        "before this API server was watched",
+        {
+            **API_SERVER,
+            _series("up", job="apiserver", instance="10.0.0.2:6443"): "_x20 1x60",
+            unreached("vworkload.kb.io", "10.0.0.2:6443"): "_x20 7x60",
+        },
+        22,
+    ),
     Case(
         "VolumeFull",
         "",
