@@ -39,12 +39,14 @@ class NodePool:
 
     count: how many there can be. minimum: how many there are at least where an autoscaler adds and removes them; None
     where all are always there.
+    is_read: its shape is what the nodes have at the moment, one that is broken too, and not what they should have.
     reserved: amounts of each node that the pods of its DaemonSets ask for; a resource left out is all for jobs.
     """
 
     count: int
     shape: NodeShape
     minimum: int | None = None
+    is_read: bool = False
     reserved: Mapping[str, Quantity] = field(default_factory=dict)
 
     @property

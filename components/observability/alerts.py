@@ -49,7 +49,7 @@ class Alert:
 class Watched:
     """What alerts have to know of a cluster.
 
-    gpu_resource: as which nodes offer GPUs. gpus_per_node: how many each GPU node has; None where nodes differ.
+    gpu_resource: as which nodes offer GPUs. gpus_per_node: how many each GPU node should have; None where nobody says.
     has_autoscaler: nodes come and go by themselves, so that a node that is gone is no news.
     controllers: Deployments in mlbatch-system that have to be there.
     """
@@ -160,10 +160,9 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
 def _nodes(watched: Watched) -> Sequence[Alert]:
     offered, capacity = watched.offered, watched.offered.replace("allocatable", "capacity")
     should = f"max by (node) (max_over_time({capacity}[6h]))"
+    fewer = f"max by (node) ({offered}) < on (node) {should}"
     if watched.gpus_per_node is not None:
-        fewer = f"max by (node) ({offered}) < {watched.gpus_per_node} and on (node) {should} > 0"
-    else:
-        fewer = f"max by (node) ({offered}) < on (node) {should}"
+        fewer += f" or (max by (node) ({offered}) < {watched.gpus_per_node} and on (node) {should} > 0)"
     gone = Alert(
         name="MLBatchNodeGone",
         expression=f"max by (node) (max_over_time({capacity}[6h])) > 0 unless on (node) kube_node_info",

@@ -77,12 +77,13 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
         cluster, facts = partial.section(ClusterSettings), partial.facts
         if cluster is None or (self.node_selector(partial) is not None and (facts is None or not facts.nodes)):
             return None
-        shape = given_shape(cluster.pool) if cluster.pool.has_shape else smallest(facts) if facts is not None else None
+        is_read = not cluster.pool.has_shape
+        shape = given_shape(cluster.pool) if not is_read else smallest(facts) if facts is not None else None
         if shape is None:
             return None
         if cluster.pool.count is not None:
-            return NodePool(count=cluster.pool.count, shape=shape, minimum=cluster.pool.minimum)
-        return NodePool(count=len(facts.nodes), shape=shape) if facts is not None else None
+            return NodePool(count=cluster.pool.count, shape=shape, minimum=cluster.pool.minimum, is_read=is_read)
+        return NodePool(count=len(facts.nodes), shape=shape, is_read=is_read) if facts is not None else None
 
     def gpu_nodes(self, settings: E) -> NodeGroup:
         """Return the nodes of the pool, by their labels."""

@@ -85,5 +85,8 @@ def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
         yield slack.CONTROLLER
 
 
-def _gpus(cluster: Cluster) -> int:
+def _gpus(cluster: Cluster) -> int | None:
+    """Return how many GPUs each node should have; of nodes that were asked, a broken one would be the norm."""
+    if cluster.pool.is_read:
+        return None
     return int(cluster.pool.shape.resources[names.GPU].nano // 10**9)

@@ -232,6 +232,14 @@ CASES = (
     ),
     Case(
         "NodeFewerGpus",
+        "than it had, and as many as its kind should have",
+        {offered("allocatable"): "8x10 7x50", offered("capacity"): "8x60"},
+        40,
+        [N0],
+        Watched(gpus_per_node=7),
+    ),
+    Case(
+        "NodeFewerGpus",
         "than its kind, from the first",
         {offered("allocatable"): "7x60", offered("capacity"): "7x60"},
         40,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,22 @@ def test_the_pool_is_what_its_nodes_have_and_quotas_follow_the_smallest(mirror: 
         "blue": "8",
         "red": "8",
     }
+
+
+@pytest.mark.parametrize(
+    ("shape", "norm"), [({}, None), ({"instanceType": "h100-sxm5-8x", "cpu": 180, "memory": "1700Gi"}, "< 8 and")]
+)
+def test_what_broken_nodes_offer_is_no_norm_for_alerts(
+    mirror: Mirror, kubeconfig: Path, shape: Mapping[str, Any], norm: str | None
+) -> None:
+    raw = shipped()
+    raw["cluster"]["pool"] |= shape
+    raw |= {"samples": {}, "monitoring": {"enabled": True}}
+    found = registered(loaded(raw, mirror, kubeconfig, (*NODES, node("broken", **{"nvidia.com/gpu": "7"}))))
+    (group,) = found.one("PrometheusRule", "mlbatch-alerts", "monitoring").inputs["spec"]["groups"]
+    (fewer,) = (rule["expr"] for rule in group["rules"] if rule.get("alert") == "MLBatchNodeFewerGpus")
+    assert "< on (node) max by (node) (max_over_time(" in fewer
+    assert re.findall(r"< \d+ and", fewer) == ([norm] if norm else [])
 
 
 def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror, kubeconfig: Path) -> None:
@@ -193,7 +210,7 @@ def test_a_pool_may_offer_less_than_its_machines_have(mirror: Mirror, kubeconfig
     raw = shipped()
     smaller = {"gpusPerNode": 4, "cpu": 90, "memory": "900Gi"}
     raw["cluster"]["pool"] |= {"count": 2, "instanceType": "h100-sxm5-8x", **smaller}
-    raw["samples"] = {}
+    raw |= {"samples": {}, "monitoring": {"enabled": True}}
     shape = loaded(raw, mirror, kubeconfig, nodes=()).resolved.pool.shape
     offered = [str(shape.resources[name]) for name in ("nvidia.com/gpu", "cpu", "memory")]
     assert offered == ["4", "90", "900Gi"]
