@@ -20,6 +20,8 @@ from components.observability import metrics
 from components.observability.metrics import RECORDED
 from components.tenancy import slack
 
+_SEEN: Final = "and on () count(kube_node_info)"
+"""Ends a question for what is not there: kube-state-metrics, without which nothing would be, shows the cluster."""
 RULES_NAME: Final = "mlbatch-alerts"
 OPERATORS: Final = ("kueue-controller-manager", "appwrapper-controller-manager")
 """Deployments in mlbatch-system without which nothing is admitted, or run anew."""
@@ -31,7 +33,7 @@ class Alert:
 
     expression: Prometheus's; each series that it yields is an alert of its own.
     lasting: how long it has to hold first, such as `5m`; an empty text for none at all.
-    severity: critical for what takes capacity away now, warning for the rest.
+    severity: critical for what takes capacity away now, or hides it; warning for the rest.
     summary, action: one sentence each; may name labels as `{{ $labels.node }}`.
 
     docs/runbooks.md has a section of its name.
@@ -165,7 +167,7 @@ def _nodes(watched: Watched) -> Sequence[Alert]:
         fewer += f" or (max by (node) ({offered}) < {watched.gpus_per_node} and on (node) {should} > 0)"
     gone = Alert(
         name="MLBatchNodeGone",
-        expression=f"max by (node) (max_over_time({capacity}[6h])) > 0 unless on (node) kube_node_info",
+        expression=f"max by (node) (max_over_time({capacity}[6h])) > 0 unless on (node) kube_node_info {_SEEN}",
         lasting="5m",
         severity="critical",
         summary="Node {{ $labels.node }} with {{ $value }} GPUs is not in the cluster any more.",
@@ -274,12 +276,20 @@ such as Kueue and AppWrapper, calls them `mworkload.kb.io` and the like."""
 def _platform(watched: Watched) -> Sequence[Alert]:
     return (
         Alert(
+            name="MLBatchNoObjectState",
+            expression="absent(kube_node_info)",
+            lasting="10m",
+            severity="critical",
+            summary="Nothing comes of kube-state-metrics: no alert on nodes, controllers and marks can be raised.",
+            action="See its pod in the namespace of the monitoring, and its target in Prometheus.",
+        ),
+        Alert(
             name="MLBatchControllerDown",
             expression=" or ".join(
                 [
                     f'max by (deployment) ({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}"}}) == 0',
                     *(
-                        f'absent({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}",deployment="{name}"}})'
+                        f'(absent({_AVAILABLE}{{namespace="{names.SYSTEM_NAMESPACE}",deployment="{name}"}}) {_SEEN})'
                         for name in watched.controllers
                     ),
                 ]

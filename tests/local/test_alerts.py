@@ -102,7 +102,8 @@ LOCAL_QUEUE = _series(
 BLUE = {"cluster_queue": "blue-cluster-queue"}
 N0 = {"node": "n0"}
 PORT = {"node": "n0", "device": "mlx5_0", "port": "1"}
-UP = {deployment(name): "1x60" for name in Watched().controllers}
+OTHER_NODE = {_series("kube_node_info", node="n9"): "1x60"}
+UP = {**{deployment(name): "1x60" for name in Watched().controllers}, **OTHER_NODE}
 API_SERVER = {_series("up", job="apiserver", instance="10.0.0.1:6443"): "1x60"}
 
 
@@ -218,10 +219,11 @@ CASES = (
     Case(
         "NodeGone",
         "deleted",
-        {offered("capacity"): "8x10 _x50", _series("kube_node_info", node="n0"): "1x10 _x50"},
+        {offered("capacity"): "8x10 _x50", _series("kube_node_info", node="n0"): "1x10 _x50", **OTHER_NODE},
         30,
         [N0],
     ),
+    Case("NodeGone", "none, for nobody tells of nodes", {offered("capacity"): "8x10 _x50"}, 30),
     Case("NodeGone", "there", {offered("capacity"): "8x60", _series("kube_node_info", node="n0"): "1x60"}, 30),
     Case(
         "NodeFewerGpus",
@@ -366,6 +368,9 @@ CASES = (
         [{"deployment": "kueue-controller-manager", "namespace": "mlbatch-system"}],
     ),
     Case("ControllerDown", "none", UP, 20),
+    Case("ControllerDown", "none, for nobody tells of them", {"up": "1x60"}, 20),
+    Case("NoObjectState", "for a quarter of an hour", {**dict.fromkeys(OTHER_NODE, "1x5 _x55")}, 30, [{}]),
+    Case("NoObjectState", "while it is replaced", {**dict.fromkeys(OTHER_NODE, "1x5 _x4 1x55")}, 16),
     Case(
         "WebhookFails",
         "each for the first time",
