@@ -140,7 +140,8 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchNvlinkErrors",
-            expression="max by (node, gpu) (increase(DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL[1h])) > 0",
+            # The job on the GPU dies of it, and its series with it: what is counted goes on in the next.
+            expression="increase(max by (node, gpu) (DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL)[1h:1m]) > 0",
             lasting="",
             severity="warning",
             summary="A link of GPU {{ $labels.gpu }} of {{ $labels.node }} had to be set up anew within an hour.",

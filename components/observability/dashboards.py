@@ -86,6 +86,16 @@ def _port_change(function: str, metric: str, span: str) -> str:
     return f'max by (node, device, port) ({function}({metric}{{node=~"$node"}}[{span}]))'
 
 
+def _in_an_hour(counter: str) -> str:
+    """Return how often each series of a counter counted within an hour.
+
+    A series begins with its first event, of which `increase` sees nothing: one that the hour before did not have
+    counts as a whole.
+    """
+    was_there = f"last_over_time({counter}[1h] offset 1h)"
+    return f"(increase({counter}[1h]) and {was_there} or last_over_time({counter}[1h]) unless {was_there})"
+
+
 def _wait(share: float) -> str:
     """Return the time within which a share of the admitted was admitted."""
     bucket = f"kueue_admission_wait_time_seconds_bucket{{{_QUEUE}}}"
@@ -244,8 +254,8 @@ QUEUES: Final = Dashboard(
             title="Preemptions in an hour, by who preempts",
             queries={
                 "{{preempting_cluster_queue}} {{reason}}": (
-                    "sum by (preempting_cluster_queue, reason) (increase("
-                    'kueue_preempted_workloads_total{preempting_cluster_queue=~"$queue"}[1h]))'
+                    "sum by (preempting_cluster_queue, reason) "
+                    + _in_an_hour('kueue_preempted_workloads_total{preempting_cluster_queue=~"$queue"}')
                 )
             },
         ),
@@ -253,7 +263,7 @@ QUEUES: Final = Dashboard(
             title="Evictions in an hour, by reason",
             queries={
                 "{{cluster_queue}} {{reason}}": (
-                    f"sum by (cluster_queue, reason) (increase(kueue_evicted_workloads_total{{{_QUEUE}}}[1h]))"
+                    "sum by (cluster_queue, reason) " + _in_an_hour(f"kueue_evicted_workloads_total{{{_QUEUE}}}")
                 )
             },
         ),
@@ -279,7 +289,7 @@ QUEUES: Final = Dashboard(
             description="Also of those that are deleted by now.",
             queries={
                 "{{exported_namespace}} {{phase}}": (
-                    "sum by (exported_namespace, phase) (increase(appwrapper_phase_total[1h]))"
+                    "sum by (exported_namespace, phase) " + _in_an_hour("appwrapper_phase_total")
                 )
             },
         ),

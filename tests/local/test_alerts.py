@@ -188,6 +188,16 @@ CASES = (
     ),
     Case(
         "NvlinkErrors",
+        "the job dies with it, and the series that follows starts at 1",
+        {
+            _series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3", exported_pod="job"): "0x9 _x50",
+            _series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3"): "_x9 1x50",
+        },
+        15,
+        [{"node": "n0", "gpu": "3"}],
+    ),
+    Case(
+        "NvlinkErrors",
         "",
         {_series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3"): "0x10 1x50"},
         15,
@@ -531,6 +541,7 @@ class Shown:
     values: Sequence[tuple[Labels, float]]
 
 
+PREEMPTED = {"preempting_cluster_queue": "blue-cluster-queue", "reason": "InCohortReclamation"}
 RATE = "node_infiniband_rate_bytes_per_second"
 SENT = "node_infiniband_port_data_transmitted_bytes_total"
 SHOWN = (
@@ -548,6 +559,30 @@ SHOWN = (
         },
         5,
         [({"queue": "slack-cluster-queue"}, 8)],
+    ),
+    Shown(
+        "Preemptions in an hour, by who preempts",
+        "the first of Kueue's process, and old ones of another",
+        {
+            _series("kueue_preempted_workloads_total", **PREEMPTED, pod="kueue-a"): "7x200",
+            _series("kueue_preempted_workloads_total", **PREEMPTED, pod="kueue-b"): "_x180 1x20",
+        },
+        190,
+        [(PREEMPTED, 1)],
+    ),
+    Shown(
+        "Evictions in an hour, by reason",
+        "the first, whose series has ended since",
+        {queue("evicted_workloads_total", reason="Preempted"): "_x180 1x3 _x20"},
+        200,
+        [({**BLUE, "reason": "Preempted"}, 1)],
+    ),
+    Shown(
+        "Phases that AppWrappers came to in an hour",
+        "the first after an hour",
+        {_series("appwrapper_phase_total", exported_namespace="blue", phase="Failed"): "_x100 1x100"},
+        190,
+        [({"exported_namespace": "blue", "phase": "Failed"}, 0)],
     ),
     Shown(
         "Share of the line rate that is sent",
