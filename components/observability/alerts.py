@@ -366,7 +366,9 @@ _HEALTH: Final = (
     ),
     Alert(
         name="MLBatchNodeUnreachable",
-        expression='autopilot_health_checks{health="ping"} == 1',
+        # Autopilot keeps the result of a node that has left the cluster.
+        expression='autopilot_health_checks{health="ping"} == 1 '
+        'and on (deviceid) label_replace(kube_node_info, "deviceid", "$1", "node", "(.*)")',
         lasting="10m",
         severity="critical",
         summary="Node {{ $labels.node }} does not reach {{ $labels.deviceid }}.",

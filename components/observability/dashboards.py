@@ -385,10 +385,12 @@ NODES: Final = Dashboard(
         ),
         Panel(
             title="Checks that failed",
-            description="1 where a check failed when it ran last.",
+            description="1 where a check failed when it ran last; pings of nodes that the cluster has.",
             queries={
                 "{{node}} {{health}} {{deviceid}}": (
-                    'autopilot_health_checks{health=~"dcgm|remapped|power-slowdown|ping|pvc",node=~"$node"}'
+                    'autopilot_health_checks{health=~"dcgm|remapped|power-slowdown|pvc",node=~"$node"} '
+                    'or autopilot_health_checks{health="ping",node=~"$node"} '
+                    'and on (deviceid) label_replace(kube_node_info, "deviceid", "$1", "node", "(.*)")'
                 )
             },
         ),

@@ -52,7 +52,7 @@ def asked(prometheus: Prometheus, panel: Panel, seconds: float) -> Drawn:
     silent = []
     for legend, query in panel.queries.items():
         try:
-            found = prometheus.range(re.sub(r"\$\w+", ".*", query), seconds)
+            found = prometheus.range(re.sub(r"\$[a-z]\w*", ".*", query), seconds)
         except OSError as error:
             return Drawn(panel=panel, error=f"{query}: {error}")
         lines += _named(legend, found)

@@ -71,7 +71,8 @@ def _health() -> Iterator[Sample]:
             yield "autopilot_health_checks", {"node": node, "health": "pciebw", "deviceid": str(gpu)}, 24 + gpu / 10
         for check in ("dcgm", "remapped", "ping", "pvc"):
             failed = (number, check) == (2, "ping")
-            yield "autopilot_health_checks", {"node": node, "health": check, "deviceid": "0"}, int(failed)
+            about = NODES[0] if check == "ping" else "0"
+            yield "autopilot_health_checks", {"node": node, "health": check, "deviceid": about}, int(failed)
 
 
 def _volumes() -> Iterator[Sample]:

@@ -88,6 +88,10 @@ def offered(metric: str, node: str = "n0") -> str:
     return _series(f"kube_node_status_{metric}", node=node, resource="nvidia_com_gpu", unit="integer")
 
 
+def node_info(node: str, values: str = "1x60") -> dict[str, str]:
+    return {_series("kube_node_info", node=node): values}
+
+
 def labelled(verdict: str) -> str:
     return _series("kube_node_labels", node="n0", label_autopilot_ibm_com_gpuhealth=verdict)
 
@@ -102,7 +106,7 @@ LOCAL_QUEUE = _series(
 BLUE = {"cluster_queue": "blue-cluster-queue"}
 N0 = {"node": "n0"}
 PORT = {"node": "n0", "device": "mlx5_0", "port": "1"}
-OTHER_NODE = {_series("kube_node_info", node="n9"): "1x60"}
+OTHER_NODE = node_info("n9")
 UP = {**{deployment(name): "1x60" for name in Watched().controllers}, **OTHER_NODE}
 API_SERVER = {_series("up", job="apiserver", instance="10.0.0.1:6443"): "1x60"}
 
@@ -379,8 +383,8 @@ CASES = (
     ),
     Case("ControllerDown", "none", UP, 20),
     Case("ControllerDown", "none, for nobody tells of them", {"up": "1x60"}, 20),
-    Case("NoObjectState", "for a quarter of an hour", {**dict.fromkeys(OTHER_NODE, "1x5 _x55")}, 30, [{}]),
-    Case("NoObjectState", "while it is replaced", {**dict.fromkeys(OTHER_NODE, "1x5 _x4 1x55")}, 16),
+    Case("NoObjectState", "for a quarter of an hour", node_info("n9", "1x5 _x55"), 30, [{}]),
+    Case("NoObjectState", "while it is replaced", node_info("n9", "1x5 _x4 1x55"), 16),
     Case(
         "WebhookFails",
         "each for the first time",
@@ -509,11 +513,17 @@ CASES = (
     Case(
         "NodeUnreachable",
         "",
-        {check("ping", deviceid="n1"): "1x30"},
+        {check("ping", deviceid="n1"): "1x30", **node_info("n1")},
         15,
         [{**N0, "health": "ping", "deviceid": "n1"}],
     ),
-    Case("NodeUnreachable", "for a moment", {check("ping", deviceid="n1"): "0x5 1x3 0x30"}, 15),
+    Case("NodeUnreachable", "for a moment", {check("ping", deviceid="n1"): "0x5 1x3 0x30", **node_info("n1")}, 15),
+    Case(
+        "NodeUnreachable",
+        "none, as the node has left the cluster",
+        {check("ping", deviceid="n1"): "1x60", **node_info("n1", "1x5 _x55"), **node_info("n0")},
+        40,
+    ),
     Case(
         "NodeUnchecked",
         "",
@@ -542,6 +552,7 @@ class Shown:
 
 
 PREEMPTED = {"preempting_cluster_queue": "blue-cluster-queue", "reason": "InCohortReclamation"}
+FAILED = {"__name__": "autopilot_health_checks", "node": "n0"}
 RATE = "node_infiniband_rate_bytes_per_second"
 SENT = "node_infiniband_port_data_transmitted_bytes_total"
 SHOWN = (
@@ -583,6 +594,21 @@ SHOWN = (
         {_series("appwrapper_phase_total", exported_namespace="blue", phase="Failed"): "_x100 1x100"},
         190,
         [({"exported_namespace": "blue", "phase": "Failed"}, 0)],
+    ),
+    Shown(
+        "Checks that failed",
+        "of nodes that the cluster has",
+        {
+            check("pvc"): "1x10",
+            check("ping", deviceid="n1"): "1x10",
+            check("ping", deviceid="n2"): "1x10",
+            **node_info("n1"),
+        },
+        5,
+        [
+            ({**FAILED, "health": "pvc"}, 1),
+            ({**FAILED, "health": "ping", "deviceid": "n1"}, 1),
+        ],
     ),
     Shown(
         "Share of the line rate that is sent",
