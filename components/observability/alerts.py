@@ -386,7 +386,9 @@ _HEALTH: Final = (
 _INFINIBAND: Final = (
     Alert(
         name="MLBatchInfiniBandPortDown",
-        expression="max by (node, device, port) (node_infiniband_state_id) != 4",
+        # One that was never active has no cable. 4 is active, and 5 active again after an error of the link.
+        expression="max by (node, device, port) (node_infiniband_state_id) != 4 and on (node, device, port) "
+        "max by (node, device, port) (max_over_time(node_infiniband_state_id[7d])) >= 4",
         lasting="5m",
         severity="warning",
         summary="Port {{ $labels.device }} of {{ $labels.node }} is not active.",

@@ -432,10 +432,11 @@ CASES = (
     Case(
         "InfiniBandPortDown",
         "one",
-        {_series("node_infiniband_state_id", **PORT, instance="10.0.0.1:9100"): "1x60"},
+        {_series("node_infiniband_state_id", **PORT, instance="10.0.0.1:9100"): "4x5 1x60"},
         20,
         [PORT],
     ),
+    Case("InfiniBandPortDown", "that was never in use", {_series("node_infiniband_state_id", **PORT): "1x60"}, 20),
     Case("InfiniBandPortDown", "none", {_series("node_infiniband_state_id", **PORT): "4x60"}, 20),
     Case("InfiniBandLinkFlaps", "", {_series("node_infiniband_link_downed_total", **PORT): "0x10 1x50"}, 15, [PORT]),
     Case(
