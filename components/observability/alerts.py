@@ -87,7 +87,7 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
             # replaced. 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a
             # minute. The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
             expression="max by (node, gpu, xid) "
-            '(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{xid=~"48|63|64|74|79|94|95|119|120"}[15m])) > 0',
+            '(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{xid=~"46|48|63|64|74|79|94|95|119|120"}[15m])) > 0',
             lasting="",
             severity="critical",
             summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID error {{ $labels.xid }}.",
@@ -353,7 +353,7 @@ _HEALTH: Final = (
         expression=f'kube_job_status_failed{{namespace="{autopilot.NAMESPACE}",job_name=~"dcgm-.*"}} > 0',
         lasting="",
         severity="critical",
-        summary="NVIDIA's long diagnostics found something: job {{ $labels.job_name }}.",
+        summary="NVIDIA's long diagnostics found something, or could not run: job {{ $labels.job_name }}.",
         action="Its pod names node and test, for half an hour. Cordon the node: the next round marks it as healthy.",
     ),
     Alert(

@@ -247,7 +247,7 @@ QUEUES: Final = Dashboard(
         Panel(
             title="Time until admission",
             unit="s",
-            description="Of the admitted alone, and nothing above 2.8 hours: see the oldest that waits.",
+            description="Of the admitted, and nothing above 11.4 hours (Kueue 0.15.2: 2.8): see the oldest that waits.",
             queries={"{{cluster_queue}} half": _wait(0.5), "{{cluster_queue}} nine of ten": _wait(0.9)},
         ),
         Panel(

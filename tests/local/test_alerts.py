@@ -135,6 +135,9 @@ CASES = (
         14,
         [{"node": "n0", "gpu": "3", "xid": "79"}],
     ),
+    Case(
+        "GpuXidError", "that wants a reset of the GPU", {xid(46): "1x9"}, 5, [{"node": "n0", "gpu": "3", "xid": "46"}]
+    ),
     Case("GpuXidError", "an hour ago", {xid(79): "_ 1x4 _x80", "DCGM_FI_DEV_XID_ERRORS": "79x90"}, 70),
     Case("GpuXidError", "of an application alone", {xid(31): "1x60"}, 30),
     Case(
@@ -194,7 +197,9 @@ CASES = (
         "NvlinkErrors",
         "the job dies with it, and the series that follows starts at 1",
         {
-            _series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3", exported_pod="job"): "0x9 _x50",
+            _series(
+                "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3", exported_pod="job"
+            ): "0x9 _x50",
             _series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", node="n0", gpu="3"): "_x9 1x50",
         },
         15,
@@ -642,14 +647,14 @@ SHOWN = (
     ),
     Shown(
         "Oldest workload that waits",
-        "for four hours, beyond Kueue's buckets, and nothing was admitted",
+        "for twelve hours, beyond Kueue's buckets, and nothing was admitted",
         {
-            workload("created"): "0x300",
-            LOCAL_QUEUE: "1x300",
-            queue("admission_wait_time_seconds_bucket", le="10240"): "0x300",
+            workload("created"): "0x800",
+            LOCAL_QUEUE: "1x800",
+            queue("admission_wait_time_seconds_bucket", le="40960"): "0x800",
         },
-        240,
-        [(BLUE, 14400)],
+        720,
+        [(BLUE, 43200)],
     ),
 )
 
@@ -676,7 +681,7 @@ def test_panels_show_what_is_so(promtool: Path, tmp_path: Path, shown: Shown) ->
         "interval": "1m",
         "input_series": [{"series": series, "values": values} for series, values in shown.series.items()],
         "promql_expr_test": [
-            {"expr": re.sub(r"\$\w+", ".*", query), "eval_time": f"{shown.minute}m", "exp_samples": samples}
+            {"expr": re.sub(r"\$[a-z]\w*", ".*", query), "eval_time": f"{shown.minute}m", "exp_samples": samples}
             for query in panel.queries.values()
         ],
     }
