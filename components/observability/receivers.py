@@ -23,11 +23,17 @@ _TEXT: Final = (
     "{{ range .Alerts }}{{ .Annotations.summary }} {{ .Annotations.description }} {{ .Annotations.runbook_url }}\n"
     "{{ end }}"
 )
+_SUMMARY: Final = (
+    "{{ .CommonLabels.alertname }}: {{ (index .Alerts 0).Annotations.summary }}"
+    "{{ if gt (len .Alerts) 1 }} (and {{ len .Alerts }} in all){{ end }}"
+)
+"""One line for a group of alerts: those of several nodes have no summary in common, and PagerDuty refuses an empty one
+(its Events API v2, `payload.summary`)."""
 KINDS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "slack": ("slack_configs", {"api_url_file": "", "title": _TITLE, "text": _TEXT}),
     "teams": ("msteamsv2_configs", {"webhook_url_file": "", "title": _TITLE, "text": _TEXT}),
     "webhook": ("webhook_configs", {"url_file": ""}),
-    "pagerduty": ("pagerduty_configs", {"routing_key_file": "", "description": "{{ .CommonAnnotations.summary }}"}),
+    "pagerduty": ("pagerduty_configs", {"routing_key_file": "", "description": _SUMMARY}),
 }
 """Alertmanager's section by kind, and what stands in it; the empty text is the file with the address or key."""
 

@@ -6,6 +6,7 @@ Needs no cluster, only the tools and the mirror that `make build` makes.
 from __future__ import annotations
 
 import base64
+import json
 import re
 import subprocess
 from collections.abc import Sequence
@@ -95,6 +96,41 @@ def test_each_alert_reaches_whom_it_is_for(paths: Paths, tmp_path: Path) -> None
     assert routed(file, alertname="MLBatchNodeLost", severity="critical") == ["slack", "pagerduty"]
     assert routed(file, alertname="MLBatchGpusIdle", severity="warning") == ["slack"]
     assert routed(file, alertname="Watchdog", severity="none") == ["null"]
+
+
+def alert(node: str) -> dict[str, object]:
+    """Return an alert as Alertmanager's templates see it (prometheus/alertmanager, template/template.go)."""
+    return {
+        "status": "firing",
+        "labels": {"alertname": "MLBatchNodeLost", "node": node},
+        "annotations": {"summary": f"Node {node} has not been ready for five minutes."},
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (["n1"], "MLBatchNodeLost: Node n1 has not been ready for five minutes."),
+        (["n1", "n2"], "MLBatchNodeLost: Node n1 has not been ready for five minutes. (and 2 in all)"),
+    ],
+)
+def test_pagerduty_is_told_what_a_group_is_about(nodes: list[str], said: str, paths: Paths, tmp_path: Path) -> None:
+    """It refuses an event without a summary, and alerts of two nodes have none in common."""
+    config = yaml.safe_load(configuration(paths, [Receiver(kind="pagerduty", address="")]))
+    (section,) = next(each for each in config["receivers"] if each["name"] == "pagerduty")["pagerduty_configs"]
+    file = tmp_path / "alerts.json"
+    common = {"commonLabels": {"alertname": "MLBatchNodeLost"}, "commonAnnotations": {}}
+    file.write_text(
+        json.dumps({"receiver": "pagerduty", "status": "firing", "alerts": list(map(alert, nodes)), **common})
+    )
+    tool = Toolchain(Paths.of()).folder(ALERTMANAGER) / "amtool"
+    options = [
+        f"--template.text={section['description']}",
+        f"--template.data={file}",
+        f"--template.glob={tmp_path}/*.tmpl",
+    ]
+    done = subprocess.run([tool, "template", "render", *options], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == said
 
 
 def test_amtool_refuses_what_is_wrong(tmp_path: Path) -> None:
