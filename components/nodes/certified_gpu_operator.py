@@ -19,7 +19,7 @@ from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import config_map
 from components.kubernetes.placement import NodeGroup
 from components.layer import Layer
-from components.nodes.gpu_operator import METRICS, OFF, HandOut, dcgm_metrics, toolkit_environment
+from components.nodes.gpu_operator import OFF, HandOut, dcgm_metrics, metrics_name, toolkit_environment
 from components.olm import subscription as olm
 from components.olm.steps import Installer
 from components.olm.subscription import Source
@@ -72,7 +72,7 @@ class CertifiedOperator(Layer):
             args.installer.approval(args.release.csv, approve=args.approve), args.release.version
         )
         installed = self._made(job, [*needs, self._made(files, needs)], args.minutes)
-        metrics = self._made(config_map(METRICS, NAMESPACE, {_METRICS_FILE: dcgm_metrics()}), home)
+        metrics = self._made(config_map(metrics_name(), NAMESPACE, {_METRICS_FILE: dcgm_metrics()}), home)
         self.ready = [self._made(cluster_policy(args), [installed, metrics], args.minutes)]
         self.register_outputs({})
 
@@ -107,7 +107,7 @@ def cluster_policy(args: CertifiedGpuOperatorArgs) -> Document:
         "devicePlugin": {"enabled": True},
         "gfd": {"enabled": True},
         "dcgm": {"enabled": True},
-        "dcgmExporter": {"enabled": True, "config": {"name": METRICS}, "serviceMonitor": {"enabled": True}},
+        "dcgmExporter": {"enabled": True, "config": {"name": metrics_name()}, "serviceMonitor": {"enabled": True}},
         "nodeStatusExporter": {"enabled": True},
         **{part: {"enabled": False} for part in OFF},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +16,6 @@ from components.kubernetes.placement import Placement
 from components.layer import Layer
 from components.observability.metrics import DCGM_FIELDS
 from components.observability.prometheus import BY_NODE
-
-METRICS: Final = "mlbatch-dcgm-metrics"
-"""The ConfigMap with the exporter's list."""
 
 _BY_VARIABLE: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 _BY_MOUNT: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
@@ -127,7 +125,7 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
         **({"devicePlugin": {"env": [dict(_MOUNTS)]}} if args.hand_out is HandOut.MOUNTS else {}),
         "dcgmExporter": {
             "enabled": True,
-            "config": {"name": METRICS, "create": True, "data": dcgm_metrics()},
+            "config": {"name": metrics_name(), "create": True, "data": dcgm_metrics()},
             "serviceMonitor": monitor,
         },
         **{part: {"enabled": False} for part in OFF},
@@ -143,3 +141,12 @@ def toolkit_environment(hand_out: HandOut) -> list[dict[str, str]]:
 def dcgm_metrics() -> str:
     """Return the exporter's list of metrics: field, Prometheus type and help on each line."""
     return "".join(f"{field.name}, {field.kind}, {field.help}\n" for field in DCGM_FIELDS)
+
+
+def metrics_name() -> str:
+    """Return the name of the ConfigMap with that list, which changes with it.
+
+    Exporters mount it by subPath (NVIDIA/gpu-operator, controllers/object_controls.go, TransformDCGMExporter): one that
+    runs would never see a change. Another name has the operator start them anew.
+    """
+    return f"mlbatch-dcgm-metrics-{hashlib.sha256(dcgm_metrics().encode()).hexdigest()[:8]}"

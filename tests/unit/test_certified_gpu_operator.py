@@ -6,6 +6,7 @@ guide below).
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -133,6 +134,7 @@ class TestClusterPolicy:
         name = spec(record)["dcgmExporter"]["config"]["name"]
         listed = record.one("ConfigMap", name, NAMESPACE).inputs["data"]["dcgm-metrics.csv"]
         assert "DCGM_FI_DEV_XID_ERRORS, gauge" in listed
+        assert name == f"mlbatch-dcgm-metrics-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
     def test_the_update_waits_until_all_nodes_offer_their_gpus(self, record: Record) -> None:
         (policy,) = record.of("ClusterPolicy")

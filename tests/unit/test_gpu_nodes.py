@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,7 +24,7 @@ from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.kubernetes.node_pool import GPU_TAINT, GPU_TOLERATION
 from components.kubernetes.placement import Placement
 from components.kubernetes.quantity import ZERO, Quantity
-from components.nodes import node_agent
+from components.nodes import gpu_operator, node_agent
 from components.nodes.feature_discovery import (
     OPERATOR_NAMESPACE,
     FeatureDiscovery,
@@ -290,6 +291,16 @@ class TestGpuOperator:
             field, kind, _ = line.split(", ")
             assert field.startswith(("DCGM_FI_", "DCGM_EXP_"))
             assert kind in ("gauge", "counter", "label")
+
+    def test_another_list_is_another_config_map(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Exporters mount it by subPath, so that those that run see no change of one that keeps its name."""
+        before = gpu_operator_values(gpu_args())["dcgmExporter"]["config"]
+        assert before == gpu_operator_values(gpu_args())["dcgmExporter"]["config"]
+        monkeypatch.setattr(gpu_operator, "DCGM_FIELDS", gpu_operator.DCGM_FIELDS[1:])
+        after = gpu_operator_values(gpu_args())["dcgmExporter"]["config"]
+        assert after["data"] != before["data"]
+        assert re.fullmatch("mlbatch-dcgm-metrics-[0-9a-f]{8}", before["name"])
+        assert after["name"] != before["name"]
 
 
 def agents() -> tuple[node_agent.Agent, node_agent.Agent]:
