@@ -185,14 +185,19 @@ def _purposes(partial: PartialSettings) -> Iterator[ConfigError]:
     monitoring = partial.section(MonitoringSettings)
     if monitoring is None or not monitoring.enabled or (monitoring.storage_class or BLOCK_CLASS) not in DISKS:
         return
-    if monitoring.storage > Quantity.parse(LARGEST_DISK):
-        yield ConfigError(
-            path=("monitoring", "storage"),
-            value=str(monitoring.storage),
-            message="Azure makes no disk of this size",
-            expected=f"at most {LARGEST_DISK}",
-            hint="lower it",
-        )
+    for name, size in (
+        ("storage", monitoring.storage),
+        ("alertmanagerStorage", monitoring.alertmanager_storage),
+        ("grafanaStorage", monitoring.grafana_storage),
+    ):
+        if size is not None and size > Quantity.parse(LARGEST_DISK):
+            yield ConfigError(
+                path=("monitoring", name),
+                value=str(size),
+                message="Azure makes no disk of this size",
+                expected=f"at most {LARGEST_DISK}",
+                hint="lower it",
+            )
 
 
 def _addresses(partial: PartialSettings) -> Iterator[ConfigError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -11,13 +11,27 @@ from components import catalogue
 from components.catalogue import Artifact
 from components.kubernetes.quantity import Quantity
 from components.observability import prometheus, receivers
-from stacks.errors import ConfigError, Path, key
+from stacks.errors import ConfigError, Path, key, listed
 from stacks.settings.model import Bytes, SettingsModel, choice
 from stacks.settings.names import ClassName, label_error
 
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
 _LEAST: Final = Quantity.parse("10Gi")
 _LEAST_VOLUME: Final = Quantity.parse("1Gi")
+_TAKEN: Final[Mapping[int, str]] = {
+    2379: "etcd",
+    2380: "etcd",
+    6443: "the API server",
+    10248: "the kubelet",
+    10249: "kube-proxy",
+    10250: "the kubelet",
+    10255: "the kubelet",
+    10256: "kube-proxy",
+    10257: "the controller manager",
+    10259: "the scheduler",
+}
+"""Ports of nodes by who listens there (kubernetes.io, reference/networking/ports-and-protocols; healthzBindAddress and
+readOnlyPort of kubelet-config.v1beta1, metricsBindAddress and healthzBindAddress of kube-proxy-config.v1alpha1)."""
 
 
 class ReceiverSettings(SettingsModel):
@@ -80,6 +94,7 @@ class MonitoringSettings(SettingsModel):
         if self.gpu_operator_namespace is not None:
             yield from label_error((*path, "gpuOperatorNamespace"), self.gpu_operator_namespace)
         yield from self._repeated(path)
+        yield from self._port(path)
         for name, size in (
             ("alertmanagerStorage", self.alertmanager_storage),
             ("grafanaStorage", self.grafana_storage),
@@ -99,6 +114,16 @@ class MonitoringSettings(SettingsModel):
                 message="a volume this small is full within hours, and Prometheus then drops what it has just recorded",
                 expected=f"at least {_LEAST}",
                 hint=f"set {key((*path, 'storage'))} to 100Gi, or remove the key",
+            )
+
+    def _port(self, path: Path) -> Iterator[ConfigError]:
+        if self.enabled and (owner := _TAKEN.get(self.node_exporter_port)) is not None:
+            yield ConfigError(
+                path=(*path, "nodeExporterPort"),
+                value=self.node_exporter_port,
+                message=f"{owner} of Kubernetes listens on this port of nodes, so that no exporter starts there",
+                expected=f"a port that is free on each node, none of {listed(_TAKEN)}",
+                hint=f"remove the key for {prometheus.NODE_EXPORTER_PORT}, or set it to 9110",
             )
 
     def _repeated(self, path: Path) -> Iterator[ConfigError]:

@@ -73,6 +73,7 @@ def warnings(partial: PartialSettings) -> list[str]:
         *jobs.warnings(partial),
         *switches.warnings(partial),
         *scheduling.warnings(partial),
+        *monitoring.warnings(partial),
         *mlops.warnings(partial),
         *dates.warnings(partial),
         *(partial.target.warnings(partial) if partial.target is not None else ()),

@@ -26,6 +26,23 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _empty(monitoring, gpu, health)
 
 
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield secrets that tell nobody, and receivers that are told less than somebody may wait for."""
+    monitoring = partial.section(MonitoringSettings)
+    if monitoring is None or not monitoring.enabled:
+        return
+    kinds = {receiver.kind for receiver in monitoring.receivers}
+    receivers = key(("monitoring", "receivers"))
+    for kind, name in ALERT_ADDRESSES.items():
+        if name in partial.secrets and kind not in kinds:
+            yield f"{key((name,))} is set, and nobody is told there: {receivers} has no receiver of kind {kind}"
+    if kinds and not monitoring.alerts:
+        yield (
+            f"{key(('monitoring', 'alerts'))} is false, so that {receivers} are told the alerts of the chart "
+            "kube-prometheus-stack alone, and nothing of GPUs, queues and health checks"
+        )
+
+
 def _unreachable(partial: PartialSettings, monitoring: MonitoringSettings) -> Iterator[ConfigError]:
     for index, receiver in enumerate(monitoring.receivers):
         if (name := ALERT_ADDRESSES[receiver.kind]) not in partial.secrets:

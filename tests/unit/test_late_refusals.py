@@ -163,6 +163,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (aks(monitoring={"storageClass": "azurefile-csi"}), "monitoring.storageClass", "on which Prometheus loses"),
     (aks(monitoring={"storageClass": "mlbatch-files-nfs"}), "monitoring.storageClass", "on which Prometheus loses"),
     (aks(monitoring={"storage": "64Ti"}), "monitoring.storage", "Azure makes no disk of this size"),
+    (
+        aks(monitoring={"alertmanagerStorage": "32Ti"}),
+        "monitoring.alertmanagerStorage",
+        "Azure makes no disk of this size",
+    ),
+    (aks(monitoring={"grafanaStorage": "32Ti"}), "monitoring.grafanaStorage", "Azure makes no disk of this size"),
     # what nobody else brings
     (aks(gpu={"operator": False}), "gpu.operator", "the nodes come without a driver"),
     (aks(gpu={"operator": False, "fabric": {"enabled": False}}), "gpu.operator", "the nodes come without a driver"),
@@ -248,7 +254,7 @@ def test_it_is_one_problem_at_its_key(raw: dict[str, Any], path: str, wrong: str
     [
         lab(image="Nvcr.io:5000/nvidia/pytorch:25.03-py3"),
         volume(container="a" * 63),
-        aks(monitoring={"storage": "32767Gi"}),
+        aks(monitoring={"storage": "32767Gi", "alertmanagerStorage": "32767Gi", "grafanaStorage": "32767Gi"}),
         aks(monitoring={"storage": "64Ti", "storageClass": "made-by-hand"}),
         lab(storageClass="azurefile-csi-premium"),
         lab(image=f"nvcr.io/nvidia/pytorch:25.03-py3@{DIGEST}"),

@@ -39,11 +39,11 @@ from components.observability.receivers import Receiver
 from components.queueing import appwrapper, kueue
 from components.queueing.appwrapper import AppWrappersArgs
 from components.queueing.kueue import KueueArgs
-from stacks import secrets
+from stacks import secrets, validation
 from stacks.errors import ConfigError, SettingsError
 from stacks.inputs import interpret
 from stacks.layers import releases
-from tests.unit.configurations import aks, errors_of
+from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build, strings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -388,6 +388,22 @@ class TestReceivers:
         (error,) = errors_of(raw, "alertSlackUrl")
         assert error.message == "there is a receiver of this kind already, and one secret for both"
 
+    def test_a_secret_that_nobody_is_told_by_is_warned_of(self) -> None:
+        one = {"receivers": [{"kind": "slack"}]}
+        (warning,) = validation.warnings(partial_of(aks(), "alertSlackUrl"))
+        assert warning.startswith("mlbatch:alertSlackUrl is set, and nobody is told there")
+        assert validation.warnings(partial_of(aks(monitoring=one), "alertSlackUrl")) == []
+        (warning,) = validation.warnings(partial_of(aks(monitoring=one), "alertSlackUrl", "alertPagerdutyKey"))
+        assert "mlbatch:monitoring.receivers has no receiver of kind pagerduty" in warning
+        assert validation.warnings(partial_of(aks(monitoring={"enabled": False}), "alertSlackUrl")) == []
+
+    def test_receivers_of_the_charts_alerts_alone_are_warned_of(self) -> None:
+        off = {"alerts": False, "receivers": [{"kind": "slack"}]}
+        (warning,) = validation.warnings(partial_of(aks(monitoring=off), "alertSlackUrl"))
+        assert "mlbatch:monitoring.alerts is false" in warning
+        assert "alerts of the chart kube-prometheus-stack alone" in warning
+        assert validation.warnings(partial_of(aks(monitoring={"alerts": False}))) == []
+
     def test_an_unknown_one_is_told(self) -> None:
         (error,) = errors_of(aks(monitoring={"receivers": [{"kind": "pager"}]}))
         assert "slack" in error.expected
@@ -649,6 +665,11 @@ class TestSettings:
                 ("gpuOperatorNamespace", "Kubernetes would reject this name", "'nvidia-gpu-operator'"),
             ),
             ({"nodeExporterPort": 80}, ("nodeExporterPort", "80", "from 1024 to 65535")),
+            (
+                {"nodeExporterPort": 10250},
+                ("nodeExporterPort", "the kubelet of Kubernetes", "none of 2379, 2380, 6443"),
+            ),
+            ({"nodeExporterPort": 10259}, ("nodeExporterPort", "the scheduler of Kubernetes")),
             ({"alertmanagerStorage": "500Mi"}, ("alertmanagerStorage", "at least 1Gi")),
             ({"grafanaStorage": "20"}, ("grafanaStorage", "no unit stands behind the number")),
         ],
@@ -659,6 +680,10 @@ class TestSettings:
         assert f"mlbatch:monitoring.{said[0]}" in str(problem)
         for words in said[1:]:
             assert words in str(problem)
+
+    def test_ports_beside_those_of_kubernetes_are_free(self) -> None:
+        for port in (9100, 9110, 10247, 10251, 10258, 10260):
+            assert self.problems({"nodeExporterPort": port}) == []
 
     def test_a_gpu_operator_is_there_or_is_installed(self) -> None:
         given = {"gpuOperatorNamespace": "nvidia-gpu-operator"}
