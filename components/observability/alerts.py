@@ -51,12 +51,14 @@ class Alert:
 class Watched:
     """What alerts have to know of a cluster.
 
-    gpu_resource: as which nodes offer GPUs. gpus_per_node: how many each GPU node should have; None where nobody says.
+    gpu_resource: as which nodes offer GPUs. has_gpu_metrics: Prometheus reads NVIDIA's exporter.
+    gpus_per_node: how many each GPU node should have; None where nobody says.
     has_autoscaler: nodes come and go by themselves, so that a node that is gone is no news.
     controllers: Deployments in mlbatch-system that have to be there.
     """
 
     gpu_resource: str = names.GPU
+    has_gpu_metrics: bool = True
     gpus_per_node: int | None = None
     has_autoscaler: bool = False
     controllers: Sequence[str] = (*OPERATORS, slack.CONTROLLER)
@@ -76,10 +78,21 @@ def alerts(watched: Watched = Watched()) -> Sequence[Alert]:
     """Return the alerts of a cluster."""
     lent = _slack(watched) if watched.has_slack else ()
     queues = _queues(watched) if watched.controllers else ()
-    return (*_gpus(watched), *_nodes(watched), *queues, *lent, *_platform(watched), *_HEALTH, *_INFINIBAND)
+    gpus = _gpus(watched) if watched.has_gpu_metrics else ()
+    return (*gpus, *_nodes(watched), *queues, *lent, *_platform(watched), *_HEALTH, *_INFINIBAND)
 
 
 def _gpus(watched: Watched) -> Sequence[Alert]:
+    idle = Alert(
+        name="MLBatchGpusIdle",
+        expression="count by (exported_namespace) (max by (node, gpu, exported_namespace) "
+        '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[2h])) == 0 '
+        'and max by (node, gpu, exported_namespace) (DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""} offset 2h))',
+        lasting="10m",
+        severity="warning",
+        summary="{{ $value }} GPUs that {{ $labels.exported_namespace }} has been given did nothing for two hours.",
+        action="Ask the team: a job that hangs holds its GPUs until somebody ends it.",
+    )
     return (
         Alert(
             name="MLBatchGpuXidError",
@@ -122,8 +135,7 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
         Alert(
             name="MLBatchGpusNotWatched",
             expression=f"count by (node) ({watched.offered} > 0) "
-            "unless on (node) count by (node) (DCGM_FI_DEV_GPU_TEMP) "
-            "and on () count(max_over_time(DCGM_FI_DEV_GPU_TEMP[1d]))",
+            "unless on (node) count by (node) (DCGM_FI_DEV_GPU_TEMP)",
             lasting="15m",
             severity="warning",
             summary="No metrics come of the GPUs of node {{ $labels.node }}.",
@@ -147,16 +159,7 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
             summary="A link of GPU {{ $labels.gpu }} of {{ $labels.node }} had to be set up anew within an hour.",
             action="When it happens again, cordon the node and run the NCCL check on it.",
         ),
-        Alert(
-            name="MLBatchGpusIdle",
-            expression="count by (exported_namespace) (max by (node, gpu, exported_namespace) "
-            '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[2h])) == 0 '
-            'and max by (node, gpu, exported_namespace) (DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""} offset 2h))',
-            lasting="10m",
-            severity="warning",
-            summary="{{ $value }} GPUs that {{ $labels.exported_namespace }} has been given did nothing for two hours.",
-            action="Ask the team: a job that hangs holds its GPUs until somebody ends it.",
-        ),
+        *((idle,) if metrics.knows_holders(watched.gpu_resource) else ()),
     )
 
 

@@ -17,7 +17,7 @@ import pulumi
 
 from components import names
 from components.kubernetes.manifests import Document, Manifest
-from components.observability.metrics import resource_label
+from components.observability.metrics import knows_holders, resource_label
 
 LABEL: Final[Mapping[str, str]] = {"grafana_dashboard": "1"}
 """What the sidecar of kube-prometheus-stack looks for (`grafana.sidecar.dashboards.label`)."""
@@ -58,6 +58,8 @@ class Dashboard:
 _GPU_LEGEND: Final = "{{node}} GPU {{gpu}}"
 _PORT_LEGEND: Final = "{{node}} {{device}}"
 _QUEUE: Final = 'cluster_queue=~"$queue"'
+_HELD_BY: Final = 'exported_namespace!=""'
+"""Of a metric of a GPU: a pod has it, by its namespace."""
 
 
 def _gpu(metric: str) -> str:
@@ -67,7 +69,7 @@ def _gpu(metric: str) -> str:
 
 def _given(name: str) -> str:
     """Return a metric of each GPU that a namespace's pod has."""
-    return f'max by (node, gpu, exported_namespace) ({name}{{exported_namespace!=""}})'
+    return f"max by (node, gpu, exported_namespace) ({name}{{{_HELD_BY}}})"
 
 
 def _queue(metric: str) -> str:
@@ -131,7 +133,7 @@ GPUS: Final = Dashboard(
             queries={
                 "{{exported_namespace}}": (
                     "sum by (exported_namespace) (max by (node, gpu, exported_namespace) "
-                    '(max_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace!=""}[15m])) == bool 0)'
+                    f"(max_over_time(DCGM_FI_DEV_GPU_UTIL{{{_HELD_BY}}}[15m])) == bool 0)"
                 )
             },
         ),
@@ -470,17 +472,28 @@ class Dashboards(pulumi.ComponentResource):
 
 
 def counting(dashboard: Dashboard, gpu_resource: str) -> Dashboard:
-    """Return a dashboard that counts GPUs as the nodes of a cluster offer them."""
+    """Return a dashboard that counts GPUs as the nodes of a cluster offer them, without what nobody knows of those."""
     called = {names.GPU: gpu_resource, resource_label(names.GPU): resource_label(gpu_resource)}
 
     def asked(query: str) -> str:
         return re.sub(r'resource="([^"]+)"', lambda found: f'resource="{called.get(found[1], found[1])}"', query)
 
+    known = [panel if knows_holders(gpu_resource) else _without_holders(panel) for panel in dashboard.panels]
     panels = [
         replace(panel, queries={legend: asked(query) for legend, query in panel.queries.items()})
-        for panel in dashboard.panels
+        for panel in known
+        if panel.queries
     ]
     return replace(dashboard, panels=panels)
+
+
+def _without_holders(panel: Panel) -> Panel:
+    """Return a panel without what it asks of the pods that have a GPU; without queries where that is all."""
+    queries = {legend: query for legend, query in panel.queries.items() if _HELD_BY not in query}
+    if queries == panel.queries:
+        return panel
+    told = "GPUs are shared, and NVIDIA's exporter does not know by whom: which of them work is not shown."
+    return replace(panel, queries=queries, description=told)
 
 
 def config_map(uid: str, found: Document, namespace: pulumi.Input[str]) -> Document:

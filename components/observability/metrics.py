@@ -6,10 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from components import names
+
 
 def resource_label(resource: str) -> str:
     """Return a resource as kube-state-metrics' label has it (kubernetes/kube-state-metrics, SanitizeLabelName)."""
     return re.sub(r"\W", "_", resource)
+
+
+def knows_holders(gpu_resource: str) -> bool:
+    """Return whether NVIDIA's exporter tells which pod has a GPU that nodes offer under this name.
+
+    It asks the kubelet for pods with nvidia.com/gpu, of which NVshare's own plugin has every one (NVIDIA/dcgm-exporter,
+    internal/pkg/transformation/kubernetes.go).
+    """
+    return gpu_resource == names.GPU
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
 from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched
-from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
+from components.observability.dashboards import DASHBOARDS, GPUS, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.observability.receivers import Receiver
@@ -48,7 +48,8 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         closed=inputs.settings.tenancy.network.enabled,
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
-    own = DASHBOARDS if settings.dashboards else ()
+    has_gpu_metrics = settings.has_gpu_metrics(inputs.settings.gpu)
+    own = [each for each in DASHBOARDS if each is not GPUS or has_gpu_metrics] if settings.dashboards else []
     if own or releases.dashboards:
         shown = DashboardsArgs(
             namespace=monitoring.namespace,
@@ -63,6 +64,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
     if settings.alerts:
         watched = Watched(
             gpu_resource=cluster.gpu_resource,
+            has_gpu_metrics=has_gpu_metrics,
             gpus_per_node=_gpus(cluster),
             has_autoscaler=cluster.pool.minimum is not None,
             controllers=tuple(_controllers(inputs, releases)),

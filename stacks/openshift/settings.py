@@ -232,6 +232,11 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
         return catalogue.find_certified_gpu_operator(self.operator_version)
 
     @property
+    def brings_metrics(self) -> bool:
+        """No: OpenShift's own Prometheus finds them, and another one reads them by the operator's namespace."""
+        return False
+
+    @property
     def source(self) -> Source:
         """Where OLM finds it."""
         return Source(channel=self.release.channel, catalog=self.catalog, catalog_namespace=self.catalog_namespace)

@@ -162,6 +162,11 @@ class GpuSettings(SettingsModel):
         return self.operator and self.operator_version in WITHOUT_CDI
 
     @property
+    def brings_metrics(self) -> bool:
+        """Whether the stack installs an operator whose metrics its own Prometheus finds by itself."""
+        return self.operator
+
+    @property
     def driver(self) -> str | None:
         """The driver that the nodes get, None where they come with one."""
         if not self.install_driver:

@@ -12,6 +12,7 @@ from components.catalogue import Artifact
 from components.kubernetes.quantity import Quantity
 from components.observability import prometheus, receivers
 from stacks.errors import ConfigError, Path, key, listed
+from stacks.settings.gpu import GpuSettings
 from stacks.settings.model import Bytes, SettingsModel, choice
 from stacks.settings.names import ClassName, label_error
 
@@ -83,6 +84,10 @@ class MonitoringSettings(SettingsModel):
     """Install the platform's own alerts."""
     receivers: tuple[ReceiverSettings, ...] = ()
     """Whom alerts reach, each kind once; default nobody, so that alerts stand in Alertmanager's page alone."""
+
+    def has_gpu_metrics(self, gpu: GpuSettings) -> bool:
+        """Return whether Prometheus reads the metrics of GPUs: of the stack's own operator, or of the cluster's."""
+        return gpu.brings_metrics or self.gpu_operator_namespace is not None
 
     def artifacts(self) -> Sequence[Artifact]:
         """Return the dashboards of others that are wanted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from components import names
 from stacks.errors import ConfigError, key
 from stacks.partial import PartialSettings
 from stacks.secrets import ALERT_ADDRESSES
@@ -27,7 +28,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield secrets that tell nobody, and receivers that are told less than somebody may wait for."""
+    """Yield secrets that tell nobody, and what is shown or told less of than somebody may wait for."""
     monitoring = partial.section(MonitoringSettings)
     if monitoring is None or not monitoring.enabled:
         return
@@ -41,6 +42,19 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
             f"{key(('monitoring', 'alerts'))} is false, so that {receivers} are told the alerts of the chart "
             "kube-prometheus-stack alone, and nothing of GPUs, queues and health checks"
         )
+    if (monitoring.alerts or monitoring.dashboards) and _lacks_gpu_metrics(partial, monitoring):
+        yield (
+            "nothing reads the metrics of GPUs, so that their dashboard and the alerts on single GPUs are left out: "
+            f"set {key(('monitoring', 'gpuOperatorNamespace'))} to the namespace of the cluster's GPU operator, such "
+            f"as gpu-operator, or have the stack install one ({key(('gpu', 'operator'))})"
+        )
+
+
+def _lacks_gpu_metrics(partial: PartialSettings, monitoring: MonitoringSettings) -> bool:
+    """Return whether there are GPUs that nobody watches."""
+    gpu, pool = partial.section(GpuSettings), partial.pool
+    has_gpus = pool is None or pool.shape.resources[names.GPU].nano > 0
+    return gpu is not None and has_gpus and not monitoring.has_gpu_metrics(gpu)
 
 
 def _unreachable(partial: PartialSettings, monitoring: MonitoringSettings) -> Iterator[ConfigError]:
@@ -60,8 +74,7 @@ def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSetti
     operator = key(("monitoring", "gpuOperatorNamespace"))
     sources = {
         key(("health", "autopilot", "enabled")): health.autopilot.enabled,
-        f"{key(('gpu', 'operator'))} (or {operator} where the cluster has one)": gpu.operator
-        or monitoring.gpu_operator_namespace is not None,
+        f"{key(('gpu', 'operator'))} (or {operator} where the cluster has one)": monitoring.has_gpu_metrics(gpu),
     }
     if lacking := [name for name, is_there in sources.items() if not is_there]:
         yield ConfigError(
@@ -76,7 +89,7 @@ def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSetti
 
 def _twice(partial: PartialSettings, monitoring: MonitoringSettings, gpu: GpuSettings) -> Iterator[ConfigError]:
     """Yield a GPU operator that is said to be there beside one that the stack installs, or where it cannot be."""
-    if monitoring.gpu_operator_namespace is not None and gpu.operator:
+    if monitoring.gpu_operator_namespace is not None and gpu.brings_metrics:
         yield ConfigError(
             path=("monitoring", "gpuOperatorNamespace"),
             value=monitoring.gpu_operator_namespace,

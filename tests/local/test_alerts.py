@@ -179,7 +179,7 @@ CASES = (
         30,
         [{"node": "n1"}],
     ),
-    Case("GpusNotWatched", "no GPU operator at all", {offered("allocatable"): "8x60"}, 30),
+    Case("GpusNotWatched", "an exporter that never ran", {offered("allocatable"): "8x60"}, 30, [{"node": "n0"}]),
     Case(
         "GpuThrottled",
         "by heat",

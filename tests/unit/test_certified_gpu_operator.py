@@ -136,6 +136,13 @@ class TestClusterPolicy:
         assert "DCGM_FI_DEV_XID_ERRORS, gauge" in listed
         assert name == f"mlbatch-dcgm-metrics-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
+    def test_the_platforms_own_prometheus_reads_it_by_its_namespace(self, tmp_path: Path) -> None:
+        """OpenShift's reads it by itself, and nothing of that reaches another one."""
+        read = made(tmp_path, {"monitoring": {"enabled": True}}).one(
+            "ServiceMonitor", "nvidia-dcgm-exporter", "monitoring"
+        )
+        assert read.inputs["spec"]["namespaceSelector"] == {"matchNames": [NAMESPACE]}
+
     def test_the_update_waits_until_all_nodes_offer_their_gpus(self, record: Record) -> None:
         (policy,) = record.of("ClusterPolicy")
         assert policy.inputs["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}

@@ -183,6 +183,41 @@ def test_drivers_and_metrics_are_installed_where_they_are_asked_for(mirror: Mirr
     record = registered(loaded(raw, mirror, kubeconfig))
     releases = {item.name for item in record.resources if item.type == "kubernetes:helm.sh/v3:Release"}
     assert releases == {"feature-discovery", "gpu-operator", "monitoring"}
+    assert "mlbatch-gpus" in {item.object_name for item in record.of("ConfigMap")}
+    assert "MLBatchGpusNotWatched" in alerts_of(record)
+
+
+def alerts_of(record: Record) -> set[str]:
+    (group,) = record.one("PrometheusRule", "mlbatch-alerts", "monitoring").inputs["spec"]["groups"]
+    return {rule["alert"] for rule in group["rules"] if "alert" in rule}
+
+
+def test_gpus_whose_metrics_nobody_reads_have_no_dashboard_and_no_alerts(mirror: Mirror, kubeconfig: Path) -> None:
+    stack = loaded({**shipped(), "monitoring": {"enabled": True}}, mirror, kubeconfig)
+    (warning,) = stack.warnings
+    assert warning.startswith("nothing reads the metrics of GPUs")
+    assert "set mlbatch:monitoring.gpuOperatorNamespace to the namespace of the cluster's GPU operator" in warning
+    record = registered(stack)
+    shown = {item.object_name for item in record.of("ConfigMap")}
+    assert "mlbatch-nodes" in shown
+    assert "mlbatch-gpus" not in shown
+    found = alerts_of(record)
+    assert {"MLBatchNodeLost", "MLBatchQueueStuck"} <= found
+    assert not [name for name in found if name.startswith(("MLBatchGpu", "MLBatchNvlink"))]
+
+
+def test_metrics_of_the_clusters_own_gpu_operator_are_shown(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**shipped(), "monitoring": {"enabled": True, "gpuOperatorNamespace": "gpu-operator"}}
+    stack = loaded(raw, mirror, kubeconfig)
+    assert stack.warnings == ()
+    record = registered(stack)
+    assert "mlbatch-gpus" in {item.object_name for item in record.of("ConfigMap")}
+    assert "MLBatchGpusNotWatched" in alerts_of(record)
+
+
+def test_no_one_is_warned_of_metrics_that_nothing_would_show(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = {**shipped(), "monitoring": {"enabled": True, "dashboards": False, "alerts": False}}
+    assert loaded(raw, mirror, kubeconfig).warnings == ()
 
 
 def test_agent_jobs_and_rules_agree_on_where_the_disks_are_mounted(mirror: Mirror, kubeconfig: Path) -> None:

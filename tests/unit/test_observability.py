@@ -195,6 +195,18 @@ class TestDashboards:
         resources = set(re.findall(r'resource=\\"([^"]+)\\"', text))
         assert resources == {"nvidia.com/gpu.shared", "nvidia_com_gpu_shared"}
 
+    def test_what_nobody_knows_of_shared_gpus_is_left_out_and_said(self) -> None:
+        """NVIDIA's exporter maps pods by nvidia.com/gpu, which NVshare's own plugin holds."""
+        whole, shared = (dashboards.counting(dashboards.GPUS, each) for each in ("nvidia.com/gpu", "nvshare.com/gpu"))
+        held, idle = whole.panels[:2]
+        assert [list(panel.queries) for panel in (held, idle)] == [
+            ["{{namespace}} held", "{{exported_namespace}} at work"],
+            ["{{exported_namespace}}"],
+        ]
+        assert list(shared.panels[0].queries) == ["{{namespace}} held"]
+        assert "does not know by whom" in shared.panels[0].description
+        assert shared.panels[1:] == whole.panels[2:]
+
     def test_grafana_finds_each_as_valid_json(self, record: Record) -> None:
         found = record.of("ConfigMap")
         assert {item.object_name for item in found} == {
@@ -321,6 +333,25 @@ class TestAlerts:
         (down,) = (alert for alert in without_teams if alert.name == "MLBatchControllerDown")
         assert 'deployment="kueue-controller-manager"' in down.expression
         assert "slack-controller" not in down.expression
+
+    def test_without_metrics_of_gpus_nothing_waits_for_them(self) -> None:
+        found = alerts(Watched(has_gpu_metrics=False))
+        assert not [alert.name for alert in found if "DCGM_" in alert.expression]
+        assert {alert.name for alert in alerts()} - {alert.name for alert in found} == {
+            "MLBatchGpuXidError",
+            "MLBatchGpuEccError",
+            "MLBatchGpuRowRemapFailure",
+            "MLBatchGpuLost",
+            "MLBatchGpusNotWatched",
+            "MLBatchGpuThrottled",
+            "MLBatchNvlinkErrors",
+            "MLBatchGpusIdle",
+        }
+
+    def test_nobody_is_told_that_shared_gpus_are_idle(self) -> None:
+        """The exporter knows their pods by nvidia.com/gpu alone, and would name NVshare's own."""
+        found = alerts(Watched(gpu_resource="nvshare.com/gpu"))
+        assert {alert.name for alert in alerts()} - {alert.name for alert in found} == {"MLBatchGpusIdle"}
 
     def test_gpus_are_looked_for_as_the_nodes_offer_them(self) -> None:
         asked = "".join(alert.expression for alert in alerts(Watched(gpu_resource="nvidia.com/gpu.shared")))
