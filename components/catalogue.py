@@ -324,9 +324,6 @@ ARTIFACTS: Final = (
     ),
 )
 
-RUNBOOKS: Final = "https://github.com/example/mlbatch/blob/main/docs/runbooks.md"
-"""What alerts link to: a section for each, by its name."""
-
 _RHODS: Final = "https://github.com/red-hat-data-services/rhods-operator/tree"
 _RHOAI_KUEUE: Final = (
     "Kueue: https://github.com/red-hat-data-services/kueue, branches rhoai-2.19 to rhoai-2.21, Makefile"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components import catalogue, names
+from components import names
 from components.health import autopilot
 from components.kubernetes.manifests import Document, Manifest
 from components.observability import metrics
@@ -425,11 +425,15 @@ ClusterQueue as a label, unless the LocalQueue that it names is not there, for w
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsArgs:
-    """namespace: must exist. labels: those by which Prometheus finds its rules. watched: what of."""
+    """namespace: must exist. labels: those by which Prometheus finds its rules. watched: what of.
+
+    runbooks: address of docs/runbooks.md as its readers open it; None for alerts without a link.
+    """
 
     namespace: pulumi.Input[str]
     labels: Mapping[str, str]
     watched: Watched = Watched()
+    runbooks: str | None = None
 
 
 class Alerts(pulumi.ComponentResource):
@@ -447,17 +451,17 @@ def prometheus_rule(args: AlertsArgs) -> Document:
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {"name": RULES_NAME, "namespace": args.namespace, "labels": dict(args.labels)},
-        "spec": {"groups": groups(args.watched)},
+        "spec": {"groups": groups(args.watched, args.runbooks)},
     }
 
 
-def groups(watched: Watched = Watched()) -> list[dict[str, Any]]:
+def groups(watched: Watched = Watched(), runbooks: str | None = None) -> list[dict[str, Any]]:
     """Return the groups of rules (prometheus/prometheus, docs/configuration/recording_rules.md)."""
     recorded = {"record": RECORDED[0], "expr": _PENDING}
-    return [{"name": "mlbatch", "rules": [recorded, *(_rule(alert) for alert in alerts(watched))]}]
+    return [{"name": "mlbatch", "rules": [recorded, *(_rule(alert, runbooks) for alert in alerts(watched))]}]
 
 
-def _rule(alert: Alert) -> dict[str, Any]:
+def _rule(alert: Alert, runbooks: str | None) -> dict[str, Any]:
     return {
         "alert": alert.name,
         "expr": alert.expression,
@@ -466,6 +470,6 @@ def _rule(alert: Alert) -> dict[str, Any]:
         "annotations": {
             "summary": alert.summary,
             "description": alert.action,
-            "runbook_url": f"{catalogue.RUNBOOKS}#{alert.name.lower()}",
+            **({"runbook_url": f"{runbooks}#{alert.name.lower()}"} if runbooks is not None else {}),
         },
     }

@@ -69,7 +69,9 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
             has_autoscaler=cluster.pool.minimum is not None,
             controllers=tuple(_controllers(inputs, releases)),
         )
-        alerts = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, watched=watched)
+        alerts = AlertsArgs(
+            namespace=monitoring.namespace, labels=MONITOR_LABELS, watched=watched, runbooks=settings.runbooks
+        )
         Alerts("alerts", alerts, cluster.options(monitoring))
     return monitoring
 

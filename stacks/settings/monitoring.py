@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
@@ -13,7 +14,7 @@ from components.kubernetes.quantity import Quantity
 from components.observability import prometheus, receivers
 from stacks.errors import ConfigError, Path, key, listed
 from stacks.settings.gpu import GpuSettings
-from stacks.settings.model import Bytes, SettingsModel, choice
+from stacks.settings.model import Bytes, SettingsModel, choice, form
 from stacks.settings.names import ClassName, label_error
 
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
@@ -33,6 +34,17 @@ _TAKEN: Final[Mapping[int, str]] = {
 }
 """Ports of nodes by who listens there (kubernetes.io, reference/networking/ports-and-protocols; healthzBindAddress and
 readOnlyPort of kubelet-config.v1beta1, metricsBindAddress and healthzBindAddress of kube-proxy-config.v1alpha1)."""
+
+
+RunbooksAddress: TypeAlias = Annotated[
+    str,
+    form(
+        re.compile(r"https?://[^\s#?@]+"),
+        "an address like https://git.example.org/platform/docs/runbooks.md, without # and what follows",
+        message="this is no address of a page whose sections alerts could link to",
+        hint="open docs/runbooks.md in your repository and take the address, or remove the key",
+    ),
+]
 
 
 class ReceiverSettings(SettingsModel):
@@ -82,6 +94,10 @@ class MonitoringSettings(SettingsModel):
     """
     alerts: bool = True
     """Install the platform's own alerts."""
+    runbooks: RunbooksAddress | None = None
+    """Address at which whoever is alerted reads docs/runbooks.md, such as in your own repository: each alert then links
+    to its section. Default none, and no link.
+    """
     receivers: tuple[ReceiverSettings, ...] = ()
     """Whom alerts reach, each kind once; default nobody, so that alerts stand in Alertmanager's page alone."""
 

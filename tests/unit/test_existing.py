@@ -207,12 +207,20 @@ def test_gpus_whose_metrics_nobody_reads_have_no_dashboard_and_no_alerts(mirror:
 
 
 def test_metrics_of_the_clusters_own_gpu_operator_are_shown(mirror: Mirror, kubeconfig: Path) -> None:
-    raw = {**shipped(), "monitoring": {"enabled": True, "gpuOperatorNamespace": "gpu-operator"}}
+    page = "https://git.example.org/runbooks.md"
+    raw = {
+        **shipped(),
+        "monitoring": {"enabled": True, "gpuOperatorNamespace": "gpu-operator", "runbooks": page},
+    }
     stack = loaded(raw, mirror, kubeconfig)
     assert stack.warnings == ()
     record = registered(stack)
     assert "mlbatch-gpus" in {item.object_name for item in record.of("ConfigMap")}
     assert "MLBatchGpusNotWatched" in alerts_of(record)
+    (group,) = record.one("PrometheusRule", "mlbatch-alerts", "monitoring").inputs["spec"]["groups"]
+    assert f"{page}#mlbatchgpusnotwatched" in [
+        rule.get("annotations", {}).get("runbook_url") for rule in group["rules"]
+    ]
 
 
 def test_no_one_is_warned_of_metrics_that_nothing_would_show(mirror: Mirror, kubeconfig: Path) -> None:

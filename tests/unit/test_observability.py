@@ -21,7 +21,7 @@ from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
 from components.observability import dashboards, metrics
-from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched, alerts
+from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched, alerts, groups
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import (
@@ -46,6 +46,7 @@ from stacks.layers import releases
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build, strings
 
+RUNBOOKS = "https://git.example.org/platform/docs/runbooks.md"
 ROOT = Path(__file__).resolve().parents[2]
 _METRIC = re.compile(
     r"\b(?:DCGM_|kueue_|appwrapper_phase|node_infiniband_|kube_|kubelet_|apiserver_|autopilot_health|mlbatch[_:])\w+"
@@ -70,7 +71,8 @@ def record() -> Record:
         monitoring = Monitoring("monitoring", args())
         after = pulumi.ResourceOptions(depends_on=monitoring.ready)
         Dashboards("dashboards", DashboardsArgs(namespace=monitoring.namespace))
-        Alerts("alerts", AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS), after)
+        rules = AlertsArgs(namespace=monitoring.namespace, labels=MONITOR_LABELS, runbooks=RUNBOOKS)
+        Alerts("alerts", rules, after)
         KueueMonitor("kueue-metrics", after)
 
     return build(program)
@@ -310,15 +312,35 @@ class TestAlerts:
             "annotations": {
                 "summary": "Node {{ $labels.node }} has not been ready for five minutes.",
                 "description": "See `kubectl describe node`; the slack queue lends as much less as the node had.",
-                "runbook_url": "https://github.com/example/mlbatch/blob/main/docs/runbooks.md#mlbatchnodelost",
+                "runbook_url": f"{RUNBOOKS}#mlbatchnodelost",
             },
         }
         assert "for" not in by_name["MLBatchGpuEccError"]
         assert {rule["labels"]["severity"] for rule in by_name.values()} == {"critical", "warning"}
 
+    def test_none_links_to_a_page_that_nobody_named(self) -> None:
+        (group,) = groups()
+        assert not [rule["alert"] for rule in group["rules"] if "runbook_url" in rule.get("annotations", {})]
+
+    @pytest.mark.parametrize("address", ["docs/runbooks.md", "https://", f"{RUNBOOKS}#top", "https://a b/c"])
+    def test_what_is_no_page_is_refused(self, address: str) -> None:
+        (error,) = errors_of(aks(monitoring={"runbooks": address}))
+        assert error.path == ("monitoring", "runbooks")
+        assert "no address of a page" in error.message
+        assert errors_of(aks(monitoring={"runbooks": RUNBOOKS})) == []
+
     def test_each_has_a_section_of_the_runbooks_and_each_section_an_alert(self) -> None:
         text = (ROOT / "docs" / "runbooks.md").read_text()
         assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == [alert.name for alert in alerts()]
+
+    def test_the_runbook_of_a_node_that_is_gone_names_each_targets_own_key(self) -> None:
+        text = (ROOT / "docs" / "runbooks.md").read_text()
+        section = text.partition("## MLBatchNodeGone")[2].partition("\n## ")[0]
+        assert set(re.findall(r"`mlbatch:([\w.]+)`", section)) == {
+            "azure.gpuPool.count",
+            "cluster.pool.count",
+            "nodes.count",
+        }
 
     def test_nodes_that_an_autoscaler_removes_are_no_news(self) -> None:
         names = {alert.name for alert in alerts(Watched(has_autoscaler=True))}
