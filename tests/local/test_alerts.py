@@ -180,6 +180,7 @@ CASES = (
         [{"node": "n1"}],
     ),
     Case("GpusNotWatched", "an exporter that never ran", {offered("allocatable"): "8x60"}, 30, [{"node": "n0"}]),
+    Case("GpusNotWatched", "every node", {temperature(0): "40x60", offered("allocatable"): "8x60"}, 30),
     Case(
         "GpuThrottled",
         "by heat",
