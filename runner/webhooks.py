@@ -46,8 +46,8 @@ def report(client: Client) -> str:
 
 def holding(client: Client, kinds: Iterable[tuple[str, str]]) -> dict[Absent, list[str]]:
     """Return the absent ones that hold up the deletion of some of these kinds (apiVersion, kind), with those kinds."""
-    resources = {kind: _resource(client, version, kind) for version, kind in kinds}
-    found = {each: sorted(kind for kind, name in resources.items() if each.holds(name)) for each in absent(client)}
+    resources = {(kind, _resource(client, version, kind)) for version, kind in kinds}
+    found = {each: sorted({kind for kind, name in resources if each.holds(name)}) for each in absent(client)}
     return {each: held for each, held in found.items() if held}
 
 

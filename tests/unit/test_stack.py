@@ -346,8 +346,10 @@ def test_a_team_more_changes_nothing_else(mirror: Mirror, kubeconfig: Path, reco
     before = {item.urn: item.inputs for item in record.objects()}
     after = {item.urn: item.inputs for item in more.objects()}
     changed = {urn: inputs for urn, inputs in before.items() if after[urn] != inputs}
-    # Which queues the slack controller may move the limits of stands in its permissions.
-    (permissions,) = changed
+    # Which queues the slack controller may move the limits of stands in its permissions, and the policy of volumes, of
+    # which a request does not say whose they become, names all teams' namespaces.
+    volumes, permissions = sorted(changed)
+    assert volumes.endswith("::mlbatch-team-own-volumes")
     assert permissions.endswith("::slack-controller/ClusterRole")
     *others, own = before[permissions]["rules"]
     queues = [*own["resourceNames"], "green-cluster-queue"]
