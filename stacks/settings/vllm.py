@@ -12,10 +12,11 @@ from components import names
 from components.kubernetes.quantity import Quantity
 from components.workloads import vllm
 from stacks.errors import ConfigError, Path
+from stacks.settings.claims import ClaimSettings
 from stacks.settings.images import Reference
 from stacks.settings.limits import MOST_GPUS
-from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form
-from stacks.settings.names import ClassName, is_subdomain
+from stacks.settings.model import SomeBytes, SomeCores, form
+from stacks.settings.names import is_subdomain
 from stacks.settings.submission import WorkloadSettings
 
 _WEEK: Final = 7 * 24 * 3600
@@ -35,26 +36,15 @@ ModelName: TypeAlias = Annotated[
 ]
 
 
-class CacheSettings(SettingsModel):
+class CacheSettings(ClaimSettings):
     """The volume that keeps the model's weights from one run to the next."""
+
+    by_itself: ClassVar[str] = "the model's own name"
 
     name: str | None = None
     """Name of the claim; default the model's, without its owner."""
-    storage_class: ClassName | None = None
-    """Class, one whose volumes many nodes can mount; default the cluster's class of shared files."""
     size: SomeBytes = Quantity.parse("50Gi")
     """Size of the volume in bytes."""
-
-    def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules."""
-        if self.name is not None and not is_subdomain(self.name):
-            yield ConfigError(
-                path=(*path, "name"),
-                value=self.name,
-                message="Kubernetes would reject this name",
-                expected="a-z, 0-9, - and ., with a letter or digit first and last",
-                hint="remove the key for the model's own name, or write another one",
-            )
 
 
 class VllmSettings(WorkloadSettings):

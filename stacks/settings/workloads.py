@@ -20,11 +20,12 @@ from components.workloads import metaseq, nccl, olmo, pretraining
 from components.workloads.interface import USER, Exposure
 from stacks.errors import ConfigError, Path, key
 from stacks.settings import addresses
+from stacks.settings.claims import ClaimSettings
 from stacks.settings.finetuning import FinetuningSettings
 from stacks.settings.images import Reference, Repository
 from stacks.settings.limits import MOST_NODES
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, form, matching, one_of, reject
-from stacks.settings.names import ClassName, is_subdomain, label_error
+from stacks.settings.names import ClassName, label_error
 from stacks.settings.submission import WorkloadSettings, name_error
 from stacks.settings.vllm import VllmSettings
 
@@ -258,26 +259,15 @@ class OlmoSettings(JobSettings):
     no_volcano: ClassVar[str] = "its pods are those of an Indexed Job, which Volcano does not start together"
 
 
-class CheckpointSettings(SettingsModel):
+class CheckpointSettings(ClaimSettings):
     """The volume of a training's checkpoints, from which it goes on when it is started anew."""
+
+    by_itself: ClassVar[str] = "one made of the job's name"
 
     name: str | None = None
     """Name of the claim; default the job's, and -checkpoints."""
-    storage_class: ClassName | None = None
-    """Class, one whose volumes many nodes can mount; default the cluster's class of shared files."""
     size: SomeBytes = Quantity.parse("200Gi")
     """Size of the volume in bytes."""
-
-    def check(self, path: Path) -> Iterator[ConfigError]:
-        """Hold the name to Kubernetes' rules."""
-        if self.name is not None and not is_subdomain(self.name):
-            yield ConfigError(
-                path=(*path, "name"),
-                value=self.name,
-                message="Kubernetes would reject this name",
-                expected="a-z, 0-9, - and ., with a letter or digit first and last",
-                hint="remove the key for one made of the job's name, or write another one",
-            )
 
 
 class PretrainingSettings(NodeWorkloadSettings):

@@ -1,0 +1,34 @@
+"""A workload's own volume, of which a claim stays when the workload goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from stacks.errors import ConfigError, Path
+from stacks.settings.model import SettingsModel, SomeBytes
+from stacks.settings.names import ClassName, is_subdomain
+
+
+class ClaimSettings(SettingsModel):
+    """A claim. by_itself: in a fix, the name that it gets without one."""
+
+    by_itself: ClassVar[str]
+
+    name: str | None = None
+    """Name of the claim."""
+    storage_class: ClassName | None = None
+    """Class, one whose volumes many nodes can mount; default the cluster's class of shared files."""
+    size: SomeBytes
+    """Size of the volume in bytes."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the name to Kubernetes' rules."""
+        if self.name is not None and not is_subdomain(self.name):
+            yield ConfigError(
+                path=(*path, "name"),
+                value=self.name,
+                message="Kubernetes would reject this name",
+                expected="a-z, 0-9, - and ., with a letter or digit first and last",
+                hint=f"remove the key for {self.by_itself}, or write another one",
+            )
