@@ -60,16 +60,29 @@ def _account(name: str) -> dict[str, str]:
 
 
 def _appwrapper() -> AdmissionPolicy:
+    return _in_teams(
+        Promise.APPWRAPPER_SCOPE,
+        _account(APPWRAPPER),
+        "AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
+    )
+
+
+def _job_operators() -> AdmissionPolicy:
+    """Return the policy. Both keep a lease; the training operator a certificate, too."""
+    return _in_teams(
+        Promise.JOB_OPERATOR_SCOPE,
+        {"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
+        "KubeRay and the training operator act in the namespaces of teams, and keep their leases and certificates",
+    )
+
+
+def _in_teams(promise: Promise, accounts: dict[str, str], message: str) -> AdmissionPolicy:
+    """Return the policy of accounts that act in teams' namespaces alone. accounts: the condition that they ask."""
     return AdmissionPolicy(
-        name=Promise.APPWRAPPER_SCOPE.policy,
+        name=promise.policy,
         requests=[_EVERYTHING],
-        conditions=_account(APPWRAPPER),
-        validations=[
-            Validation(
-                expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}",
-                message="AppWrapper acts in the namespaces of teams, and keeps its lease and its certificate",
-            )
-        ],
+        conditions=accounts,
+        validations=[Validation(expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}", message=message)],
     )
 
 
@@ -90,22 +103,6 @@ def _kueue() -> AdmissionPolicy:
                 "request.name.endsWith('.kueue.x-k8s.io')",
                 message="Kueue writes its certificate into the definitions of its own kinds",
             ),
-        ],
-    )
-
-
-def _job_operators() -> AdmissionPolicy:
-    """Return the policy. Both keep a lease; the training operator a certificate, too."""
-    return AdmissionPolicy(
-        name=Promise.JOB_OPERATOR_SCOPE.policy,
-        requests=[_EVERYTHING],
-        conditions={"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
-        validations=[
-            Validation(
-                expression=f"namespaceObject == null || {_IN_TEAM} || {_KEPT}",
-                message="KubeRay and the training operator act in the namespaces of teams, and keep their leases and "
-                "certificates",
-            )
         ],
     )
 
