@@ -10,10 +10,15 @@ import yaml
 from emulator.paths import Paths
 from tests.local import official
 from tests.local.environment import ROOT, Cluster, Project, environment_of_tests, eventually, is_ready, machines
+from tests.local.standing import Standing
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what needs the emulated environment, where the tests run on another one."""
+    """Put the modules that share a stack last, so that the others find none; leave out what cannot run where this does.
+
+    What needs the emulated environment is left out where the tests run on another one.
+    """
+    items.sort(key=lambda item: "standing" in getattr(item, "fixturenames", ()))
     if official.named_cluster() is None:
         return
     for item in items:
@@ -66,3 +71,11 @@ def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Call
         return Project(tmp_path_factory.mktemp(stack), paths, stack, as_written=as_written)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def standing(make_project: Callable[[str], Project]) -> Iterator[Standing]:
+    """The stack that modules share; what is left of it goes with the session."""
+    found = Standing(make_project)
+    yield found
+    found.nothing()

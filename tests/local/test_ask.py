@@ -20,6 +20,7 @@ from emulator.paths import Paths
 from tests.local.environment import ROOT, Cluster, Project, gang
 from tests.local.jobs import APPWRAPPER, phase, running
 from tests.local.member import as_member
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 from tests.scenarios.size import Size, settings
 
@@ -27,12 +28,8 @@ pytestmark = pytest.mark.emulated("the replica is a local cluster beside it")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def platform(make_project: Callable[[str], Project]) -> Iterator[Project]:
-    project = make_project("dev")
-    project.configure(settings(project, Size()))
-    project.up()
-    yield project
-    project.destroy()
+def platform(standing: Standing) -> Project:
+    return standing.up("dev", lambda project: settings(project, Size()))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,20 +12,17 @@ from emulator.paths import Paths
 from tests.dashboards.__main__ import NOTE, answered
 from tests.dashboards.drawing import page
 from tests.dashboards.scraping import Prometheus, prometheus
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, dev_settings, eventually, gang
 from tests.local.jobs import cordon, gpu_nodes, lending_limit, pods_of, running
+from tests.local.standing import Standing
 
 pytestmark = pytest.mark.emulated("metrics of the controllers are read by the local way to Services")
 SECONDS = 300.0
 
 
 @pytest.fixture(scope="module", autouse=True)
-def platform(make_project: Callable[[str], Project]) -> Iterator[None]:
-    project = make_project("dev")
-    project.configure(dev_settings(project.mirror))
-    project.up()
-    yield
-    project.destroy()
+def platform(standing: Standing) -> None:
+    standing.up("dev", lambda project: dev_settings(project.mirror))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from emulator.paths import Paths
 from runner.environment import inherited
 from tests.local.environment import ROOT, Cluster, Project, dev_settings, drift, eventually
 from tests.local.jobs import APPWRAPPER, KUEUE, running
+from tests.local.standing import Standing
 
 RBAC = "rbac.authorization.k8s.io/v1"
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -555,18 +555,11 @@ def write(cluster: Cluster, change: Change) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def project(make_project: Callable[[str], Project]) -> Project:
-    return make_project("dev")
-
-
 @pytest.fixture(scope="module", autouse=True)
-def platform(project: Project, cluster: Cluster) -> Iterator[None]:
-    project.configure(dev_settings(project.mirror))
-    project.up()
+def project(standing: Standing, cluster: Cluster) -> Project:
+    project = standing.up("dev", lambda project: dev_settings(project.mirror))
     running(cluster, "blue", "sample-gang", pods=2)
-    yield
-    project.destroy()
+    return project
 
 
 def found(project: Project, paths: Paths) -> dict[str, Finding]:

@@ -31,7 +31,7 @@ TARGETS = (
     ("mirror",),
     ("azure",),
     ("azure", "ARGS=clear --stack dev"),
-    ("review", "BASE=HEAD", "STACKS=existing aks"),
+    ("review", "BASE=HEAD", "STACKS=existing"),
     ("up", "STACK=existing"),
     ("destroy", "STACK=existing"),
     ("up", "STACK=aks"),

@@ -14,8 +14,9 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.environment import Cluster, dev_settings, eventually, gang
 from tests.local.member import as_member, dry_run, refused
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
@@ -24,13 +25,9 @@ Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def platform(make_project: Callable[[str], Project], cluster: Cluster) -> Iterator[None]:
-    """The dev stack without its sample, stood up once for the module."""
-    project = make_project("jobs")
-    project.configure({**dev_settings(project.mirror), "samples": {}})
-    project.up()
-    yield
-    project.destroy()
+def platform(standing: Standing) -> None:
+    """The dev stack without its sample."""
+    standing.up("dev", lambda project: {**dev_settings(project.mirror), "samples": {}})
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, pods_of, running
 from tests.local.member import as_member, dry_run, refused
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
@@ -43,13 +44,9 @@ RDMA = Fabric(resource="nvidia.com/roce_gdr", devices=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def platform(make_project: Callable[[str], Project], cluster: Cluster) -> Iterator[Project]:
+def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
     """The dev stack without its sample, and two namespaces to judge pods in."""
-    project = make_project("dev")
-    settings = dev_settings(project.mirror)
-    settings["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
-    project.configure({**settings, "samples": {}})
-    project.up()
+    project = standing.up("dev", settings)
     roomy = PodRules(
         tolerations=[GPU_TOLERATION],
         devices=["nvidia.com/gpu", "nvidia.com/roce_gdr"],
@@ -84,7 +81,12 @@ def platform(make_project: Callable[[str], Project], cluster: Cluster) -> Iterat
     for document in reversed(made):
         metadata = document["metadata"]
         cluster.delete(document["apiVersion"], document["kind"], metadata["name"], metadata.get("namespace"))
-    project.destroy()
+
+
+def settings(project: Project) -> dict[str, Any]:
+    declared = dev_settings(project.mirror)
+    declared["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
+    return {**declared, "samples": {}}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,24 +17,21 @@ from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import APPWRAPPER, gpu_nodes, pods_of
 from tests.local.member import as_member
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 
-@pytest.fixture(scope="module")
-def project(make_project: Callable[[str], Project]) -> Iterator[Project]:
-    project = make_project("packing")
-    yield project
-    project.destroy()
-
-
 @pytest.fixture(scope="module", params=[Packing.TOPOLOGY, Packing.COSCHEDULING], ids=str)
-def packing(request: pytest.FixtureRequest, project: Project) -> Packing:
-    """The platform with one way of packing, and two of each operator, stood up once for all tests of it."""
+def packing(request: pytest.FixtureRequest, standing: Standing) -> Packing:
+    """The platform with one way of packing, and two of each operator, for all tests of it."""
     packing: Packing = request.param
-    settings = {**dev_settings(project.mirror), "samples": {}, "scheduling": {"packing": str(packing)}}
-    settings["queueing"]["replicas"] = 2
-    project.configure(settings)
-    project.up()
+
+    def declared(project: Project) -> dict[str, Any]:
+        settings = dev_settings(project.mirror)
+        queueing = {**settings["queueing"], "replicas": 2}
+        return {**settings, "samples": {}, "scheduling": {"packing": str(packing)}, "queueing": queueing}
+
+    standing.up("dev", declared)
     return packing
 
 

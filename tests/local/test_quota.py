@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.member import as_member
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 KUEUE = "kueue.x-k8s.io/v1beta1"
@@ -19,13 +20,17 @@ QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
 KUEUE_THAT_RUNS_HERE = "v0.15.2"
 
 
-@pytest.fixture(scope="module")
-def project(make_project: Callable[[str], Project]) -> Project:
-    return make_project("quota")
-
-
 @pytest.fixture(scope="module", autouse=True)
-def settings(project: Project) -> Iterator[dict[str, Any]]:
+def project(standing: Standing) -> Project:
+    return standing.up("dev", declared)
+
+
+@pytest.fixture
+def settings(project: Project) -> dict[str, Any]:
+    return declared(project)
+
+
+def declared(project: Project) -> dict[str, Any]:
     """Four nodes of eight GPUs: the slack queue has one, each of three teams one."""
     settings = dev_settings(project.mirror)
     settings["nodes"]["count"] = 4
@@ -35,10 +40,7 @@ def settings(project: Project) -> Iterator[dict[str, Any]]:
         for team, user in (("blue", "alice"), ("green", "carol"), ("red", "bob"))
     ]
     settings["samples"] = {}
-    project.configure(settings)
-    project.up()
-    yield settings
-    project.destroy()
+    return settings
 
 
 def cpus(name: str, namespace: str, amount: int) -> dict[str, Any]:

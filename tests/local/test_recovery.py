@@ -7,7 +7,7 @@ one stack. What takes minutes on a cluster of machines takes seconds here.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
 from tests.local.member import dry_run
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 SYSTEM = "mlbatch-system"
@@ -26,30 +27,24 @@ LOANS = ("blue-0", "blue-1", "blue-2")
 CPU_LENT = "200"
 
 
-@pytest.fixture(scope="module")
-def project(make_project: Callable[[str], Project]) -> Project:
-    return make_project("dev")
-
-
 @pytest.fixture(scope="module", autouse=True)
-def platform(project: Project, cluster: Cluster) -> Iterator[None]:
+def project(standing: Standing) -> Project:
+    return standing.up("dev", declared)
+
+
+def declared(project: Project) -> dict[str, Any]:
     """The platform with three teams and two of each operator."""
     settings = dev_settings(project.mirror)
     teams = [{"name": name, "users": [], "quota": QUOTA} for name in ("blue", "red", "green")]
     teams[2]["lendingLimit"] = {"cpu": CPU_LENT}
-    project.configure(
-        {
-            **settings,
-            "nodes": {**settings["nodes"], "count": 4},
-            "queueing": {"slack": QUOTA, "replicas": 2},
-            "recovery": {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5},
-            "teams": teams,
-            "samples": {},
-        }
-    )
-    project.up()
-    yield
-    project.destroy()
+    return {
+        **settings,
+        "nodes": {**settings["nodes"], "count": 4},
+        "queueing": {"slack": QUOTA, "replicas": 2},
+        "recovery": {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5},
+        "teams": teams,
+        "samples": {},
+    }
 
 
 @pytest.fixture

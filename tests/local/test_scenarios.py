@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project
+from tests.local.standing import Standing
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.plays import SCENARIOS, Scenario
 from tests.scenarios.run import play
@@ -22,12 +22,8 @@ BROKEN = ("reclaim", "isolation")
 
 
 @pytest.fixture(scope="module")
-def project(make_project: Callable[[str], Project]) -> Iterator[Project]:
-    project = make_project("dev")
-    project.configure(settings(project, SIZE))
-    project.up()
-    yield project
-    project.destroy()
+def project(standing: Standing) -> Project:
+    return standing.up("dev", lambda project: settings(project, SIZE))
 
 
 @pytest.mark.parametrize("scenario", SHORT, ids=lambda scenario: scenario.name)

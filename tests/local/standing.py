@@ -1,0 +1,35 @@
+"""The stack that stands on the tests' cluster, which one module of tests after the other updates to what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.local.environment import Project
+
+
+class Standing:
+    """One stack at a time: installing and destroying the platform takes longer than most tests of it.
+
+    A module leaves no jobs, and what it changed by hand is as it was. Who needs a cluster without the platform asks for
+    `nothing` first.
+    """
+
+    def __init__(self, make_project: Callable[[str], Project]) -> None:
+        self._make_project = make_project
+        self._stands: Project | None = None
+
+    def up(self, stack: str, settings: Callable[[Project], Mapping[str, Any]]) -> Project:
+        """Return the stack of this name, updated to settings, which are made for its project."""
+        if self._stands is None or self._stands.stack != stack:
+            self.nothing()
+            self._stands = self._make_project(stack)
+        self._stands.configure(settings(self._stands))
+        self._stands.up()
+        return self._stands
+
+    def nothing(self) -> None:
+        """Destroy what stands."""
+        project, self._stands = self._stands, None
+        if project is not None:
+            project.destroy()
