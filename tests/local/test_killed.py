@@ -20,7 +20,7 @@ def killed(standing: Standing, make_project: Callable[[str], Project], cluster: 
 
 
 def test_the_documented_commands_finish_it(killed: Killed) -> None:
-    """In the middle of the installation. `make soak` kills at moments of all its parts, and test_aks.py what make runs."""
+    """In the middle of the installation; `make soak` kills at moments of all its parts, and test_aks.py kills make."""
     killed.kill_at(100)
     killed.finish()
     killed.judge()
