@@ -142,6 +142,10 @@ class TestWhatIsThere:
         (error,) = refused(self.FULL, volume={"size": 601})
         assert "gigabytes is 1 GiB too small: the stack takes 101 GiB" in error.message
 
+    def test_a_volume_that_is_another_ones_takes_nothing_of_the_quota(self) -> None:
+        full = replace(self.FULL, volume=VolumeFacts(size_gib=100, status="available", has_system=False))
+        assert validation.needs(openstack(volume={"existing": VOLUME}), full)["gigabytes"].amount == 0
+
     def test_the_vm_keeps_its_image_while_csc_renews_what_the_name_means(self) -> None:
         assert self.FULL.image_id("Ubuntu-22.04") == "image-0"
         assert self.FULL.image_id("Ubuntu-24.04") == "image-2"

@@ -18,6 +18,7 @@ import yaml
 from components.openstack import catalogue
 from components.openstack.first_boot import FirstBootArgs, GpuStackArgs, HostKey, KindArgs, conflicts, runner, user_data
 from components.openstack.first_boot.compatibility import CUDA
+from components.openstack.first_boot.plan import environment
 from tests.local.debian import unpacked
 from tests.unit.first_boot.machine import DISK, SERIAL, Machine, debian
 
@@ -179,6 +180,15 @@ def test_the_marker_has_versions_and_checks(ready: Machine) -> None:
     }
     assert set(marker["checks"]) == {"hello-world", "nbody", "nvcc", "nvidia-smi"}
     assert marker["checks"]["hello-world"] == "Hello from Docker!"
+
+
+def test_the_log_has_each_step_with_its_end(ready: Machine) -> None:
+    """docs/cpouta.md has its reader look there; times are in UTC."""
+    said = [line.split(" ", 1) for line in ready.log.splitlines() if line[4:5] == "-" and line[19:20] == "Z"]
+    ends = [text for _, text in said if text.endswith((": done", ": boots once more"))]
+    names = [step["name"] for step in ready.plan["steps"]]
+    assert [each for each in ends if each.endswith("done")] == [f"{name}: done" for name in names]
+    assert "reboot: boots once more" in ends or "driver: boots once more" in ends
 
 
 def test_docker_is_on_the_volume_with_nvidias_runtime(ready: Machine) -> None:
@@ -363,6 +373,15 @@ def test_another_key_of_a_repository_is_refused(tmp_path: Path) -> None:
     )
     assert expected in marker["log"]
     assert not machine.path("/etc/apt/keyrings/docker.asc").exists()
+
+
+@pytest.mark.parametrize("image", [NEWEST, SEED])
+def test_programs_that_run_as_root_are_checked_by_their_pinned_digests(image: str) -> None:
+    told = environment(replace(PLAIN, kind=KindArgs(node_image=image)), f"{SERIAL}b6c-0123456789ab")
+    (release,) = (each for each in catalogue.KIND_RELEASES if image in each.node_images)
+    assert (told["KIND_URL"], told["KIND_SHA256"]) == (release.kind.url, release.kind.sha256)
+    assert (told["KUBECTL_URL"], told["KUBECTL_SHA256"]) == (release.kubectl.url, release.kubectl.sha256)
+    assert all(len(told[name]) == 64 for name in ("KIND_SHA256", "KUBECTL_SHA256"))
 
 
 def test_a_download_with_another_digest_is_refused(tmp_path: Path) -> None:

@@ -252,6 +252,15 @@ class TestSettings:
         assert "ask for 21Ti together: mlbatch:workloads.jupyterlab.fsSize" in text
         assert problems({**team(storage={"size": "30Ti"}), **self.lab(fsSize=21)}) == []
 
+    def test_what_a_workload_keeps_is_within_the_teams_storage(self) -> None:
+        kept = {"pretraining": {"checkpoints": {"size": "12Ti"}}, "finetuning": {"result": {"size": "9Ti"}}}
+        shared = {"enabled": True, "submission": {"team": "blue"}}
+        queueing = {"kuberay": {"enabled": True}, "trainingOperator": {"enabled": True}}
+        raw = {"queueing": queueing, "workloads": {name: {**shared, **own} for name, own in kept.items()}}
+        said = [text for where, text in problems({**team(), **raw}) if "storage.size" in where]
+        assert "ask for 21Ti together" in said[0]
+        assert "workloads.pretraining.checkpoints.size, mlbatch:workloads.finetuning.result.size" in said[0]
+
     def test_a_team_that_may_have_no_volume_with_one_of_the_stacks(self) -> None:
         ((where, _),) = problems({**team(storage={"claims": 0}), **self.lab()})
         assert where == "mlbatch:teams[0].storage.claims = 0"

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-VOCABULARY = 256
-"""Each byte is a token, so that any text is data as it is."""
+from components.workloads.training.texts import VOCABULARY
 
 
 class Decoder(nn.Module):

@@ -23,8 +23,8 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from components.workloads.training.checkpoints import Checkpoints
-from components.workloads.training.model import VOCABULARY, Decoder
-from components.workloads.training.texts import Texts
+from components.workloads.training.model import Decoder
+from components.workloads.training.texts import VOCABULARY, Texts
 
 TERMINATED = 128 + signal.SIGTERM
 _SEED = 1
@@ -76,7 +76,8 @@ class Training:
 
     def _step(self, step: int) -> float:
         """Do a step; return the mean loss of all processes."""
-        texts = self.texts.batch(step, self.rank, self.options.batch).to(self.device)
+        read = bytearray(b"".join(self.texts.batch(step, self.rank, self.options.batch)))
+        texts = torch.frombuffer(read, dtype=torch.uint8).view(self.options.batch, -1).to(self.device).long()
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda"):
             logits = self.model(texts[:, :-1])
         loss = functional.cross_entropy(logits.float().reshape(-1, VOCABULARY), texts[:, 1:].reshape(-1))

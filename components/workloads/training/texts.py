@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from bisect import bisect_right
+from itertools import accumulate
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
-from components.workloads.training.model import VOCABULARY
-
+VOCABULARY = 256
+"""Each byte is a token, so that any text is data as it is."""
 _STRIDES = 16
 
 
@@ -20,31 +21,33 @@ class Texts:
     """
 
     def __init__(self, folder: Path | None, length: int) -> None:
-        self.length = length
-        self.files = [] if folder is None else _files(folder, length)
-        self.made_up = folder is None
-        if folder is not None and not self.files:
+        self._length = length
+        self._files = None if folder is None else _files(folder, length)
+        if self._files == []:
             raise ValueError(f"no file in {folder} has {length + 1} bytes, as many as a text and what follows it")
-        self.ends = torch.tensor([len(file) - length for file in self.files]).cumsum(0)
+        self._ends = list(accumulate(len(file) - length for file in self._files or ()))
 
-    def batch(self, step: int, rank: int, size: int) -> Tensor:
-        """Return texts of shape (size, length + 1): what a model reads, and one byte more to tell it what was next."""
-        chance = torch.Generator().manual_seed((step << 20) + rank)
-        if self.made_up:
-            starts = torch.randint(VOCABULARY, (size, 1), generator=chance)
-            strides = torch.randint(1, _STRIDES, (size, 1), generator=chance)
-            return (starts + strides * torch.arange(self.length + 1)) % VOCABULARY
-        places = torch.randint(int(self.ends[-1]), (size,), generator=chance)
-        return torch.stack([self._text(int(place)) for place in places]).long()
+    def batch(self, step: int, rank: int, size: int) -> list[bytes]:
+        """Return size texts of length + 1: what a model reads, and one byte more to tell it what was next."""
+        chance = random.Random(f"{step} {rank}")  # noqa: S311 - it trains, and hides nothing
+        return [self._text(chance) for _ in range(size)]
 
-    def _text(self, place: int) -> Tensor:
-        """Return the text that begins at a place of all files together."""
-        number = int(torch.searchsorted(self.ends, place, right=True))
-        start = place - (int(self.ends[number - 1]) if number else 0)
-        return self.files[number][start : start + self.length + 1]
+    def _text(self, chance: random.Random) -> bytes:
+        """Return a text: made up, or from any place of all files together."""
+        if self._files is None:
+            start, stride = chance.randrange(VOCABULARY), chance.randrange(1, _STRIDES)
+            return bytes((start + stride * index) % VOCABULARY for index in range(self._length + 1))
+        place = chance.randrange(self._ends[-1])
+        number = bisect_right(self._ends, place)
+        start = place - (self._ends[number - 1] if number else 0)
+        return self._files[number][start : start + self._length + 1]
 
 
-def _files(folder: Path, length: int) -> list[Tensor]:
-    """Return the bytes of the files that are long enough, which are read from the volume when they are used."""
-    files = [(path, path.stat().st_size) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [torch.from_file(str(path), size=size, dtype=torch.uint8) for path, size in files if size > length]
+def _files(folder: Path, length: int) -> list[mmap]:
+    """Return the files that are long enough, which are read from the volume when they are used."""
+    return [_mapped(path) for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size > length]
+
+
+def _mapped(path: Path) -> mmap:
+    with path.open("rb") as file:
+        return mmap(file.fileno(), 0, access=ACCESS_READ)
