@@ -42,6 +42,7 @@ _SHOWN: Final = (
 )  # fmt: skip
 _TABLES: Final = (Mapping, list, tuple, frozenset, set)
 _SEPARATOR: Final = "---\n"
+_CLOUD_CONFIG: Final = "#cloud-config\n"
 
 
 def identities(record: Record) -> str:
@@ -154,7 +155,12 @@ def _fields(item: Registered) -> Any:
 
 
 def _secret(value: Any) -> object:
-    """Return the keys of a Secret with their values, which the tests made up; of anything else that it is one."""
+    """Return the keys of a Secret with their values, which the tests made up; what a VM's first boot is told, without
+    its keys; of anything else that it is one."""
+    if isinstance(value, str) and value.startswith(_CLOUD_CONFIG):
+        told = yaml.safe_load(value)
+        files = [{**file, "content": _file(file["content"])} for file in told["write_files"]]
+        return {**told, "ssh_keys": dict.fromkeys(told["ssh_keys"], "<secret>"), "write_files": files}
     if not isinstance(value, Mapping):
         return "<secret>"
     return {name: f"<secret> {b64decode(inner).decode()}" for name, inner in value.items()}
@@ -184,8 +190,13 @@ _SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType({"image": _image, 
 
 
 def _file(text: str) -> object:
-    """Return a file's text; of a program the module of the checkout that it is, of JSON what it says."""
-    sources = [file for file in (ROOT / "components").rglob("*.py") if file.stat().st_size == len(text.encode())]
+    """Return a file's text; of a program the file of the checkout that it is, of JSON what it says."""
+    sources = [
+        file
+        for kind in ("py", "sh")
+        for file in (ROOT / "components").rglob(f"*.{kind}")
+        if file.stat().st_size == len(text.encode())
+    ]
     for source in sources:
         if source.read_text() == text:
             return f"<{source.relative_to(ROOT)}>"
