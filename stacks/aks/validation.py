@@ -122,9 +122,7 @@ def _members(partial: PartialSettings) -> Iterator[str]:
     azure = partial.section(AzureSettings)
     if azure is None or not azure.access.admin_groups:
         return
-    for index, team in enumerate(partial.teams):
-        if team is None:
-            continue
+    for index, team in enumerate(partial.known_teams):
         for field, unknown, presented in (
             (
                 "users",
