@@ -654,6 +654,12 @@ class TestFeature:
         assert "mlbatch:azure.feature.timeoutSeconds" in str(caught.value)
         assert said.count("slept 15") == 4
 
+    @pytest.mark.parametrize("state", ["NotSpecified", "NotRegistered", "Pending", "Registering"])
+    def test_a_state_on_the_way_is_waited_for(self, state: str, said: list[str]) -> None:
+        with pytest.raises(FeatureError, match="az provider register"):
+            run(self.program, **{STATE: self.states(state, "Registered")})
+        assert said[0] == f"AKSInfinibandSupport is {state}; waited 0 of at most 60 s"
+
     @pytest.mark.parametrize("state", ["Unregistering", "Unregistered", "Strange", None])
     def test_a_state_that_leads_nowhere_is_an_error_with_the_command(self, state: str | None, said: list[str]) -> None:
         with pytest.raises(FeatureError, match=r"az feature register --namespace Microsoft\.ContainerService --name"):
