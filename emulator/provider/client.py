@@ -11,13 +11,16 @@ import urllib3
 from kubernetes import config as kubernetes_config
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.exec_provider import ExecProvider
+from kubernetes.config.kube_config import ConfigNode
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError, ReadTimeoutError
 
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.operation import Operation
 from emulator.provider.config import Settings
 from emulator.provider.errors import ApiError, UnreachableError
-from emulator.provider.kubeconfig import Kubeconfig, with_overrides
+from emulator.provider.kubeconfig import Kubeconfig, context_of, with_overrides
 
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 JSON_PATCH = "application/json-patch+json"
@@ -34,12 +37,17 @@ class Client:
     """Requests under the credentials of one provider resource. Safe for any number of threads."""
 
     def __init__(self, settings: Settings) -> None:
-        """Load credentials; runs no command and opens no connection yet, except for an exec plugin's command."""
+        """Load credentials; runs no command and opens no connection yet, except for an exec plugin's command.
+
+        Where that command fails, each request raises UnreachableError with what it said.
+        """
         self._kubeconfig = with_overrides(settings.kubeconfig, settings.context, settings.cluster)
         self._configuration = Configuration()
+        self._failed = _plugin_failure(self._kubeconfig)
+        loaded = self._kubeconfig if self._failed is None else {**self._kubeconfig, "users": []}
         try:
             kubernetes_config.load_kube_config_from_dict(
-                self._kubeconfig, client_configuration=self._configuration, persist_config=False
+                loaded, client_configuration=self._configuration, persist_config=False
             )
         except Exception as error:  # the loader raises whatever its helpers raise
             raise ProviderError(f"the credentials of the kubeconfig cannot be loaded: {error}") from None
@@ -71,6 +79,8 @@ class Client:
         Waits and tries again when the server says when (Retry-After). Raises ApiError for a failure that the server
         reports, UnreachableError when there is no answer, CancelledError.
         """
+        if self._failed is not None:
+            raise UnreachableError(f"the API server {self.server} cannot be reached: {self._failed}")
         url = self._url(path, query)
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         for attempt in range(_RETRIES_WHEN_ASKED + 1):
@@ -145,6 +155,20 @@ class Client:
             "running and that "
             "the provider's kubeconfig names it, then run the command again"
         )
+
+
+def _plugin_failure(kubeconfig: Kubeconfig) -> str | None:
+    """Return why the credential plugin of the context's user fails, which the library only logs, and is nobody then."""
+    name, context = context_of(kubeconfig, "")
+    users = {each.get("name"): each.get("user") or {} for each in kubeconfig.get("users") or ()}
+    plugin = users.get(context.get("user"), {}).get("exec")
+    if not plugin:
+        return None
+    try:
+        ExecProvider(ConfigNode(f"users/{name}/exec", plugin), cwd=None).run()
+    except (ConfigException, OSError) as error:
+        return f"its kubeconfig's credential plugin failed ({str(error).strip()})"
+    return None
 
 
 def _reason(error: Exception) -> str:

@@ -328,6 +328,22 @@ def test_an_unreachable_cluster_is_named_and_previews_go_on(port: int) -> None:
     lenient.close()
 
 
+def test_a_credential_plugin_that_fails_is_told_in_its_own_words(port: int, cluster: FakeCluster) -> None:
+    kubeconfig = json.loads(cluster.kubeconfig)
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "sh",
+        "args": ["-c", "echo 'no SSH tunnel to ubuntu@203.0.113.7' >&2; exit 1"],
+    }
+    kubeconfig["users"][0]["user"] = {"exec": plugin}
+    engine = Engine(port, json.dumps(kubeconfig))
+    assert wire.decode(engine.create(preview=True)[1]).plain == INPUTS
+    with refused("cannot be reached", "no SSH tunnel to ubuntu@203.0.113.7"):
+        engine.create()
+    assert cluster.requests == []
+    engine.close()
+
+
 def test_a_mistake_in_the_provider_resource_is_a_failure_of_its_key(engine: Engine) -> None:
     news = wire.encode({"kubeconfig": "/no/such/file", "bogus": "x"})
     response = engine.stub.CheckConfig(provider_pb2.CheckRequest(urn="u", news=news))
