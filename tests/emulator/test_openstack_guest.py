@@ -254,6 +254,30 @@ def test_another_engineer_has_a_key_elsewhere(guests: Guests, monkeypatch: pytes
     assert version(kubeconfig) == "v1.34.0"
 
 
+def test_a_home_that_cannot_be_written_needs_a_folder_of_the_session(
+    guests: Guests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfig = through_tunnel(guests.kubeconfig, guests.start(), API_PORT)
+    monkeypatch.setenv("HOME", "/proc")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    refused = plugin(kubeconfig)
+    said = "no place for the SSH tunnel's socket: neither /proc/.ssh nor $XDG_RUNTIME_DIR can be written\n"
+    assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", said)
+    (guests.folder / "home" / ".ssh").mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(guests.folder / "home" / ".ssh"))
+    assert version(kubeconfig) == "v1.34.0"
+
+
+def test_two_users_of_one_machine_share_a_tunnel(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The near port is the same for both, and the control socket is only the first one's."""
+    kubeconfig = through_tunnel(guests.kubeconfig, guests.start(), API_PORT)
+    assert version(kubeconfig) == "v1.34.0"
+    (guests.folder / "second").mkdir()
+    monkeypatch.setenv("HOME", str(guests.folder / "second"))
+    assert version(kubeconfig) == "v1.34.0"
+    assert list((guests.folder / "second" / ".ssh").iterdir()) == []
+
+
 def test_the_kubeconfig_has_no_path_of_this_machine(guests: Guests) -> None:
     host = replace(guests.start(), private_key_file="~/.ssh/local-cpouta.pem")
     kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
@@ -313,5 +337,10 @@ def test_the_resource_waits_in_create_alone_and_another_vm_replaces_it(guests: G
     assert provider.diff("first", made.outs, {**made.outs, **props}).changes is False
     replaced = provider.diff("first", made.outs, {**props, "vm": "second"})
     assert (replaced.changes, replaced.replaces) == (True, ["vm"])
-    moved = provider.diff("first", made.outs, {**props, "private_key_file": "~/.ssh/other"})
-    assert (moved.changes, moved.replaces) == (True, [])
+    moved = {**props, "private_key_file": "~/.ssh/other"}
+    found = provider.diff("first", made.outs, moved)
+    assert (found.changes, found.replaces) == (True, [])
+    updated = provider.update("first", made.outs, moved).outs
+    assert updated == {**made.outs, **moved, "kubeconfig": updated["kubeconfig"]}
+    assert "with the key " in (refused := plugin(updated["kubeconfig"]).stderr)
+    assert "/home/.ssh/other (another one" in refused

@@ -6,11 +6,13 @@ import base64
 import hashlib
 import json
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from components.openstack.access.host import Host
+
+_KEY_FILE: Final = "KEY_FILE"
 
 
 def local_port(host: Host) -> int:
@@ -36,7 +38,7 @@ def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
         "ADDRESS": host.address,
         "PORT": str(host.port),
         "USER_NAME": host.user,
-        "KEY_FILE": host.private_key_file,
+        _KEY_FILE: host.private_key_file,
         "HOST_KEY": host.public_key,
         "LOCAL_PORT": str(local_port(host)),
         "API_PORT": str(api_port),
@@ -64,6 +66,15 @@ def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
         },
         sort_keys=False,
     )
+
+
+def with_key(kubeconfig: str, private_key_file: str) -> str:
+    """Return a kubeconfig of `through_tunnel` that signs in with another file's key."""
+    found = yaml.safe_load(kubeconfig)
+    for variable in found["users"][0]["user"]["exec"]["env"]:
+        if variable["name"] == _KEY_FILE:
+            variable["value"] = private_key_file
+    return yaml.safe_dump(found, sort_keys=False)
 
 
 def _named(kubeconfig: dict[str, Any], kind: str, name: object) -> dict[str, Any]:

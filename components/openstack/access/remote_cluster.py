@@ -12,7 +12,7 @@ from pulumi import dynamic
 
 from components.openstack.access.first_boot import FirstBootError, wait
 from components.openstack.access.host import Host
-from components.openstack.access.kubeconfig import through_tunnel
+from components.openstack.access.kubeconfig import through_tunnel, with_key
 
 REPLACING: Final = ("address", "user", "host_key_public", "vm", "api_port", "port")
 """Inputs that say which cluster it is."""
@@ -61,7 +61,8 @@ class _Waiting(dynamic.ResourceProvider):
         return dynamic.DiffResult(changes=bool(replaces or others), replaces=replaces)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
-        return dynamic.UpdateResult({**_olds, **_news})
+        kubeconfig = with_key(_olds["kubeconfig"], _news["private_key_file"])
+        return dynamic.UpdateResult({**_olds, **_news, "kubeconfig": kubeconfig})
 
 
 class RemoteCluster(dynamic.Resource, name="RemoteCluster", module="mlbatch"):

@@ -9,11 +9,22 @@ umask 077
 key=${MLBATCH_SSH_KEY:-$KEY_FILE}
 # shellcheck disable=SC2088 # it is expanded here
 case $key in "~/"*) key=$HOME/${key#"~/"} ;; esac
-mkdir -p "$HOME/.ssh"
-socket=$HOME/.ssh/mlbatch-$LOCAL_PORT
+# The socket has to lie where nobody else of this machine gets to.
+folder=$HOME/.ssh
+mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ] || folder=${XDG_RUNTIME_DIR:-}
+[ -w "$folder" ] || {
+  echo "no place for the SSH tunnel's socket: neither $HOME/.ssh nor \$XDG_RUNTIME_DIR can be written" >&2
+  exit 1
+}
+socket=$folder/mlbatch-$LOCAL_PORT
 
 is_open() {
   ssh -S "$socket" -O check "$USER_NAME@$ADDRESS" >/dev/null 2>&1
+}
+
+# Somebody else of this machine may have it open. Their tunnel does as well: the API server is known by its certificate.
+is_anothers() {
+  grep -q 'Address already in use' "$errors"
 }
 
 if ! is_open; then
@@ -27,7 +38,7 @@ if ! is_open; then
     -o BatchMode=yes -o ConnectTimeout=20 -o ControlPersist=600 -o ExitOnForwardFailure=yes \
     -o GlobalKnownHostsFile=/dev/null -o HostKeyAlias=mlbatch-vm -o IdentitiesOnly=yes \
     -o ServerAliveCountMax=3 -o ServerAliveInterval=15 -o StrictHostKeyChecking=yes -o UserKnownHostsFile="$known" \
-    "$USER_NAME@$ADDRESS" </dev/null >/dev/null 2>"$errors" || is_open || {
+    "$USER_NAME@$ADDRESS" </dev/null >/dev/null 2>"$errors" || is_open || is_anothers || {
     echo "no SSH tunnel to $USER_NAME@$ADDRESS with the key $key (another one: \$MLBATCH_SSH_KEY):" >&2
     cat "$errors" >&2
     exit 1
