@@ -22,6 +22,7 @@ _DEFINITION: Final = "CustomResourceDefinition"
 _FIRST: Final = frozenset({"Namespace", _DEFINITION})
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
 _LAST: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"})
+_ROLES: Final = frozenset({"ClusterRole", "Role"})
 _UNAWAITED: Final = _WORKLOADS | {"Service", "PersistentVolumeClaim"}
 _PLACEHOLDER: Final = "Cg=="
 """A line feed, which upstream has in place of the authority that cert-manager writes there later."""
@@ -115,6 +116,9 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     metadata["labels"] = {**(metadata.get("labels") or {}), LABEL: PART}
     if document["kind"] in _UNAWAITED:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **SKIP_AWAIT}
+    if document["kind"] in _ROLES and ("aggregationRule" in document or not document.get("rules")):
+        # Kubernetes fills it from other roles, or has null for it; each update would put an empty list back.
+        document.pop("rules", None)
     for called in _called(document):
         if called.get("caBundle") == _PLACEHOLDER:
             del called["caBundle"]

@@ -105,12 +105,13 @@ def _definition(scope: str, group: str, kind: str, plural: str, versions: Sequen
 
 
 def _least(kind: str, name: str) -> dict[str, Any]:
-    """Return the least that the API server asks of an object. A webhook would be called at pods that are simulated."""
+    """Return the least that the API server asks of an object, and nothing that it leaves out, as it does empty lists.
+
+    A webhook would be called at pods that are simulated.
+    """
     selector = {"matchLabels": {"app": name}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
     bodies: Mapping[str, dict[str, Any]] = {
-        "MutatingWebhookConfiguration": {"webhooks": []},
-        "ValidatingWebhookConfiguration": {"webhooks": []},
         "ClusterRole": {"rules": []},
         "Role": {"rules": []},
         "PriorityClass": {"value": 1_000_000},

@@ -150,6 +150,17 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: celery-role}
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: admin}
+aggregationRule: {clusterRoleSelectors: []}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
 apiVersion: v1
 kind: Service
 metadata: {name: redis-service, namespace: forwarder}
@@ -186,6 +197,13 @@ class TestObjects:
         assert definition["webhook"]["clientConfig"] == {"service": {"name": "server"}}
         webhooks = record.one("MutatingWebhookConfiguration", "injector").inputs["webhooks"]
         assert [each["clientConfig"].get("caBundle") for each in webhooks] == [None, "LS0tLS1CRUdJTg=="]
+
+    def test_rules_that_kubernetes_fills_are_left_to_it(self) -> None:
+        record = self.record()
+        assert "rules" not in record.one("ClusterRole", "admin").inputs
+        assert record.one("ClusterRole", "reader").inputs["rules"] == [
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+        ]
 
     def test_the_forwarder_whose_account_may_do_everything_is_there_when_asked_for(self) -> None:
         def names(record: Record) -> set[str]:
