@@ -4,6 +4,7 @@ open      open a security group to more addresses
 detach    take a volume off its server
 delete    delete a server, as the failure of its host does
 quota     set quotas of the project: cores=22 ram=152000 gigabytes=100 floatingip=0
+move      give the machine that runs the engine another address, as a laptop has elsewhere; `move --off` ends that
 full      fill the hosts with servers of others; `full --off` ends that
 fault     let the next calls of a service fail
 clear     drop the planned faults
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     command("delete", _delete).add_argument("--server", required=True, help="name or id")
     names = ", ".join(name for known in _QUOTAS.values() for name in known)
     command("quota", _quota).add_argument("quotas", nargs="+", metavar="name=limit", help=f"{names}; -1 is no limit")
+    moved = command("move", _move).add_mutually_exclusive_group(required=True)
+    moved.add_argument("--to", metavar="ADDRESS")
+    moved.add_argument("--off", action="store_true")
     command("full", _full).add_argument("--off", action="store_true")
     fault = command("fault", _fault)
     fault.add_argument("--on", required=True, choices=SERVICES)
@@ -139,6 +144,16 @@ def _limit(text: str) -> tuple[str, int]:
     if name not in known or not limit.removeprefix("-").isdigit():
         raise ValueError(f"{text!r} is no quota: <name>=<number> is wanted, where a name is one of {', '.join(known)}")
     return name, int(limit)
+
+
+def _move(folder: Folder, options: argparse.Namespace) -> None:
+    """Change the address that callers of guests come from; the gateway to them reads it."""
+    if options.off:
+        folder.caller_file.unlink(missing_ok=True)
+        print("whoever a rule names is let in")
+        return
+    folder.caller_file.write_text(str(ip_address(options.to)))
+    print(f"callers come from {options.to}, and connections from elsewhere break")
 
 
 def _full(folder: Folder, options: argparse.Namespace) -> None:

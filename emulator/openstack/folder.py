@@ -57,9 +57,18 @@ class Folder:
         return self.path / "faults.json"
 
     @property
+    def caller_file(self) -> Path:
+        """The address that callers of guests come from."""
+        return self.path / "caller"
+
+    @property
     def packages_file(self) -> Path:
         """Names the packages that made the databases, and can read them."""
         return self.path / "packages"
+
+    def caller(self) -> str | None:
+        """Return the address that callers of guests come from, None where it is any that a rule names."""
+        return self.caller_file.read_text() if self.caller_file.exists() else None
 
     def ports(self) -> dict[str, int]:
         """Return the port of each service on 127.0.0.1."""

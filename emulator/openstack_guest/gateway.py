@@ -13,6 +13,7 @@ import contextlib
 import os
 import sys
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,14 @@ class Gateway:
         await asyncio.gather(_copy(reader, far), _copy(near, writer))
 
     async def look(self) -> None:
-        """Take away the guests whose VMs run no more, again and again."""
+        """Take away the guests whose VMs run no more, and break what is open from an old address, again and again."""
+        caller = self._folder.caller()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
+            before, caller = caller, self._folder.caller()
             for identifier in list(self._guests):
+                if caller != before:
+                    self._guests[identifier].guest.drop()
                 if not await asyncio.to_thread(self._is_active, identifier):
                     gone = self._guests.pop(identifier)
                     gone.acceptor.close()
@@ -97,13 +102,14 @@ class Gateway:
         found = list(cloud.network.ips(floating_ip_address=address))
         if not found or found[0].port_id is None:
             raise UnreachableError("No route to host")
+        caller = self._folder.caller()
         inside = cloud.network.get_port(found[0].port_id)
         rules = [
             rule
             for group in inside.security_group_ids
             for rule in cloud.network.security_group_rules(security_group_id=group, direction="ingress")
         ]
-        if inside.is_port_security_enabled and not any(lets_in(rule, port) for rule in rules):
+        if inside.is_port_security_enabled and not any(lets_in(rule, port, caller) for rule in rules):
             raise UnreachableError("Connection timed out")
         server = cloud.compute.get_server(inside.device_id) if inside.device_id else None
         if server is None or server.status != "ACTIVE":
@@ -118,9 +124,12 @@ class Gateway:
         return server is not None and server.status == "ACTIVE"
 
 
-def lets_in(rule: Any, port: int) -> bool:
-    """Tell whether a rule lets TCP packets to this port in, from whatever address: a caller here has none of theirs."""
+def lets_in(rule: Any, port: int, caller: str | None) -> bool:
+    """Tell whether a rule lets TCP packets to this port in. caller: where from; None for an address that it names."""
     if rule.ether_type != "IPv4" or rule.protocol not in (None, "tcp") or rule.remote_group_id is not None:
+        return False
+    source = rule.remote_ip_prefix
+    if caller is not None and source is not None and ip_address(caller) not in ip_network(source):
         return False
     return rule.port_range_min is None or rule.port_range_min <= port <= rule.port_range_max
 
