@@ -23,6 +23,10 @@ _FIRST: Final = frozenset({"Namespace", _DEFINITION})
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job"})
 _LAST: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"})
 _ROLES: Final = frozenset({"ClusterRole", "Role"})
+_ON_NODES: Final = frozenset({"LoadBalancer", "NodePort"})
+"""Types of services that have a port on each node."""
+_OF_THESE: Final = ("externalTrafficPolicy", "healthCheckNodePort", "loadBalancerIP", "loadBalancerSourceRanges")
+"""Fields that the API server takes of them alone."""
 _UNAWAITED: Final = _WORKLOADS | {"Service", "PersistentVolumeClaim"}
 _PLACEHOLDER: Final = "Cg=="
 """A line feed, which upstream has in place of the authority that cert-manager writes there later."""
@@ -119,10 +123,25 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     if document["kind"] in _ROLES and ("aggregationRule" in document or not document.get("rules")):
         # Kubernetes fills it from other roles, or has null for it; each update would put an empty list back.
         document.pop("rules", None)
+    _keep_inside(document)
     for called in _called(document):
         if called.get("caBundle") == _PLACEHOLDER:
             del called["caBundle"]
     return document
+
+
+def _keep_inside(document: Document) -> None:
+    """Take off what has nodes listen: whoever wants to get to a service forwards its port."""
+    if document["kind"] in _WORKLOADS:
+        for container in document["spec"]["template"]["spec"]["containers"]:
+            for port in container.get("ports") or ():
+                port.pop("hostPort", None)
+    if document["kind"] == "Service" and document["spec"].get("type") in _ON_NODES:
+        document["spec"]["type"] = "ClusterIP"
+        for field in _OF_THESE:
+            document["spec"].pop(field, None)
+        for port in document["spec"].get("ports") or ():
+            port.pop("nodePort", None)
 
 
 def _called(document: Document) -> Iterator[dict[str, Any]]:

@@ -115,6 +115,7 @@ webhooks:
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: server, namespace: mlflow}
+spec: {template: {spec: {containers: [{name: minio, ports: [{containerPort: 9000, hostPort: 9000}]}]}}}
 ---
 apiVersion: example.org/v1
 kind: Gateway
@@ -128,6 +129,7 @@ stringData: {password: minio123}
 apiVersion: v1
 kind: Service
 metadata: {name: server, namespace: mlflow}
+spec: {type: NodePort, externalTrafficPolicy: Local, ports: [{port: 5000, nodePort: 31000}]}
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -164,6 +166,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 apiVersion: v1
 kind: Service
 metadata: {name: redis-service, namespace: forwarder}
+spec: {ports: [{port: 6379}]}
 """
 
 
@@ -197,6 +200,13 @@ class TestObjects:
         assert definition["webhook"]["clientConfig"] == {"service": {"name": "server"}}
         webhooks = record.one("MutatingWebhookConfiguration", "injector").inputs["webhooks"]
         assert [each["clientConfig"].get("caBundle") for each in webhooks] == [None, "LS0tLS1CRUdJTg=="]
+
+    def test_no_node_listens_for_any_of_it(self) -> None:
+        record = self.record()
+        (container,) = record.one("Deployment", "server").inputs["spec"]["template"]["spec"]["containers"]
+        assert [port.keys() for port in container["ports"]] == [{"containerPort"}]
+        service = record.one("Service", "server").inputs["spec"]
+        assert service == {"type": "ClusterIP", "ports": [{"port": 5000}]}
 
     def test_rules_that_kubernetes_fills_are_left_to_it(self) -> None:
         record = self.record()
