@@ -19,13 +19,12 @@ class SigningKey:
 
 @dataclass(frozen=True, kw_only=True)
 class KindRelease:
-    """A release of kind, the kubectl that goes with its nodes, and the images of nodes that were built for it.
+    """A release of kind, and the images of nodes that were built for it.
 
     kind documents that an image works for sure with the release that it was published with alone.
     """
 
     kind: Artifact
-    kubectl: Artifact
     node_images: tuple[str, ...]
     source: str
 
@@ -78,14 +77,6 @@ KIND_RELEASES: Final = (
             source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.30.0",
             suffix="bin",
         ),
-        kubectl=Artifact(
-            name="kubectl",
-            version="v1.34.1",
-            url="https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kubectl",
-            sha256="7721f265e18709862655affba5343e85e1980639395d5754473dafaadcaa69e3",
-            source="https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kubectl.sha256",
-            suffix="bin",
-        ),
         node_images=(
             "kindest/node:v1.34.0@sha256:7416a61b42b1662ca6ca89f02028ac133a309a2a30ba309614e8ec94d976dc5a",
             "kindest/node:v1.33.4@sha256:25a6018e48dfcaee478f4a59af81157a437f15e6e140bf103f85a2e7cd0cbbf2",
@@ -101,14 +92,6 @@ KIND_RELEASES: Final = (
             url="https://github.com/kubernetes-sigs/kind/releases/download/v0.14.0/kind-linux-amd64",
             sha256="af5e8331f2165feab52ec2ae07c427c7b66f4ad044d09f253004a20252524c8b",
             source="https://github.com/kubernetes-sigs/kind/releases/tag/v0.14.0",
-            suffix="bin",
-        ),
-        kubectl=Artifact(
-            name="kubectl",
-            version="v1.28.2",
-            url="https://dl.k8s.io/release/v1.28.2/bin/linux/amd64/kubectl",
-            sha256="c922440b043e5de1afa3c1382f8c663a25f055978cbc6e8423493ec157579ec5",
-            source="https://dl.k8s.io/release/v1.28.2/bin/linux/amd64/kubectl.sha256",
             suffix="bin",
         ),
         node_images=("kindest/node:v1.24.0@sha256:0866296e693efe1fed79d5e6c7af8df71fc73ae45e3679af05342239cdc5bc8e",),
@@ -134,6 +117,6 @@ REGISTRY: Final = Image(
 ARTIFACTS: Final = (
     CUDA_INSTALLER,
     CUDA_PIN,
-    *(artifact for release in KIND_RELEASES for artifact in (release.kind, release.kubectl)),
+    *(release.kind for release in KIND_RELEASES),
 )
 CHARTS: Final[tuple[Chart, ...]] = ()

@@ -95,8 +95,6 @@ def _kind(args: KindArgs) -> Mapping[str, str]:
         "KIND_NAME": args.name,
         "KIND_URL": release.kind.url,
         "KIND_SHA256": release.kind.sha256 or "",
-        "KUBECTL_URL": release.kubectl.url,
-        "KUBECTL_SHA256": release.kubectl.sha256 or "",
         "API_SECONDS": "600",
         **({"REGISTRY_IMAGE": catalogue.REGISTRY.reference} if args.registry else {}),
     }

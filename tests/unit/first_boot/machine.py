@@ -93,7 +93,7 @@ class Machine:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(file["content"])
             target.chmod(int(file["permissions"], 8))
-        machine.tell(PAUSE="0", VOLUME_SECONDS="0", API_SECONDS="0", KIND_SHA256="", KUBECTL_SHA256="")
+        machine.tell(PAUSE="0", VOLUME_SECONDS="0", API_SECONDS="0", KIND_SHA256="")
         machine.serve_keys()
         return machine
 

@@ -12,8 +12,7 @@ node=$KIND_NAME-control-plane
 wanted=$(sha256sum <"$settings" | cut -d ' ' -f 1)
 
 fetch "$KIND_URL" /usr/local/bin/kind "$KIND_SHA256"
-fetch "$KUBECTL_URL" /usr/local/bin/kubectl "$KUBECTL_SHA256"
-chmod 0755 /usr/local/bin/kind /usr/local/bin/kubectl
+chmod 0755 /usr/local/bin/kind
 # Pods watch many files (kind.sigs.k8s.io/docs/user/known-issues, "Pod errors due to too many open files").
 printf 'fs.inotify.max_user_watches = 1048576\nfs.inotify.max_user_instances = 512\n' | replace /etc/sysctl.d/90-kind.conf
 sysctl --quiet --load /etc/sysctl.d/90-kind.conf
@@ -41,6 +40,9 @@ if [[ $action == create ]]; then
 else
   docker start "$node"
 fi
+# Nodes have the kubectl of their own Kubernetes (kubernetes-sigs/kind, pkg/build/nodeimage/buildcontext.go).
+docker cp "$node:/usr/bin/kubectl" /usr/local/bin/kubectl.part
+mv /usr/local/bin/kubectl.part /usr/local/bin/kubectl
 
 kind get kubeconfig --name "$KIND_NAME" >"$STATE/kind.kubeconfig"
 within "$API_SECONDS" kubectl --kubeconfig "$STATE/kind.kubeconfig" get --raw /readyz
