@@ -97,7 +97,7 @@ local-aks: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_aks.py
 
 local-cpouta: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openstack_services.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py
 
 local-members: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
@@ -114,6 +114,7 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
 		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
+		--ignore tests/local/test_cpouta.py \
 		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_alerts.py \
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 

@@ -61,12 +61,13 @@ def local_environment(
     openshift: bool = False,
     operator_hub: bool = False,
     openstack: bool = False,
+    stack: str = "",
 ) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
 
     prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
     openshift: it is an OpenShift. operator_hub: one that installs operators from a catalog. openstack: an OpenStack
-    runs beside it.
+    runs beside it. stack: whose nodes it has, as in `make up`.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
@@ -79,7 +80,9 @@ def local_environment(
             installation.install(Progress(len(installation.missing())))
         mirror.fill(paths, toolchain, **parts)
         prepare(paths)
-        local_cluster.start(paths, print, admission_policies=admission_policies, openstack=openstack, **parts)
+        local_cluster.start(
+            paths, print, stack=stack, admission_policies=admission_policies, openstack=openstack, **parts
+        )
         try:
             yield paths
         finally:
