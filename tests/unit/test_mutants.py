@@ -17,6 +17,7 @@ from tests.mutants.__main__ import (
     Trials,
     difference,
     equivalents,
+    imports_what_is_not_installed,
     modules,
     report,
     sample,
@@ -107,6 +108,21 @@ def test_a_seed_makes_the_same_choice_again_and_takes_a_line_once() -> None:
     assert chosen != sample(sources, seed=4, count=30)
     assert len({(change.file, change.line) for change in chosen}) == 30
     assert len({change.kind for change in chosen}) > 8
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("import torchless.nn", True),
+        ("from torchless import nn", True),
+        ("import json, torchless", True),
+        ("from components import catalogue\nimport json", False),
+        ("from . import near", False),
+        ("def later():\n    import torchless", False),
+    ],
+)
+def test_what_no_unit_test_can_import_is_left_to_the_tests_that_can(text: str, left: bool) -> None:
+    assert imports_what_is_not_installed(text.encode()) is left
 
 
 def test_the_tests_most_like_a_change_come_first(tmp_path: Path) -> None:
