@@ -296,6 +296,14 @@ def _range(low: object, high: object) -> str:
 
 
 def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]) -> ConfigError:
+    if (text := next((text for text in known if _is_number(text, value)), None)) is not None:
+        return ConfigError(
+            path=path,
+            value=value,
+            message="this is a number, of which YAML leaves out the zeros at its end",
+            expected=listed(known),
+            hint=f'write "{text}" in quotes',
+        )
     # An empty text, and what YAML reads as false, is how one writes that one wants none.
     is_nothing = value is False or (isinstance(value, str) and not value.strip())
     meant = nearest("none" if is_nothing else value, known)
@@ -306,6 +314,16 @@ def _not_known(path: Path, value: object, what: str, known: typing.Sequence[str]
         expected=listed(known),
         hint=f"did you mean {meant}?" if meant else f"take one of those that are known: {listed(known)}",
     )
+
+
+def _is_number(text: str, value: object) -> bool:
+    """Return whether a value is the number that YAML reads a text without quotes as."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
 
 
 def _missing(path: Path, info: FieldInfo) -> ConfigError:

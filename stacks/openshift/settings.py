@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 from pydantic.alias_generators import to_camel
@@ -20,7 +20,7 @@ from stacks.errors import ConfigError, Path, key, listed
 from stacks.existing.settings import ExistingSettings
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.model import SettingsModel, choice, form, matching, reject
-from stacks.settings.monitoring import MonitoringSettings
+from stacks.settings.monitoring import TAKEN_PORTS, MonitoringSettings
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, is_label, label_error, qualified_errors
 from stacks.settings.workbench import WorkbenchSettings
 
@@ -263,8 +263,21 @@ class OpenShiftGpuSettings(ProvidedGpuSettings):
             yield from label_error((*path, name), value)
 
 
+_OPENSHIFTS_PORTS: Final[Mapping[int, str]] = {
+    1936: "the router of OpenShift",
+    9099: "the version operator of OpenShift",
+    9100: "the node exporter of OpenShift",
+    9101: "the node exporter of OpenShift",
+    22623: "the machine config server of OpenShift",
+}
+"""Ports of nodes by who listens there (docs.openshift.com, "Networking requirements for user-provisioned
+infrastructure")."""
+
+
 class OpenShiftMonitoringSettings(MonitoringSettings):
     """Prometheus and Grafana beside OpenShift's own, which has their definitions, and an exporter on port 9100."""
+
+    taken_ports: ClassVar[Mapping[int, str]] = {**TAKEN_PORTS, **_OPENSHIFTS_PORTS}
 
     enabled: bool = False
     definitions: bool = False
@@ -274,6 +287,18 @@ class OpenShiftMonitoringSettings(MonitoringSettings):
     """Let the chart's seven service accounts run privileged pods, as MLBatch's tutorial does. The default grants them
     what their pods use: a user of their own, and the node to the node exporter alone.
     """
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Leave the definitions to OpenShift, whose operators put theirs back."""
+        yield from super().check(path)
+        if self.enabled and self.definitions:
+            yield ConfigError(
+                path=(*path, "definitions"),
+                value=True,
+                message="OpenShift has these definitions, of its own version, and puts them back when they are changed",
+                expected="false",
+                hint="remove the key",
+            )
 
 
 class OpenShiftSettings(ExistingSettings):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 from pydantic import Field
 
@@ -20,17 +20,17 @@ from stacks.settings.names import ClassName, label_error
 _STACK: Final = catalogue.chart_versions("kube-prometheus-stack")
 _LEAST: Final = Quantity.parse("10Gi")
 _LEAST_VOLUME: Final = Quantity.parse("1Gi")
-_TAKEN: Final[Mapping[int, str]] = {
-    2379: "etcd",
-    2380: "etcd",
-    6443: "the API server",
-    10248: "the kubelet",
-    10249: "kube-proxy",
-    10250: "the kubelet",
-    10255: "the kubelet",
-    10256: "kube-proxy",
-    10257: "the controller manager",
-    10259: "the scheduler",
+TAKEN_PORTS: Final[Mapping[int, str]] = {
+    2379: "etcd of Kubernetes",
+    2380: "etcd of Kubernetes",
+    6443: "the API server of Kubernetes",
+    10248: "the kubelet of Kubernetes",
+    10249: "kube-proxy of Kubernetes",
+    10250: "the kubelet of Kubernetes",
+    10255: "the kubelet of Kubernetes",
+    10256: "kube-proxy of Kubernetes",
+    10257: "the controller manager of Kubernetes",
+    10259: "the scheduler of Kubernetes",
 }
 """Ports of nodes by who listens there (kubernetes.io, reference/networking/ports-and-protocols; healthzBindAddress and
 readOnlyPort of kubelet-config.v1beta1, metricsBindAddress and healthzBindAddress of kube-proxy-config.v1alpha1)."""
@@ -61,6 +61,8 @@ class ReceiverSettings(SettingsModel):
 
 class MonitoringSettings(SettingsModel):
     """Prometheus, Alertmanager and Grafana."""
+
+    taken_ports: ClassVar[Mapping[int, str]] = TAKEN_PORTS
 
     enabled: bool = True
     """Install them."""
@@ -138,13 +140,14 @@ class MonitoringSettings(SettingsModel):
             )
 
     def _port(self, path: Path) -> Iterator[ConfigError]:
-        if self.enabled and (owner := _TAKEN.get(self.node_exporter_port)) is not None:
+        if self.enabled and (owner := self.taken_ports.get(self.node_exporter_port)) is not None:
+            default = type(self).model_fields["node_exporter_port"].default
             yield ConfigError(
                 path=(*path, "nodeExporterPort"),
                 value=self.node_exporter_port,
-                message=f"{owner} of Kubernetes listens on this port of nodes, so that no exporter starts there",
-                expected=f"a port that is free on each node, none of {listed(_TAKEN)}",
-                hint=f"remove the key for {prometheus.NODE_EXPORTER_PORT}, or set it to 9110",
+                message=f"{owner} listens on this port of nodes, so that no exporter starts there",
+                expected=f"a port that is free on each node, none of {listed(sorted(self.taken_ports))}",
+                hint=f"remove the key for {default}, or set it to another one",
             )
 
     def _repeated(self, path: Path) -> Iterator[ConfigError]:

@@ -43,7 +43,8 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 def reserved(partial: PartialSettings) -> tuple[str, ...]:
     """Return the beginnings of names that the cluster's own namespaces have."""
-    return (*_RESERVED_PREFIXES, *(partial.target.namespaces if partial.target is not None else ()))
+    found = {*_RESERVED_PREFIXES, *(partial.target.namespaces if partial.target is not None else ())}
+    return tuple(sorted(each for each in found if not each.startswith(tuple(found - {each}))))
 
 
 def _teams(partial: PartialSettings) -> Iterator[ConfigError]:

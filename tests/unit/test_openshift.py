@@ -417,6 +417,22 @@ class TestMistakes:
                 "this is the namespace of a team, whose members could show any figures",
             ),
             ({"teams": [{"name": "sakkara-scheduler", "users": ["alice"], "share": 1}]}, "mlbatch:teams[0].name"),
+            (
+                {"teams": [{"name": "openshift", "users": ["alice"], "share": 1}]},
+                "none that starts with kube-, openshift, redhat-",
+            ),
+            (
+                {"monitoring": {"enabled": True, "nodeExporterPort": 9100}},
+                "the node exporter of OpenShift listens on this port",
+            ),
+            (
+                {"monitoring": {"enabled": True, "nodeExporterPort": 10250}},
+                "remove the key for 9110, or set it to another one",
+            ),
+            (
+                {"monitoring": {"enabled": True, "definitions": True}},
+                "OpenShift has these definitions, of its own version",
+            ),
         ],
     )
     def test_what_constraints_would_refuse_and_names_that_are_taken(
