@@ -326,7 +326,7 @@ ARTIFACTS: Final = (
 
 _RHODS: Final = "https://github.com/red-hat-data-services/rhods-operator/tree"
 _RHOAI_KUEUE: Final = (
-    "Kueue: https://github.com/red-hat-data-services/kueue, branches rhoai-2.19 to rhoai-2.21, Makefile"
+    "Kueue: https://github.com/red-hat-data-services/kueue, branches rhoai-2.16 to rhoai-2.21, Makefile"
 )
 OPENSHIFT_AI: Final = (
     OpenShiftAi(
@@ -364,12 +364,11 @@ OPENSHIFT_AI: Final = (
         csv="rhods-operator.2.16.0",
         channels=("stable", "stable-2.16", "eus-2.16", "fast"),
         openshift=("4.14", "4.21"),
-        kueue="0.8.3",
+        kueue="0.8.1",
         patched_whole=True,
         cluster_digest="377121554e8afb33063b40f8a8794ad4da8904a55fa6652faff747f3328f92cc",
         initialization_digest="f8c86dd8896441d132ba80b86120e7e7aeea80b05d7bf62244310c3e24e4f37a",
-        source=f"{_RHODS}/07ea18b16136d3bc88778809d2bbc31f3936ad78; Kueue: "
-        "https://github.com/opendatahub-io/opendatahub-operator/blob/v2.21.0/get_all_manifests.sh",
+        source=f"{_RHODS}/07ea18b16136d3bc88778809d2bbc31f3936ad78; {_RHOAI_KUEUE}",
     ),
 )
 """Those that MLBatch is set up with, its last stable one first (project-codeflare/mlbatch, `setup.RHOAI-v2.*`). Which
@@ -623,6 +622,13 @@ RAY_TRAIN: Final = Image(
 )
 RAY_TRAIN_PACKAGES: Final = ("transformers==4.46.3", "peft==0.13.2", "datasets==4.8.5")
 """What fine-tuning needs beside Ray and PyTorch of that image: Granite is in transformers since 4.45."""
+DEMO_PACKAGES: Final[Mapping[str, Sequence[str]]] = {
+    "jobtest": ("torchvision==0.19.1",),
+    "interactivetest": ("transformers==4.46.3", "datasets==4.8.5", "accelerate==1.1.1"),
+    "tunecluster": ("xgboost==2.0.3",),
+}
+"""What the workbench's demos need beside them, by cluster. Ray 2.35 does not go with XGBoost 2.1 and later
+(ray-project/ray#46476); the trainer of transformers asks for accelerate."""
 SEAWEEDFS: Final = Image(
     reference="docker.io/chrislusf/seaweedfs:4.00",
     source="https://github.com/kubeflow/pipelines/tree/master/manifests/kustomize/third-party/seaweedfs/single-pod",

@@ -148,7 +148,7 @@ def kueue(args: Configuration) -> Document:
 
 
 def pods_ready(args: Configuration) -> Document:
-    """Return when a job is queued again whose pods do not run (Kueue v0.8.3, configuration_types.go)."""
+    """Return when a job is queued again whose pods do not run (Kueue v0.8.1, configuration_types.go)."""
     first, longest = BACKOFF_SECONDS
     return {
         "enable": True,

@@ -20,10 +20,15 @@ JOB_OPERATORS: Final = tuple(f"{ACCOUNTS}:{name}" for name in (kuberay.NAME, tra
 
 @dataclass(frozen=True, kw_only=True)
 class Gatekeepers:
-    """The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them by default."""
+    """The accounts that start and suspend jobs, as the manifests of Kueue and AppWrapper name them by default.
+
+    counts_ray: this Kueue counts all pods of Ray's kinds: each host of a worker group, and what submits a RayJob, as it
+    does from 0.10 on.
+    """
 
     kueue: str = KUEUE
     appwrapper: str = APPWRAPPER
+    counts_ray: bool = True
 
     @property
     def is_one(self) -> str:

@@ -159,12 +159,26 @@ _COUNTED: Final[Mapping[str, Sequence[Rule]]] = {
 (training-operator v1.9.3, `pytorch_defaults.go`; AppWrapper v1.1.2, `pkg/utils/utils.go`)."""
 
 
-def _one_host(cluster: str) -> Rule:
-    """Return the rule of a wrapped Ray cluster's specification."""
+def _one_host(cluster: str, counts: str = "AppWrapper") -> Rule:
+    """Return the rule of the specification of a Ray cluster whose hosts are not counted. counts: who counts pods."""
     return Rule(
         condition=f"{cluster}.?workerGroupSpecs.orValue([]).all(group, group.?numOfHosts.orValue(1) <= 1)",
-        message="AppWrapper counts one pod for each replica of a worker group: leave numOfHosts out",
+        message=f"{counts} counts one pod for each replica of a worker group: leave numOfHosts out",
     )
+
+
+def _no_submitter(counts: str, otherwise: str = "") -> list[Rule]:
+    """Return the rules of a RayJob whose submitting pod is not counted. otherwise: what else its author can do."""
+    return [
+        Rule(
+            condition="!has({0}.spec.submitterPodTemplate)",
+            message=f"{counts} does not count the pod that submits a RayJob: leave submitterPodTemplate out",
+        ),
+        Rule(
+            condition="{0}.spec.?submissionMode.orValue('K8sJobMode') in ['HTTPMode', 'InteractiveMode']",
+            message=f"{counts} does not count the pod that submits a RayJob: set submissionMode to HTTPMode{otherwise}",
+        ),
+    ]
 
 
 _ENDLESS: Final = Rule(
@@ -180,15 +194,7 @@ _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
     RAY_CLUSTER.identity: [_one_host("{0}.spec"), _ENDLESS],
     RAY_JOB.identity: [
         _one_host("{0}.spec.rayClusterSpec"),
-        Rule(
-            condition="!has({0}.spec.submitterPodTemplate)",
-            message="AppWrapper does not count the pod that submits a RayJob: leave submitterPodTemplate out",
-        ),
-        Rule(
-            condition="{0}.spec.?submissionMode.orValue('K8sJobMode') in ['HTTPMode', 'InteractiveMode']",
-            message="AppWrapper does not count the pod that submits a RayJob: set submissionMode to HTTPMode, or "
-            "submit the RayJob without an AppWrapper",
-        ),
+        *_no_submitter("AppWrapper", ", or submit the RayJob without an AppWrapper"),
         _ENDLESS,
     ],
 }
@@ -219,6 +225,14 @@ _ALONE: Final[Mapping[str, Sequence[Rule]]] = {
 }
 """Rules for jobs that no AppWrapper watches over: Kueue gives their quota to others when they say they are done."""
 
+_OLD_KUEUE: Final = "this cluster's Kueue"
+_UNCOUNTED: Final[Mapping[str, Sequence[Rule]]] = {
+    RAY_CLUSTER.identity: [_one_host("{0}.spec", _OLD_KUEUE)],
+    RAY_JOB.identity: [_one_host("{0}.spec.rayClusterSpec", _OLD_KUEUE), *_no_submitter(_OLD_KUEUE)],
+}
+"""Rules for jobs in an old Kueue's queues, which hands out GPUs that it does not count (red-hat-data-services/kueue,
+rhoai-2.16, pkg/controller/jobs/rayjob/rayjob_controller.go, PodSets)."""
+
 _OWN_CONTROLLER: Final = Rule(
     condition=" && ".join(
         f"{{0}}.?spec.{path}.orValue('{_CONTROLLERS[0]}') in {words(_CONTROLLERS)}"
@@ -233,9 +247,10 @@ def wrapped() -> list[Rule]:
     return [*_for_kinds(_COUNTED), *_for_kinds(_WRAPPED), _OWN_CONTROLLER]
 
 
-def alone() -> list[Rule]:
-    """Return the rules for a job that is submitted by itself."""
-    return [*_for_kinds(_COUNTED), *_for_kinds(_ALONE), _OWN_CONTROLLER]
+def alone(*, counts_ray: bool = True) -> list[Rule]:
+    """Return the rules for a job that is submitted by itself. counts_ray: Kueue counts all pods of Ray's kinds."""
+    uncounted = {} if counts_ray else _UNCOUNTED
+    return [*_for_kinds(_COUNTED), *_for_kinds(_ALONE), *_for_kinds(uncounted), _OWN_CONTROLLER]
 
 
 def _for_kinds(rules: Mapping[str, Sequence[Rule]]) -> list[Rule]:

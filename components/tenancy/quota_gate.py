@@ -73,7 +73,7 @@ def policy(gpu_resource: str, gatekeepers: Gatekeepers) -> AdmissionPolicy:
             growing_jobs.NO_FAULT_TOLERANCE.validation("object", "!variables.person || {rule}"),
             *(
                 rule.validation("object", "!variables.created || !variables.person || ({rule})")
-                for rule in growing_jobs.alone()
+                for rule in growing_jobs.alone(counts_ray=gatekeepers.counts_ray)
             ),
             *(
                 rule.validation(

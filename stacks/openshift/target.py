@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from components import catalogue
-from components.compatibility import goes_with
+from components.compatibility import goes_with, numbers
 from components.kubernetes.security import PINNED_MEMORY, PodSecurity
 from components.nodes import certified_gpu_operator
 from components.openshift_ai import installation
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 OLDEST: Final = (4, 16)
 """The oldest OpenShift with the Kubernetes that Kueue needs, 1.29 (components/compatibility.py)."""
 
+_COUNTS_RAY: Final = (0, 10)
+"""The Kueue from which on all pods of Ray's kinds are counted (red-hat-data-services/kueue, rhoai-2.16 to 2.21)."""
+
 
 class OpenShift(ClusterTarget[OpenShiftSettings]):
     """OpenShift 4, whose SecurityContextConstraints decide what pods may do."""
@@ -42,7 +45,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     settings = OpenShiftSettings
     sections = ("kubernetes", "cluster", operators.SECTION, "nfs", *ClusterTarget.sections[2:], workbench.SECTION)
     secrets = (OBJECT_STORE_SECRET_KEY,)
-    namespaces = ("openshift-", "redhat-")
+    namespaces = ("openshift", "redhat-")
     pod_security = PodSecurity.SCC
     certifies_operators = True
 
@@ -81,7 +84,11 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         """Return the accounts of OpenShift AI where it brings the operators."""
         if settings.openshift.operators is Operators.PLAIN:
             return super().gatekeepers(settings)
-        return Gatekeepers(kueue=installation.KUEUE, appwrapper=installation.APPWRAPPER)
+        return Gatekeepers(
+            kueue=installation.KUEUE,
+            appwrapper=installation.APPWRAPPER,
+            counts_ray=numbers(settings.openshift.release.kueue) >= _COUNTS_RAY,
+        )
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
         """Yield what OpenShift AI's operators do less well, too."""

@@ -20,6 +20,7 @@ from components import catalogue
 from components.artifacts import Mirror
 from components.kubernetes.in_cluster import Api, Json
 from components.olm import installer
+from components.tenancy.promises import Promise
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped
@@ -177,12 +178,12 @@ class TestConfiguration:
             "ClusterQueue.kueue.x-k8s.io": 1,
             "ResourceFlavor.kueue.x-k8s.io": 1,
         }
-        assert "managedJobsNamespaceSelector" not in config, "Kueue 0.8.3 would not start"
+        assert "managedJobsNamespaceSelector" not in config, "Kueue 0.8.1 would not start"
 
     def test_its_jobs_give_back_what_they_do_not_use(self, record: Record) -> None:
         config = file_of(record, "mlbatch-kueue", "controller_manager_config.yaml")
         assert config["waitForPodsReady"]["timeout"] == "2100s"
-        assert "recoveryTimeout" not in config["waitForPodsReady"], "Kueue 0.8.3 would not start"
+        assert "recoveryTimeout" not in config["waitForPodsReady"], "Kueue 0.8.1 would not start"
 
     def test_later_ones_leave_other_namespaces_alone(self, tmp_path: Path) -> None:
         config = file_of(with_version("2.19", tmp_path), "mlbatch-kueue", "controller_manager_config.yaml")
@@ -456,12 +457,16 @@ class TestMistakes:
                 ('mlbatch:openshift.operators = "openshift-ai"', "mlbatch:queueing.enabled is false"),
             ),
             (
+                chosen(version=2.2),
+                ("mlbatch:openshift.version = 2.2", "leaves out the zeros", 'write "2.20" in quotes'),
+            ),
+            (
                 chosen({"recovery": {"recoveryTimeoutSeconds": 300}}, version="2.16"),
-                ("mlbatch:recovery.recoveryTimeoutSeconds = 300", "Kueue 0.8.3", "recoveryTimeout"),
+                ("mlbatch:recovery.recoveryTimeoutSeconds = 300", "Kueue 0.8.1", "recoveryTimeout"),
             ),
             (
                 chosen({"scheduling": {"packing": "topology"}}, version="2.16"),
-                ('mlbatch:scheduling.packing = "topology"', "Kueue 0.8.3", "serves no Topology"),
+                ('mlbatch:scheduling.packing = "topology"', "Kueue 0.8.1", "serves no Topology"),
             ),
             (
                 chosen({"monitoring": {"enabled": True}}),
@@ -480,6 +485,19 @@ class TestMistakes:
         text = refused(raw, mirror, kubeconfig)
         for words in said:
             assert words in text
+
+    @pytest.mark.parametrize(("version", "is_refused"), [("2.16", True), ("2.19", False)])
+    def test_what_its_kueue_would_not_count_of_rays_jobs(
+        self, version: str, is_refused: bool, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        """A member would have GPUs beyond the quota, of a worker group's further hosts and of what submits a job."""
+        record = registered(loaded(chosen(version=version), mirror, kubeconfig))
+        gate = record.one("ValidatingAdmissionPolicy", Promise.QUOTA_GATE.policy).inputs["spec"]
+        said = [item["message"] for item in gate["validations"] if "this cluster's Kueue" in item["message"]]
+        found = {
+            field for field in ("numOfHosts", "submitterPodTemplate", "HTTPMode") for text in said if field in text
+        }
+        assert found == ({"numOfHosts", "submitterPodTemplate", "HTTPMode"} if is_refused else set())
 
     def test_a_version_that_the_clusters_catalog_does_not_have(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused(chosen(version="2.16"), mirror, kubeconfig, openshift="4.22.1", version="1.35")
