@@ -19,9 +19,6 @@ GROUP_BINDING: Final = "sa-edit"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ["get", "list", "watch"]
 _WRITE: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
-_TLS_CLUSTERS: Final = ("interactivetest", "tunecluster")
-"""Ray clusters of the demos that the notebook connects to over TLS."""
-
 RULES: Final = (
     {"apiGroups": ["ray.io"], "resources": ["rayclusters", "rayjobs"], "verbs": _WRITE},
     {"apiGroups": ["workload.codeflare.dev"], "resources": ["appwrappers"], "verbs": _WRITE},
@@ -30,14 +27,13 @@ RULES: Final = (
     {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": _READ},
     {"apiGroups": [""], "resources": ["pods", "services", "events"], "verbs": _READ},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
-    {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": [f"ca-secret-{name}" for name in _TLS_CLUSTERS],
-        "verbs": ["get"],
-    },
+    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]},
 )
-"""What codeflare-sdk asks the API server for (src/codeflare_sdk, cluster/cluster.py and utils/generate_cert.py)."""
+"""What codeflare-sdk asks the API server for (v0.20.2, cluster/cluster.py and utils/generate_cert.py).
+
+It finds the certificate of a Ray cluster among all Secrets by the cluster's label: OpenShift AI gives it a name that
+ends in a hash. Whoever may make Ray clusters reads each Secret of the project anyway, by a pod that mounts it.
+"""
 
 
 def of_notebook(name: str, namespace: pulumi.Input[str]) -> Sequence[Document]:

@@ -1,8 +1,12 @@
 """The Ray clusters of the guide's demos, as objects: what codeflare-sdk makes of each notebook's ClusterConfiguration.
 
 Sources: redhat-na-ssa/codeflare-sdk, demo-notebooks/guided-demos, for the amounts; codeflare-sdk v0.19,
-src/codeflare_sdk/templates/base-template.yaml, for the form. Three things differ: the image is Ray's own and no
-person's; each container is limited to the memory that it asks for; nobody but the project's pods reaches the clusters.
+src/codeflare_sdk/templates/base-template.yaml, for the form. Two things differ: the image is Ray's own and no person's,
+and each container is limited to the memory that it asks for.
+
+OpenShift AI adds what codeflare-sdk counts on (red-hat-data-services/codeflare-operator, rhoai-2.16 to 2.21,
+pkg/controllers/raycluster_webhook.go): a sign-in in front of the dashboard, which a Route leads to, certificates for
+all connections, and NetworkPolicies.
 """
 
 from __future__ import annotations
@@ -17,13 +21,14 @@ from components import names
 from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import UNPRIVILEGED
-from components.workloads.interface import USER, pod_security
+from components.workloads.interface import USER, pod_security, ray_token
 
 DASHBOARD_PORT: Final = 8265
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - of the pod, which a policy lets the project alone reach
 _PORTS: Final = {"gcs": 6379, "dashboard": DASHBOARD_PORT, "client": 10001}
-_RAY_PODS: Final = {"ray.io/is-ray-node": "yes"}
-"""The label that KubeRay gives all pods of Ray clusters."""
+_DASHBOARD_AND_CLIENT: Final = (DASHBOARD_PORT, _PORTS["client"])
+_HEADS: Final = {"ray.io/node-type": "head"}
+"""The label that KubeRay gives the heads of Ray clusters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +141,7 @@ def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[st
                 "enableIngress": False,
                 "serviceType": "ClusterIP",
                 "rayStartParams": {"block": "true", "dashboard-host": _EVERYWHERE, "num-gpus": str(demo.head.gpus)},
-                "template": {"spec": _pod("ray-head", demo.head, args, _PORTS)},
+                "template": {"spec": {**_pod("ray-head", demo.head, args, _PORTS), **ray_token(signs_in=True)}},
             },
             "workerGroupSpecs": [
                 {
@@ -145,7 +150,9 @@ def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[st
                     "minReplicas": demo.workers,
                     "maxReplicas": demo.workers,
                     "rayStartParams": {"block": "true", "num-gpus": str(demo.worker.gpus)},
-                    "template": {"spec": _pod("machine-learning", demo.worker, args, {})},
+                    "template": {
+                        "spec": {**_pod("machine-learning", demo.worker, args, {}), **ray_token(signs_in=False)}
+                    },
                 }
             ],
         },
@@ -153,15 +160,19 @@ def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[st
 
 
 def boundary(namespace: pulumi.Input[str]) -> Document:
-    """Return the policy by which the project's own pods alone reach Ray's, whose interfaces ask for no password."""
+    """Return the policy by which the project's pods alone reach the heads, whose interfaces ask for no password.
+
+    It is the widest of those that OpenShift AI makes for each cluster, and is there before the first of them.
+    """
+    ports = [{"port": port, "protocol": "TCP"} for port in _DASHBOARD_AND_CLIENT]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": {"name": "ray-clusters", "namespace": namespace},
         "spec": {
-            "podSelector": {"matchLabels": dict(_RAY_PODS)},
+            "podSelector": {"matchLabels": dict(_HEADS)},
             "policyTypes": ["Ingress"],
-            "ingress": [{"from": [{"podSelector": {}}]}],
+            "ingress": [{"from": [{"podSelector": {}}], "ports": ports}],
         },
     }
 
@@ -179,7 +190,6 @@ def _pod(name: str, node: Node, args: RayClusterArgs, ports: Mapping[str, int]) 
     if ports:
         container["ports"] = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
     return {
-        "automountServiceAccountToken": False,
         "securityContext": pod_security(args.user),
         "containers": [container],
     }

@@ -28,7 +28,7 @@ from components.kubernetes.programs import Program
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import Volume, claim, volumes
 from components.workloads.indexed_job import files_name
-from components.workloads.interface import USER, pod_security, volume_claim
+from components.workloads.interface import USER, pod_security, ray_token, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
 from components.workloads.submission import SUBMITTER, Submission, SubmissionMode, register
 
@@ -60,6 +60,7 @@ class FinetuningArgs:
     placement: the GPU nodes. claim: name of the one with weights, checkpoints and result, of this class (None for the
         cluster's default) and size; many nodes mount it.
     deadline_seconds: for all of it. user: its number in the pods; None where the cluster gives each namespace its own.
+    signs_in: a sign-in stands in front of Ray's dashboard, as OpenShift AI puts one there.
     """
 
     submission: Submission
@@ -86,6 +87,7 @@ class FinetuningArgs:
     storage: str
     deadline_seconds: int
     user: int | None = USER
+    signs_in: bool = False
 
 
 class Finetuning(pulumi.ComponentResource):
@@ -143,7 +145,7 @@ def cluster(name: str, args: FinetuningArgs) -> Document:
         "headGroupSpec": {
             "serviceType": "ClusterIP",
             "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0", "num-gpus": "0"},  # noqa: S104 - of the pod
-            "template": template(name, args, "ray-head", head, _PORTS),
+            "template": template(name, args, "ray-head", head, _PORTS, signs_in=args.signs_in),
         },
         "workerGroupSpecs": [
             {
@@ -159,7 +161,13 @@ def cluster(name: str, args: FinetuningArgs) -> Document:
 
 
 def template(
-    name: str, args: FinetuningArgs, container: str, amounts: Mapping[str, str], ports: Mapping[str, int]
+    name: str,
+    args: FinetuningArgs,
+    container: str,
+    amounts: Mapping[str, str],
+    ports: Mapping[str, int],
+    *,
+    signs_in: bool = False,
 ) -> Document:
     """Return the template of the head's or of the workers' pods. Limits equal requests."""
     mounted: tuple[Volume, ...] = (
@@ -173,7 +181,7 @@ def template(
     return {
         "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name}},
         "spec": {
-            "automountServiceAccountToken": False,
+            **ray_token(signs_in=signs_in),
             **args.placement.body(),
             **({"priorityClassName": priority} if priority is not None else {}),
             "securityContext": pod_security(args.user),

@@ -114,6 +114,15 @@ def pod_security(user: int | None = USER) -> Document:
     }
 
 
+def ray_token(*, signs_in: bool) -> Document:
+    """Return whether the head of a Ray cluster has the token of its account.
+
+    signs_in: OpenShift AI puts a sign-in into its pod, in front of the dashboard, under an account of its own making.
+    It reads that token, and without one the head never runs (openshift/oauth-proxy, providers/openshift/provider.go).
+    """
+    return {} if signs_in else {"automountServiceAccountToken": False}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ViewerArgs:
     """An interface that shows the files of a volume.

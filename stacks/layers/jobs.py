@@ -155,6 +155,7 @@ class Jobs:
             storage=str(job.result.size),
             deadline_seconds=job.deadline_seconds,
             user=user_of(self.pod_security),
+            signs_in=not self.inputs.resolved.installs_operators,
         )
 
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:

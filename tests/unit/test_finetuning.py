@@ -128,6 +128,13 @@ def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
     assert "runAsUser" not in pods(replace(ARGS, user=None))[0]["securityContext"]
 
 
+def test_where_a_sign_in_is_put_before_the_dashboard_the_head_has_its_token() -> None:
+    """OpenShift AI's reads it; without one it ends, and the head with it."""
+    head, worker = pods(replace(ARGS, signs_in=True))
+    assert "automountServiceAccountToken" not in head
+    assert worker["automountServiceAccountToken"] is False
+
+
 def test_a_changed_job_is_submitted_anew() -> None:
     built = record(lambda opts: Finetuning("tune", ARGS, opts))
     (claim,), (program,), (job,) = (built.of(each) for each in ("PersistentVolumeClaim", "ConfigMap", "RayJob"))
@@ -180,4 +187,4 @@ def test_the_packages_that_are_tried_are_those_of_the_job() -> None:
     tried = project["dependency-groups"]["training"]
     version = Reference.parse(catalogue.RAY_TRAIN.reference).tag
     assert version is not None
-    assert {*catalogue.RAY_TRAIN_PACKAGES, f"ray[train]=={version.partition('-')[0]}"} <= set(tried)
+    assert {*catalogue.RAY_TRAIN_PACKAGES, f"ray[default,train]=={version.partition('-')[0]}"} <= set(tried)
