@@ -17,6 +17,7 @@ PYTHON ?= python3
 VENV := .venv
 ENVIRONMENT := $(VENV)/.installed
 TRAINING := .venv-training
+STORE := .venv-store
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
 
@@ -146,6 +147,9 @@ training: $(ENVIRONMENT) ## run the training jobs' own programs on the CPU, kill
 	UV_PROJECT_ENVIRONMENT=$(TRAINING) $(VENV)/bin/uv sync --quiet --frozen --only-group training
 	$(TRAINING)/bin/python -m tests.soak.training
 	$(TRAINING)/bin/python -m tests.soak.tuning
+	$(VENV)/bin/uv venv --quiet --allow-existing $(STORE)
+	$(VENV)/bin/uv pip sync --quiet --require-hashes --python $(STORE) tests/soak/object_store/requirements.txt
+	$(TRAINING)/bin/python -m tests.soak.demos $(STORE)/bin/moto_server
 
 properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in each run, until one breaks a promise (minutes to hours)
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random
@@ -169,6 +173,9 @@ requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.l
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --custom-compile-command "make requirements" \
 		--output-file emulator/tools/openstack/requirements.txt emulator/tools/openstack/requirements.in
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--no-emit-index-url --custom-compile-command "make requirements" \
+		--output-file tests/soak/object_store/requirements.txt tests/soak/object_store/requirements.in
 
 # pip fetches uv, by its digest; uv then installs what uv.lock names, itself among it, and removes what it does not name.
 $(ENVIRONMENT): uv.lock requirements-uv.txt

@@ -12,11 +12,12 @@ from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
-from components.workbench import access, ray_cluster
+from components.workbench import access, ray_cluster, ray_job
 from components.workbench import queue as queues
 from components.workbench.notebook import DASHBOARD, DESCRIPTION, DISPLAY_NAME, NotebookArgs, files_claim, notebook
 from components.workbench.queue import QueueArgs
 from components.workbench.ray_cluster import RayClusterArgs
+from components.workbench.ray_job import RayJobsArgs
 
 CONNECTION: Final = "aws-connection-"
 """What the dashboard begins the name of a data connection with."""
@@ -52,7 +53,8 @@ class WorkbenchArgs:
     """The project and what is in it.
 
     namespace: of the project; display_name, description: as the dashboard shows it.
-    ray: the Ray clusters that run from the start; None for none, as the notebook makes its own.
+    ray: the Ray clusters that run from the start; None for none, as the notebook makes its own. ray_jobs: demos that
+        run as jobs.
     edit_for_group: every account of the project may edit it, as the guide has it; otherwise the notebook's own account
         may make Ray clusters.
     """
@@ -64,6 +66,7 @@ class WorkbenchArgs:
     connection: Connection
     queue: QueueArgs
     ray: RayClusterArgs | None = None
+    ray_jobs: RayJobsArgs | None = None
     edit_for_group: bool = False
 
 
@@ -100,8 +103,24 @@ class Workbench(Layer):
             for demo in args.ray.demos:
                 cluster = ray_cluster.ray_cluster(demo, namespace, queue.object_name, args.ray)
                 Manifest(f"{name}/{demo.cluster}", cluster, after)
+        if args.ray_jobs is not None:
+            self._run(name, args.ray_jobs, (namespace, queue.object_name, secret.object_name), after)
         self.ready = [server, queue]
         self.register_outputs({"namespace": namespace})
+
+    def _run(
+        self,
+        name: str,
+        args: RayJobsArgs,
+        within: tuple[pulumi.Input[str], pulumi.Input[str], pulumi.Input[str]],
+        after: pulumi.ResourceOptions,
+    ) -> None:
+        """Register the jobs. within: namespace, LocalQueue and data connection. A job that has changed is a new one."""
+        for demo in args.clusters.demos:
+            files, job = ray_job.documents(demo, *within, args)
+            program = Manifest(f"{name}/{files['metadata']['name']}", files, after)
+            once = pulumi.ResourceOptions(depends_on=[program], replace_on_changes=["spec"], delete_before_replace=True)
+            Manifest(f"{name}/jobs/{demo.cluster}", job, pulumi.ResourceOptions.merge(after, once))
 
 
 def data_connection(connection: Connection, namespace: pulumi.Input[str]) -> Document:

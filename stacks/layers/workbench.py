@@ -9,12 +9,14 @@ import pulumi
 
 from components import catalogue
 from components.artifacts import Mirror
+from components.catalogue import Image
 from components.kubernetes.cluster import Cluster
 from components.passwords import password
 from components.workbench.notebook import NotebookArgs
 from components.workbench.object_store import ObjectStore, ObjectStoreArgs, StoreKind
 from components.workbench.queue import QueueArgs
 from components.workbench.ray_cluster import DEMOS, RayClusterArgs
+from components.workbench.ray_job import RayJobsArgs
 from components.workbench.workbench import Connection, Workbench, WorkbenchArgs
 from components.workloads.interface import user_of
 from stacks.settings.workbench import Store, WorkbenchSettings
@@ -62,22 +64,28 @@ def install(
             tolerations=cluster.placement.gpus.tolerations,
             open_to_all=queue.open_to_all,
         ),
-        ray=_ray(settings, cluster, mirror),
+        ray=_ray(settings.ray_clusters, catalogue.RAY, cluster, mirror),
+        ray_jobs=_ray_jobs(settings, cluster, mirror),
         edit_for_group=settings.edit_for_group,
     )
     return Workbench(settings.name, args, cluster.options(*needs, *([store] if store is not None else [])))
 
 
-def _ray(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror) -> RayClusterArgs | None:
-    if not settings.ray_clusters:
+def _ray(names: Sequence[str], image: Image, cluster: Cluster, mirror: Mirror) -> RayClusterArgs | None:
+    if not names:
         return None
     return RayClusterArgs(
-        demos=[DEMOS[name] for name in settings.ray_clusters],
-        image=mirror.image(catalogue.RAY.reference),
-        version=catalogue.RAY.tag.partition("-")[0],
+        demos=[DEMOS[name] for name in names],
+        image=mirror.image(image.reference),
+        version=image.tag.partition("-")[0],
         gpu_resource=cluster.gpu_resource,
         user=user_of(cluster.pod_security),
     )
+
+
+def _ray_jobs(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror) -> RayJobsArgs | None:
+    clusters = _ray(settings.ray_jobs, catalogue.RAY_TRAIN, cluster, mirror)
+    return RayJobsArgs(clusters=clusters, packages=catalogue.DEMO_PACKAGES) if clusters is not None else None
 
 
 def _connection(

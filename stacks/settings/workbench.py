@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from components.catalogue import NotebookImage
 from components.kubernetes.quantity import Quantity
 from components.workbench.notebook import SIZES
 from components.workbench.ray_cluster import DEMOS
+from components.workbench.ray_job import PROGRAMS
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice, form
 from stacks.settings.names import LABEL_LENGTH, ClassName, is_host, label_error, service_error
@@ -155,6 +156,11 @@ class WorkbenchSettings(SettingsModel):
     queue: QueueSettings = QueueSettings()
     ray_clusters: tuple[Annotated[str, choice("Ray cluster of the demos", tuple(DEMOS))], ...] = ()
     """Ray clusters of the demos that run from the start; the notebooks make those that they need by themselves."""
+    ray_jobs: tuple[Annotated[str, choice("demo that runs as a job", tuple(PROGRAMS))], ...] = ()
+    """Demos that run as jobs, each on a Ray cluster of its own that goes when the job ends: `jobtest`, training on
+    pictures; `interactivetest`, training on texts, with checkpoints in the object store; `tunecluster`, tuning of
+    XGBoost, with its trials there. They wait for one another where the queue has room for one alone.
+    """
 
     @property
     def passwords(self) -> tuple[str, str]:
@@ -192,7 +198,7 @@ class WorkbenchSettings(SettingsModel):
                 expected=listed(versions),
                 hint=f"did you mean {meant}?" if meant else f"take {versions[0]}",
             )
-        yield from self._unfitting((*path, "rayClusters"))
+        yield from self._unfitting(path)
         if self.namespace == self.object_store.kind.value:
             yield ConfigError(
                 path=(*path, "namespace"),
@@ -203,30 +209,49 @@ class WorkbenchSettings(SettingsModel):
             )
 
     def _unfitting(self, path: Path) -> Iterator[ConfigError]:
-        """Yield the first Ray cluster for which the queue has no room beside those before it, by what it lacks."""
+        """Yield the first Ray cluster for which the queue has no room beside those before it, by what it lacks.
+
+        A job waits for another one, which ends, and for ever for a cluster, which does not.
+        """
         left = dict(self.queue.amounts())
         for position, name in enumerate(self.ray_clusters):
-            if name in self.ray_clusters[:position]:
-                yield ConfigError(
-                    path=(*path, position),
-                    value=name,
-                    message="this cluster is there already",
-                    expected="each at most once",
-                    hint="remove the entry",
-                )
+            where = (*path, "rayClusters", position)
+            if found := _twice(where, name, self.ray_clusters[:position]) or self._waiting(where, name, left):
+                yield found
                 return
-            for resource, amount in DEMOS[name].requests().items():
-                if left[resource] < amount:
-                    yield ConfigError(
-                        path=(*path, position),
-                        value=name,
-                        message=f"it asks for {amount} {resource}, and the queue has {left[resource]} of "
-                        f"{self.queue.amounts()[resource]} left, so that it would wait for ever",
-                        expected=f"clusters that ask for at most {self.queue.amounts()[resource]} {resource} together",
-                        hint=f"remove it, or raise {key((*path[:-1], 'queue'))}",
-                    )
-                    return
-                left[resource] = left[resource] - amount
+            left |= {resource: left[resource] - amount for resource, amount in DEMOS[name].requests().items()}
+        for position, name in enumerate(self.ray_jobs):
+            where = (*path, "rayJobs", position)
+            if found := _twice(where, name, self.ray_jobs[:position]) or self._waiting(where, name, left):
+                yield found
+                return
+
+    def _waiting(self, path: Path, name: str, left: Mapping[str, Quantity]) -> ConfigError | None:
+        """Return the first resource that a demo would wait for. left: what the queue has for it."""
+        whole = self.queue.amounts()
+        for resource, amount in DEMOS[name].requests().items():
+            if left[resource] < amount:
+                return ConfigError(
+                    path=path,
+                    value=name,
+                    message=f"it asks for {amount} {resource}, and the queue has {left[resource]} of "
+                    f"{whole[resource]} left, so that it would wait for ever",
+                    expected=f"clusters that ask for at most {whole[resource]} {resource} together",
+                    hint=f"remove it, or raise {key((*path[:-2], 'queue'))}",
+                )
+        return None
+
+
+def _twice(path: Path, name: str, before: Sequence[str]) -> ConfigError | None:
+    if name not in before:
+        return None
+    return ConfigError(
+        path=path,
+        value=name,
+        message="this one is there already",
+        expected="each at most once",
+        hint="remove the entry",
+    )
 
 
 def _address(path: Path, address: str) -> Iterator[ConfigError]:

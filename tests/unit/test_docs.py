@@ -125,12 +125,13 @@ def test_plugins_are_those_of_the_locked_packages() -> None:
         assert locked[f"pulumi-{name}"] == version
 
 
+OPENDATAHUBS_KUEUE = pinned_version(OPENDATAHUB_KUEUE, "sigs.k8s.io/kueue")
 OPENSHIFT_AIS_APPWRAPPER = pinned_version(OPENDATAHUB_KUEUE, "github.com/project-codeflare/appwrapper")
 
 
 def test_upstream_versions_are_in_the_catalogue() -> None:
     brought = [release.kueue for release in catalogue.OPENSHIFT_AI]
-    known = {catalogue.KUEUE: (*catalogue.versions(catalogue.KUEUE), *brought)}
+    known = {catalogue.KUEUE: (*catalogue.versions(catalogue.KUEUE), *brought, OPENDATAHUBS_KUEUE)}
     known |= {catalogue.APPWRAPPER: (*catalogue.versions(catalogue.APPWRAPPER), OPENSHIFT_AIS_APPWRAPPER)}
     known |= {chart.name: catalogue.chart_versions(chart.name) for chart in catalogue.CHARTS}
     for name, entries in known.items():

@@ -207,7 +207,7 @@ def carried(part: Part, by: str) -> list[Mapping[str, str]]:
         return [part.labels] if part.kind == "Service" else []
     # What Kubernetes', Volcano's and KubeRay's controllers add to the pods of what they run.
     jobs = dict.fromkeys(("job-name", "batch.kubernetes.io/job-name", "volcano.sh/job-name"), part.name)
-    added = {"Job": jobs, "RayCluster": {"ray.io/is-ray-node": "yes"}}.get(part.kind, {})
+    added = {"Job": jobs, "RayCluster": {"ray.io/node-type": "head"}}.get(part.kind, {})
     return [{**added, **pod.get("metadata", {}).get("labels", {})} for pod in part.pods]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.security import PodSecurity
-from components.workbench import access, notebook
+from components.workbench import access, notebook, ray_job
+from components.workbench.ray_cluster import DEMOS
 from stacks.layers import workbench
 from stacks.settings.machines import MACHINES
 from stacks.settings.workbench import WorkbenchSettings
+from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, build, strings
 
 NAMES = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:sandbox"}
@@ -351,6 +354,61 @@ def test_rays_pods_are_no_root_and_ask_for_gpus_by_the_clusters_name() -> None:
         "dashboard": 8265,
         "client": 10001,
     }
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Record:
+    return made(rayJobs=["jobtest", "interactivetest", "tunecluster"])
+
+
+class TestJobs:
+    """The demos of seed 003, 10.2, each as a job on a cluster of its own."""
+
+    def test_each_runs_its_program_on_the_notebooks_cluster_in_the_queue(self, jobs: Record) -> None:
+        alone = {item.object_name: item for name in DEMOS for item in made(rayClusters=[name], queue=MUCH).objects()}
+        for item in jobs.of("RayJob"):
+            name, spec = item.object_name, item.inputs["spec"]
+            assert item.inputs["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "local-queue-test"}
+            assert spec["entrypoint"] == f"python -m {ray_job.PROGRAMS[name].module} --gpu"
+            assert (spec["submissionMode"], spec["shutdownAfterJobFinishes"]) == ("HTTPMode", True)
+            assert json.loads(spec["runtimeEnvYAML"]) == {"pip": list(catalogue.DEMO_PACKAGES[name])}
+            cluster, notebooks = spec["rayClusterSpec"], alone[name].inputs["spec"]
+            assert resources_of(cluster) == resources_of(notebooks)
+            assert (cluster["rayVersion"], notebooks["rayVersion"]) == ("2.35.0", "2.23.0")
+        assert {item.object_name for item in jobs.of("RayJob")} == set(ray_job.PROGRAMS)
+
+    def test_its_pods_see_the_program_and_the_object_store(self, jobs: Record) -> None:
+        for item in jobs.of("RayJob"):
+            program = jobs.one("ConfigMap", f"{item.object_name}-program", "sandbox")
+            assert program.urn in item.dependencies
+            for pod in pods_of(item.inputs["spec"]["rayClusterSpec"]):
+                (container,) = pod["containers"]
+                assert container["envFrom"] == [{"secretRef": {"name": "aws-connection-minio"}}]
+                assert {"name": "PYTHONPATH", "value": "/etc/mlbatch"} in container["env"]
+                (volume,) = pod["volumes"]
+                paths = {entry["key"]: entry["path"] for entry in volume["configMap"]["items"]}
+                assert paths.keys() == program.inputs["data"].keys()
+                module = ray_job.PROGRAMS[item.object_name].module.replace(".", "/")
+                assert f"{module}.py" in paths.values()
+
+    def test_one_that_has_changed_is_submitted_anew(self, jobs: Record) -> None:
+        assert {item.replace_on_changes for item in jobs.of("RayJob")} == {("spec",)}
+
+    def test_the_packages_that_are_tried_are_those_of_the_jobs(self) -> None:
+        """`make training` installs what Ray installs for them."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        wanted = {package for packages in catalogue.DEMO_PACKAGES.values() for package in packages}
+        assert wanted <= set(project["dependency-groups"]["training"])
+        assert catalogue.DEMO_PACKAGES.keys() == ray_job.PROGRAMS.keys()
+
+
+def pods_of(cluster: Any) -> list[Any]:
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    return [group["template"]["spec"] for group in groups]
+
+
+def resources_of(cluster: Any) -> list[Any]:
+    return [pod["containers"][0]["resources"] for pod in pods_of(cluster)]
 
 
 def test_it_is_off_unless_it_is_asked_for() -> None:

@@ -49,6 +49,8 @@ def test_the_guides_workbench_is_the_default() -> None:
         {"objectStore": {"bucket": "demo-checkpoints.2024"}},
         {"rayClusters": ["tunecluster"]},
         {"rayClusters": ["raytest", "jobtest"]},
+        {"rayJobs": ["jobtest", "interactivetest", "tunecluster"]},
+        {"rayClusters": ["raytest"], "rayJobs": ["jobtest"]},
         {"objectStore": {"kind": "minio", "guideCredentials": True}},
         {"objectStore": {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "k"}},
     ],
@@ -103,6 +105,13 @@ def test_what_can_be_made_is_taken(values: dict[str, Any]) -> None:
             "remove it",
         ),
         ({"rayClusters": ["raytest", "raytest"]}, ("rayClusters", 1), "there already", "remove the entry"),
+        ({"rayJobs": ["jobtest", "jobtest"]}, ("rayJobs", 1), "there already", "remove the entry"),
+        (
+            {"rayClusters": ["jobtest"], "rayJobs": ["interactivetest"]},
+            ("rayJobs", 0),
+            "it asks for 3 nvidia.com/gpu, and the queue has 2 of 5 left",
+            "remove it, or raise mlbatch:workbench.queue",
+        ),
         (
             {"objectStore": {"guideCredentials": True}},
             ("objectStore", "guideCredentials"),

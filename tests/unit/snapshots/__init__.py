@@ -22,6 +22,7 @@ import yaml
 
 import components
 from components import catalogue
+from components.workbench import demos
 from components.workloads import training
 from tests.unit.harness import Record, Registered
 
@@ -273,9 +274,9 @@ def _entries(value: Any) -> Any:
 
 
 def _modules() -> Sequence[str]:
-    """Return the modules of the components, but for programs of training jobs, whose packages are not installed."""
+    """Return the modules of the components, but for programs of jobs that train, whose packages are not installed."""
     names = (found.name for found in pkgutil.walk_packages(components.__path__, "components."))
-    return sorted(name for name in names if not name.startswith(training.__name__))
+    return sorted(name for name in names if not name.startswith((training.__name__, demos.__name__)))
 
 
 def snapshot(name: str, registered: Callable[[str], Record]) -> str:
