@@ -22,6 +22,11 @@ from components.tenancy import slack
 
 _SEEN: Final = "and on () count(kube_node_info)"
 """Ends a question for what is not there: kube-state-metrics, without which nothing would be, shows the cluster."""
+_XID: Final = (46, 48, 62, 63, 64, 74, 79, 94, 95, 109, 110, 119, 120, 136, 140, 143, 156, 158)
+"""XID errors of which NVIDIA's catalogue says, for an H100, that the GPU is reset or the machine restarted, 74 by its
+own workflow; and 63 and 94, which leave a memory row to be replaced (docs.nvidia.com/deploy/xid-errors,
+analyzing-xid-catalog). 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a
+minute."""
 RULES_NAME: Final = "mlbatch-alerts"
 OPERATORS: Final = ("kueue-controller-manager", "appwrapper-controller-manager")
 """Deployments in mlbatch-system without which nothing is admitted, or run anew."""
@@ -96,11 +101,9 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
     return (
         Alert(
             name="MLBatchGpuXidError",
-            # Of the XID errors, those after which NVIDIA's guide has the application or the GPU restarted, or the board
-            # replaced. 13, 31, 43 and 45 are errors of an application, and 45 follows each of the others within a
-            # minute. The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
+            # The exporter counts five minutes; a quarter of an hour is long enough for somebody to see it.
             expression="max by (node, gpu, xid) "
-            '(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{xid=~"46|48|63|64|74|79|94|95|119|120"}[15m])) > 0',
+            f'(max_over_time(DCGM_EXP_XID_ERRORS_COUNT{{xid=~"{"|".join(map(str, _XID))}"}}[15m])) > 0',
             lasting="",
             severity="critical",
             summary="GPU {{ $labels.gpu }} of {{ $labels.node }} reported XID error {{ $labels.xid }}.",
@@ -108,12 +111,13 @@ def _gpus(watched: Watched) -> Sequence[Alert]:
         ),
         Alert(
             name="MLBatchGpuEccError",
-            # Since the GPU was last reset, which is the repair.
+            # Counted since the driver was loaded. What repairs it, a restart of the node or a reset of the GPU, begins
+            # anew.
             expression="max by (node, gpu) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL) > 0",
             lasting="",
             severity="critical",
             summary="GPU {{ $labels.gpu }} of {{ $labels.node }} had a memory error that could not be corrected.",
-            action="The job on it has failed or computes nonsense: cordon the node and have the GPU reset.",
+            action="The job on it has failed: cordon the node, and restart it once its other jobs have ended.",
         ),
         Alert(
             name="MLBatchGpuRowRemapFailure",
@@ -399,7 +403,9 @@ _INFINIBAND: Final = (
     ),
     Alert(
         name="MLBatchInfiniBandLinkFlaps",
-        expression="max by (node, device, port) (increase(node_infiniband_link_downed_total[1h])) > 0",
+        # Of the port and not of a series: with the exporter's pod goes its series, and the next begins at what the port
+        # has counted by then.
+        expression="increase(max by (node, device, port) (node_infiniband_link_downed_total)[1h:1m]) > 0",
         lasting="",
         severity="warning",
         summary="Port {{ $labels.device }} of {{ $labels.node }} lost its link within the last hour.",

@@ -83,9 +83,14 @@ def _port(metric: str) -> str:
     return f'max by (node, device, port) ({metric}{{node=~"$node"}})'
 
 
-def _port_change(function: str, metric: str, span: str) -> str:
-    """Return by how much a counter of each InfiniBand port changed."""
-    return f'max by (node, device, port) ({function}({metric}{{node=~"$node"}}[{span}]))'
+def _port_rate(metric: str) -> str:
+    """Return how fast a counter of each InfiniBand port rises."""
+    return f'max by (node, device, port) (rate({metric}{{node=~"$node"}}[5m]))'
+
+
+def _port_errors(metric: str) -> str:
+    """Return how often each InfiniBand port counted within an hour, also while its exporter was replaced."""
+    return f"increase({_port(metric)}[1h:30s])"
 
 
 def _in_an_hour(counter: str) -> str:
@@ -106,7 +111,7 @@ def _wait(share: float) -> str:
 
 _HELD: Final = _queue("kueue_cluster_queue_resource_reservation")
 _QUOTA: Final = _queue("kueue_cluster_queue_nominal_quota")
-_SENT: Final = _port_change("rate", "node_infiniband_port_data_transmitted_bytes_total", "5m")
+_SENT: Final = _port_rate("node_infiniband_port_data_transmitted_bytes_total")
 
 GPUS: Final = Dashboard(
     uid="mlbatch-gpus",
@@ -307,7 +312,7 @@ INFINIBAND: Final = Dashboard(
         Panel(
             title="Received",
             unit="Bps",
-            queries={_PORT_LEGEND: _port_change("rate", "node_infiniband_port_data_received_bytes_total", "5m")},
+            queries={_PORT_LEGEND: _port_rate("node_infiniband_port_data_received_bytes_total")},
         ),
         Panel(
             title="Share of the line rate that is sent",
@@ -317,7 +322,7 @@ INFINIBAND: Final = Dashboard(
         Panel(
             title="Waiting for credits",
             description="Ticks in which a port had data and could not send: congestion.",
-            queries={_PORT_LEGEND: _port_change("rate", "node_infiniband_port_transmit_wait_total", "5m")},
+            queries={_PORT_LEGEND: _port_rate("node_infiniband_port_transmit_wait_total")},
         ),
         Panel(
             title="Ports that are active",
@@ -326,11 +331,9 @@ INFINIBAND: Final = Dashboard(
         Panel(
             title="Link errors in an hour",
             queries={
-                f"{_PORT_LEGEND} down": _port_change("increase", "node_infiniband_link_downed_total", "1h"),
-                f"{_PORT_LEGEND} symbol": _port_change("increase", "node_infiniband_symbol_error_total", "1h"),
-                f"{_PORT_LEGEND} received": _port_change(
-                    "increase", "node_infiniband_port_errors_received_total", "1h"
-                ),
+                f"{_PORT_LEGEND} down": _port_errors("node_infiniband_link_downed_total"),
+                f"{_PORT_LEGEND} symbol": _port_errors("node_infiniband_symbol_error_total"),
+                f"{_PORT_LEGEND} received": _port_errors("node_infiniband_port_errors_received_total"),
             },
         ),
     ),

@@ -29,7 +29,7 @@ PHASES: Final = (
 
 
 def values() -> Mapping[str, Any]:
-    """Return the values of the chart kube-state-metrics that have it read those objects."""
+    """Return the values of the chart kube-state-metrics that have it read those objects, and no secrets."""
     return {
         "customResourceState": {
             "enabled": True,
@@ -42,6 +42,8 @@ def values() -> Mapping[str, Any]:
                 _reading(names.APPWRAPPER_GROUP, "appwrappers"),
             ]
         },
+        # Nothing asks for them, and this account would read the secrets of all namespaces.
+        "collectorsExclude": ["secrets"],
     }
 
 

@@ -138,6 +138,13 @@ CASES = (
     Case(
         "GpuXidError", "that wants a reset of the GPU", {xid(46): "1x9"}, 5, [{"node": "n0", "gpu": "3", "xid": "46"}]
     ),
+    Case(
+        "GpuXidError",
+        "that a context did not switch in time, which newer drivers tell",
+        {xid(109): "_ 1x4 _x60"},
+        5,
+        [{"node": "n0", "gpu": "3", "xid": "109"}],
+    ),
     Case("GpuXidError", "an hour ago", {xid(79): "_ 1x4 _x80", "DCGM_FI_DEV_XID_ERRORS": "79x90"}, 70),
     Case("GpuXidError", "of an application alone", {xid(31): "1x60"}, 30),
     Case(
@@ -445,6 +452,16 @@ CASES = (
     Case("InfiniBandPortDown", "that was never in use", {_series("node_infiniband_state_id", **PORT): "1x60"}, 20),
     Case("InfiniBandPortDown", "none", {_series("node_infiniband_state_id", **PORT): "4x60"}, 20),
     Case("InfiniBandLinkFlaps", "", {_series("node_infiniband_link_downed_total", **PORT): "0x10 1x50"}, 15, [PORT]),
+    Case(
+        "InfiniBandLinkFlaps",
+        "while its exporter was replaced",
+        {
+            _series("node_infiniband_link_downed_total", **PORT, instance="a"): "0x10 _x50",
+            _series("node_infiniband_link_downed_total", **PORT, instance="b"): "_x12 1x50",
+        },
+        20,
+        [PORT],
+    ),
     Case(
         "InfiniBandLinkFlaps",
         "two hours ago, and its exporter was replaced",
