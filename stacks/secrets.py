@@ -37,6 +37,7 @@ class Concealed(Enum):
     SECRET = "[secret]"
     EMPTY = "[empty secret]"
     NO_ADDRESS = "[secret that is no address]"
+    NO_KEY = "[secret that is no integration key]"
 
     def __str__(self) -> str:
         return self.value
@@ -52,6 +53,8 @@ _ADDRESS: Final = re.compile(
     r"https?://([^\s/?#@\[\]]*@)?(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]%]+)(:\d*)?([/?#]([^\s%]|%[0-9a-f]{2})*)?", re.IGNORECASE
 )
 
+_KEY: Final = re.compile(r"[0-9A-Za-z]{32}")
+
 _SIGNATURE: Final = re.compile(r"(?:^|[?&\s\"'])sig=[^&\s]+")
 _SIGNED: Final = re.compile(r"(?:^|[?&\s\"'])(?:sv|se|sp|sr|ss|st|skoid)=[^&\s]+")
 _NOT_SHOWN: Final = "(a SAS token, not shown)"
@@ -62,7 +65,9 @@ def concealed(name: str, value: str | None) -> Concealed:
     text = (value or "").strip()
     if not text:
         return Concealed.EMPTY
-    return Concealed.NO_ADDRESS if name in _ADDRESSES and not is_address(text) else Concealed.SECRET
+    if name in _ADDRESSES and not is_address(text):
+        return Concealed.NO_ADDRESS
+    return Concealed.NO_KEY if name == ALERT_ADDRESSES["pagerduty"] and not is_key(text) else Concealed.SECRET
 
 
 def is_address(text: str) -> bool:
@@ -71,6 +76,15 @@ def is_address(text: str) -> bool:
     It reads the file only when there is something to tell, and then says in its log alone that it cannot.
     """
     return _ADDRESS.fullmatch(text) is not None
+
+
+def is_key(text: str) -> bool:
+    """Whether PagerDuty's Events API v2 may take this for the key of an integration.
+
+    It refuses each event with another one ("Length of 'routing_key' is incorrect (should be 32 characters)",
+    v2.developer.pagerduty.com/docs/send-an-event-events-api-v2), of which only Alertmanager's log tells.
+    """
+    return _KEY.fullmatch(text) is not None
 
 
 def known() -> tuple[str, ...]:
@@ -104,6 +118,14 @@ def exposed(raw: Mapping[str, object]) -> Iterator[ConfigError]:
                 message="this secret is no address that Alertmanager sends to, so that nobody would be told",
                 expected="an address like https://host/path; the value is not shown",
                 hint=f"run `pulumi config set --secret {key((name,))}`, which asks for the webhook's whole address",
+            )
+        elif raw.get(name) is Concealed.NO_KEY:
+            yield ConfigError(
+                path=(name,),
+                message="this secret is no key of an integration that PagerDuty has, so that nobody would be told",
+                expected="32 letters and digits; the value is not shown",
+                hint=f"run `pulumi config set --secret {key((name,))}`, which asks for it, with the key of an "
+                "integration of the kind Events API V2; a key of PagerDuty's REST API is another thing",
             )
         elif raw.get(name, HIDDEN) is not HIDDEN:
             yield _readable(name, target)

@@ -27,8 +27,6 @@ from emulator.toolchain import ALERTMANAGER, PROMETHEUS, Toolchain
 from stacks import secrets
 from tests.dashboards.chart import rendered
 
-ADDRESSES = {kind: "0123456789abcdef" if kind == "pagerduty" else "https://example.org/hook" for kind in KINDS}
-
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:

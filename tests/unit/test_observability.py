@@ -468,10 +468,12 @@ class TestReceivers:
             ("alertSlackUrl", "hooks.example.org/T0/B0/secret", True),
             ("alertWebhookUrl", "https:///T0/B0", True),
             ("alertTeamsUrl", "T0/B0/secret", True),
-            ("alertPagerdutyKey", "integration-key", False),
+            ("alertPagerdutyKey", "0123456789abcdef0123456789ABCDEF\n", False),
+            ("alertPagerdutyKey", "0123456789abcdef", True),
+            ("alertPagerdutyKey", "https://events.pagerduty.com/v2/", True),
         ],
     )
-    def test_a_secret_that_is_no_address_is_told_and_not_shown(self, name: str, value: str, is_refused: bool) -> None:
+    def test_a_secret_that_reaches_nobody_is_told_and_not_shown(self, name: str, value: str, is_refused: bool) -> None:
         found = list(secrets.exposed({**aks(), name: secrets.concealed(name, value)}))
         assert [error.path for error in found] == ([(name,)] if is_refused else [])
         assert not any(value.strip() in str(error) for error in found)
