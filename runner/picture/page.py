@@ -12,7 +12,7 @@ from runner.picture.state import Snapshot
 MOST_EVENTS: Final = 40
 _COLOURS: Final = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#8a6d00", "#0b7285", "#5a5a5a")
 _DARK: Final = ("#8ab8ee", "#f2a97c", "#7fd1a2", "#bda4ef", "#ee9fcb", "#dcc46a", "#74c9d6", "#b5b5b5")
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """By which a browser fetches and runs nothing, whatever a name holds."""
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #ffffff; --line: #767676; --soft: #e4e4e4; %(light)s }
@@ -55,7 +55,7 @@ def page(snapshot: Snapshot) -> str:
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width"),
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
         element("title", f"Cluster {snapshot.name}"),
         element("style", _style()),
     )

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 
 from components.observability.dashboards import Dashboard, Panel
 from runner.picture.elements import element, written
+from runner.picture.page import POLICY
 from tests.dashboards.scraping import Prometheus, Series
 
 Line = tuple[str, list[tuple[float, float]]]
@@ -70,7 +71,13 @@ def page(dashboards: Iterable[tuple[Dashboard, Sequence[Drawn]]], note: str) -> 
         )
         for dashboard, found in dashboards
     ]
-    head = element("head", element("meta", charset="utf-8"), element("title", "Dashboards"), element("style", _STYLE))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("title", "Dashboards"),
+        element("style", _STYLE),
+    )
     body = element("body", element("h1", "Dashboards"), element("p", note), *sections)
     return written(element("html", head, body, lang="en"))
 

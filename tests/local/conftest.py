@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from emulator.paths import Paths
+from tests.local import browser as browsers
 from tests.local import official
+from tests.local.browser import Browser
 from tests.local.environment import ROOT, Cluster, Project, environment_of_tests, eventually, is_ready, machines
 from tests.local.standing import Standing
 
@@ -38,6 +40,12 @@ def paths() -> Iterator[Paths]:
     """A running cluster beside whatever the checkout itself runs; one of the tests' own is removed at the end."""
     with environment_of_tests() as paths:
         yield paths
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browsers.started(tmp_path_factory.mktemp("browser")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, NoReturn
 
 import pytest
 
 from emulator.paths import Paths
 
+NO_SKIPS: Final = "MLBATCH_NO_SKIPS"
+"""Set where a test that this machine lacks something for is to fail, as in continuous integration."""
+
 
 def unpacked(*packages: str) -> Path:
     """Return a folder that has the packages, and what of theirs this machine lacks.
 
-    Skips the test where the machine takes no Debian packages, or no mirror of them answers; what else fails is raised.
+    Ends the test where the machine takes no Debian packages, or no mirror answers or has them; what else fails is
+    raised.
     """
     lacking = [program for program in ("apt-get", "dpkg-deb") if shutil.which(program) is None]
     if lacking:
-        pytest.skip(f"the packages are Debian's, and this machine has no {' and no '.join(lacking)}")
+        lacks(f"the packages are Debian's, and this machine has no {' and no '.join(lacking)}")
     cache = Paths.of().cache / "debian"
     (cache / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    folder = _folder(cache, missing(packages, cache, check=False))
+    folder = _folder(cache, missing(packages, cache))
     if not folder.exists():
         updated = apt("update", "--quiet", "--error-on=any", cache=cache, check=False)
         if updated.returncode != 0:
-            pytest.skip(f"no mirror of Debian's packages answers `apt-get update`: {updated.stderr.strip()[-300:]}")
+            lacks(f"no mirror of Debian's packages answers `apt-get update`: {updated.stderr.strip()[-300:]}")
         wanted = missing(packages, cache)
+        if not wanted:
+            lacks(f"this machine's mirrors of packages have no {' or no '.join(packages)}")
         folder = _folder(cache, wanted)
         _download(wanted, cache, folder)
     return folder
+
+
+def lacks(reason: str) -> NoReturn:
+    """End a test that cannot run on this machine: skip it, unless the environment says that none is to be skipped."""
+    if os.environ.get(NO_SKIPS):
+        pytest.fail(f"{reason} ({NO_SKIPS} is set)")
+    pytest.skip(reason)
 
 
 def _folder(cache: Path, wanted: Sequence[str]) -> Path:
@@ -50,10 +65,13 @@ def _download(wanted: Sequence[str], cache: Path, folder: Path) -> None:
     part.rename(folder)
 
 
-def missing(packages: Sequence[str], cache: Path, *, check: bool = True) -> list[str]:
-    """Return what is to be fetched, as `name=version`, installed or not for the packages themselves."""
+def missing(packages: Sequence[str], cache: Path) -> list[str]:
+    """Return what is to be fetched, as `name=version`, installed or not for the packages themselves.
+
+    Nothing where there is no list of packages yet, or one of these is not in it.
+    """
     install = ("install", "--simulate", "--reinstall", "--no-install-recommends", *packages)
-    lines = [line.split() for line in apt(*install, cache=cache, check=check).stdout.splitlines()]
+    lines = [line.split() for line in apt(*install, cache=cache, check=False).stdout.splitlines()]
     found = [words for words in lines if words[:1] == ["Inst"]]
     return sorted(f"{words[1]}={next(word for word in words[2:] if word.startswith('('))[1:]}" for words in found)
 

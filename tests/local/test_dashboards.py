@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 from components.observability.dashboards import DASHBOARDS
 from emulator.paths import Paths
 from tests.dashboards.__main__ import NOTE, answered
+from tests.dashboards.chart import rendered
 from tests.dashboards.drawing import page
 from tests.dashboards.scraping import Prometheus, prometheus
+from tests.local.browser import Browser
 from tests.local.environment import Cluster, dev_settings, eventually, gang
 from tests.local.jobs import cordon, gpu_nodes, lending_limit, pods_of, running
 from tests.local.standing import Standing
@@ -58,6 +61,31 @@ def test_every_query_of_every_panel_has_data(source: Prometheus, tmp_path: Path)
     (tmp_path / "dashboards.html").write_text(text)
     assert text.count("<figure>") == sum(len(dashboard.panels) for dashboard in DASHBOARDS)
     assert "no data" not in text
+
+
+def test_the_file_opens_in_a_browser_and_asks_for_nothing(source: Prometheus, browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "dashboards.html"
+    file.write_text(page(answered(source, SECONDS), NOTE))
+    with browser.opened(file) as shown:
+        assert shown.evaluate("document.querySelectorAll('figure').length") == sum(
+            len(dashboard.panels) for dashboard in DASHBOARDS
+        )
+        assert shown.evaluate("document.querySelector('polyline').getTotalLength()") > 100
+        assert shown.asked == [file.as_uri()]
+        assert shown.said == []
+
+
+def test_kube_state_metrics_reads_no_secrets_and_the_chart_asks_for_none(paths: Paths) -> None:
+    documents = rendered(paths, "monitoring", "monitoring")
+    (role,) = (
+        each for each in documents if each["kind"] == "ClusterRole" and "kube-state-metrics" in each["metadata"]["name"]
+    )
+    read = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert {"nodes", "pods", "workloads"} <= read
+    assert "secrets" not in read
+    asked = set(re.findall(r"\bkube_[a-z_]+", str(documents)))
+    assert "kube_node_status_condition" in asked
+    assert not [metric for metric in asked if metric.startswith("kube_secret_")]
 
 
 def test_a_query_without_data_or_with_a_mistake_is_told(source: Prometheus) -> None:

@@ -1,0 +1,158 @@
+"""A browser without a window, told what to do by its own protocol: what a page shows, says and asks for.
+
+Source: ChromeDevTools/devtools-protocol, json/browser_protocol.json.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import websocket
+
+from tests.local import debian
+
+_PROGRAMS = ("chromium", "google-chrome", "chromium-browser", "chromium-headless-shell")
+_ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",  # root has none
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+_SECONDS = 60.0
+_PAGE_EVENTS = ("Page", "Runtime", "Log", "Network")
+
+
+class Browser:
+    """A running browser, by the address of its protocol."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    @contextlib.contextmanager
+    def opened(self, file: Path) -> Iterator[Page]:
+        """Open a file in a tab of its own, and yield its page once all of it is there."""
+        tab = self._ask("new?about:blank", method="PUT")
+        page = Page(tab["webSocketDebuggerUrl"])
+        page.open(file)
+        yield page
+        page.close()
+
+    def _ask(self, path: str, method: str) -> Mapping[str, Any]:
+        with urlopen(Request(f"{self._address}/json/{path}", method=method), timeout=_SECONDS) as answer:
+            found: Mapping[str, Any] = json.load(answer)
+        return found
+
+
+@dataclass
+class Page:
+    """An open page. said: errors and warnings in its console. asked: the addresses that it asked for."""
+
+    address: str
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Chromium refuses whoever names an origin, as a web page would.
+        self._connection = websocket.create_connection(self.address, timeout=_SECONDS, suppress_origin=True)
+        self._number = 0
+        self._is_loaded = False
+
+    def open(self, file: Path) -> None:
+        """Open a file and wait until it is drawn."""
+        for domain in _PAGE_EVENTS:
+            self._call(f"{domain}.enable")
+        self._is_loaded = False
+        self._call("Page.navigate", url=file.as_uri())
+        while not self._is_loaded:
+            self._take()
+
+    def close(self) -> None:
+        """Close it; what it said and asked for stays known."""
+        self._call("Page.close")
+        self._connection.close()
+
+    def evaluate(self, expression: str) -> Any:
+        """Return what a JavaScript expression is on the page; the page's own policy does not hold for it."""
+        return self._call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def picture(self, scheme: str = "light") -> bytes:
+        """Return the page as a PNG, for somebody who prefers this scheme of colours."""
+        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
+
+    def _call(self, method: str, **params: Any) -> Mapping[str, Any]:
+        self._number += 1
+        self._connection.send(json.dumps({"id": self._number, "method": method, "params": params}))
+        while True:
+            message = self._take()
+            if message.get("id") == self._number:
+                if "error" in message:
+                    raise AssertionError(f"{method}: {message['error']}")
+                found: Mapping[str, Any] = message["result"]
+                return found
+
+    def _take(self) -> Mapping[str, Any]:
+        """Return the next message, and keep what an event tells."""
+        message: Mapping[str, Any] = json.loads(self._connection.recv())
+        told = message.get("params", {})
+        match message.get("method"):
+            case "Page.loadEventFired":
+                self._is_loaded = True
+            case "Network.requestWillBeSent":
+                self.asked.append(told["request"]["url"])
+            case "Log.entryAdded" if told["entry"]["level"] in ("warning", "error"):
+                self.said.append(told["entry"]["text"])
+            case "Runtime.consoleAPICalled" if told["type"] in ("warning", "error"):
+                self.said.append(" ".join(str(each.get("value")) for each in told["args"]))
+            case "Runtime.exceptionThrown":
+                self.said.append(told["exceptionDetails"]["text"])
+        return message
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[Browser]:
+    """Run this machine's Chromium or Chrome, else Debian's, which keeps what it writes in a folder."""
+    program, environment = _program()
+    command = [program, *_ARGUMENTS, f"--user-data-dir={folder}", "about:blank"]
+    log = folder / "browser.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    try:
+        yield Browser(_address(process, folder / "DevToolsActivePort", log))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _program() -> tuple[Path, Mapping[str, str]]:
+    """Return the browser, and the environment that it needs."""
+    for name in _PROGRAMS:
+        if (program := shutil.which(name)) is not None:
+            return Path(program), os.environ
+    folder = debian.unpacked("chromium-headless-shell")
+    libraries = sorted({str(found.parent) for found in folder.rglob("*.so*")})
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
+    return folder / "usr" / "lib" / "chromium" / "chromium-headless-shell", environment
+
+
+def _address(process: subprocess.Popen[bytes], told: Path, log: Path) -> str:
+    """Return where a browser is spoken to, which it writes into a file."""
+    deadline = time.monotonic() + _SECONDS
+    while not (told.exists() and "\n" in told.read_text()):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(f"the browser does not start: {log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.05)
+    return f"http://127.0.0.1:{told.read_text().splitlines()[0]}"
