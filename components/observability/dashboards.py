@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -58,6 +58,8 @@ class Dashboard:
 _GPU_LEGEND: Final = "{{node}} GPU {{gpu}}"
 _PORT_LEGEND: Final = "{{node}} {{device}}"
 _QUEUE: Final = 'cluster_queue=~"$queue"'
+_TOLERATED: Final = f'key!="{names.GPU}"'
+"""Of a taint: jobs do not tolerate it. Stands for the taints of a cluster's own GPU nodes."""
 _HELD_BY: Final = 'exported_namespace!=""'
 """Of a metric of a GPU: a pod has it, by its namespace."""
 
@@ -379,7 +381,7 @@ NODES: Final = Dashboard(
             queries={
                 "{{node}} {{key}}": (
                     'max by (node, key) (kube_node_spec_taint{node=~"$node",effect=~"NoSchedule|NoExecute",'
-                    'key!="nvidia.com/gpu"})'
+                    f"{_TOLERATED}}})"
                 )
             },
         ),
@@ -453,11 +455,14 @@ DASHBOARDS: Final = (GPUS, NODES, QUEUES, INFINIBAND, PLATFORM)
 class DashboardsArgs:
     """namespace: Grafana's, which must exist. dashboards: which ones. published: models of others', by their uid.
 
-    gpu_resource: as which nodes offer GPUs.
+    gpu_resource: as which nodes offer GPUs. tolerated: keys of the taints that jobs tolerate. lacking: metrics that
+    nobody exports in this cluster.
     """
 
     namespace: pulumi.Input[str]
     gpu_resource: str = names.GPU
+    tolerated: Sequence[str] = (names.GPU,)
+    lacking: Collection[str] = ()
     dashboards: Sequence[Dashboard] = DASHBOARDS
     published: Mapping[str, Document] = field(default_factory=dict)
 
@@ -467,18 +472,39 @@ class Dashboards(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DashboardsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:observability:Dashboards", name, None, opts)
-        own = {item.uid: model(counting(item, args.gpu_resource)) for item in args.dashboards}
+        shown = filter(None, (without(item, args.lacking) for item in args.dashboards))
+        own = {item.uid: model(counting(item, args.gpu_resource, args.tolerated)) for item in shown}
         for uid, found in {**own, **args.published}.items():
             body = config_map(uid, found, args.namespace)
             Manifest(f"{name}/{uid}", body, pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 
-def counting(dashboard: Dashboard, gpu_resource: str) -> Dashboard:
-    """Return a dashboard that counts GPUs as the nodes of a cluster offer them, without what nobody knows of those."""
+def without(dashboard: Dashboard, lacking: Collection[str]) -> Dashboard | None:
+    """Return a dashboard without the questions for metrics that nobody exports; None for one that is about these."""
+
+    def is_answered(query: str) -> bool:
+        return set(re.findall(r"[\w:]+", query)).isdisjoint(lacking)
+
+    if not all(map(is_answered, dashboard.variables.values())):
+        return None
+    panels = [
+        replace(panel, queries={legend: query for legend, query in panel.queries.items() if is_answered(query)})
+        for panel in dashboard.panels
+    ]
+    return replace(dashboard, panels=[panel for panel in panels if panel.queries])
+
+
+def counting(dashboard: Dashboard, gpu_resource: str, tolerated: Sequence[str] = (names.GPU,)) -> Dashboard:
+    """Return a dashboard that counts GPUs as the nodes of a cluster offer them, without what nobody knows of those.
+
+    tolerated: keys of the taints that jobs tolerate.
+    """
+    kept_away = ",".join(f'key!="{key}"' for key in tolerated)
     called = {names.GPU: gpu_resource, resource_label(names.GPU): resource_label(gpu_resource)}
 
     def asked(query: str) -> str:
+        query = query.replace(_TOLERATED, kept_away)
         return re.sub(r'resource="([^"]+)"', lambda found: f'resource="{called.get(found[1], found[1])}"', query)
 
     known = [panel if knows_holders(gpu_resource) else _without_holders(panel) for panel in dashboard.panels]

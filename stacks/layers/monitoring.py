@@ -7,8 +7,9 @@ from typing import Any
 
 from components import catalogue, names
 from components.kubernetes.cluster import Cluster
+from components.observability import metrics
 from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched
-from components.observability.dashboards import DASHBOARDS, GPUS, Dashboards, DashboardsArgs
+from components.observability.dashboards import DASHBOARDS, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
 from components.observability.prometheus import MONITOR_LABELS, Monitoring, MonitoringArgs
 from components.observability.receivers import Receiver
@@ -19,6 +20,7 @@ from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.layers.site import SiteLayers
 from stacks.secrets import ALERT_ADDRESSES, GRAFANA_PASSWORD
+from stacks.settings import PlatformSettings
 
 
 def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site: SiteLayers) -> Monitoring | None:
@@ -49,13 +51,14 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
     has_gpu_metrics = settings.has_gpu_metrics(inputs.settings.gpu)
-    own = [each for each in DASHBOARDS if each is not GPUS or has_gpu_metrics] if settings.dashboards else []
-    if own or releases.dashboards:
+    if settings.dashboards or releases.dashboards:
         shown = DashboardsArgs(
             namespace=monitoring.namespace,
-            dashboards=own,
+            dashboards=DASHBOARDS if settings.dashboards else (),
             published=releases.dashboards,
             gpu_resource=cluster.gpu_resource,
+            tolerated=[each["key"] for each in cluster.placement.gpus.tolerations if "key" in each],
+            lacking=set(_lacking(inputs.settings)),
         )
         Dashboards("dashboards", shown, cluster.options(monitoring))
     if settings.gpu_operator_namespace is not None:
@@ -87,6 +90,18 @@ def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
         yield kuberay.NAME
     if inputs.settings.tenancy.enabled:
         yield slack.CONTROLLER
+
+
+def _lacking(settings: PlatformSettings) -> Iterator[str]:
+    """Yield the metrics of what the stack does not have."""
+    if not settings.monitoring.has_gpu_metrics(settings.gpu):
+        yield from (field.name for field in metrics.DCGM_FIELDS)
+    if not settings.queueing.enabled:
+        yield from (*metrics.KUEUE_METRICS, *metrics.APPWRAPPER_METRICS, *metrics.OBJECT_METRICS, *metrics.RECORDED)
+    if not (settings.queueing.enabled and settings.tenancy.enabled):
+        yield from metrics.SLACK_METRICS
+    if not settings.health.autopilot.enabled:
+        yield from metrics.AUTOPILOT_METRICS
 
 
 def _gpus(cluster: Cluster) -> int | None:

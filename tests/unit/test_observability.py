@@ -42,7 +42,9 @@ from components.queueing.kueue import KueueArgs
 from stacks import secrets, validation
 from stacks.errors import ConfigError, SettingsError
 from stacks.inputs import interpret
+from stacks.layers import monitoring as layer
 from stacks.layers import releases
+from stacks.settings import PlatformSettings
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build, strings
 
@@ -208,6 +210,50 @@ class TestDashboards:
         assert list(shared.panels[0].queries) == ["{{namespace}} held"]
         assert "does not know by whom" in shared.panels[0].description
         assert shared.panels[1:] == whole.panels[2:]
+
+    def test_what_nobody_exports_is_not_asked_for(self) -> None:
+        """A panel without its metrics looks like one of a cluster that is well, or like a fault."""
+
+        def left(*lacking: str) -> dict[str, list[str]]:
+            found = [dashboards.without(each, lacking) for each in DASHBOARDS]
+            return {each.uid: [panel.title for panel in each.panels] for each in found if each is not None}
+
+        whole = left()
+        assert {uid: set(whole[uid]) - set(titles) for uid, titles in left(*metrics.AUTOPILOT_METRICS).items()} == {
+            **{uid: set() for uid in whole},
+            "mlbatch-nodes": {"Bandwidth to GPUs", "Checks that failed"},
+        }
+        slack = left(*metrics.SLACK_METRICS)
+        assert set(whole["mlbatch-nodes"]) - set(slack["mlbatch-nodes"]) == {"GPUs that are lost"}
+        assert set(whole["mlbatch-queues"]) - set(slack["mlbatch-queues"]) == {"GPUs that may be lent at most"}
+        assert set(whole) - set(left(*metrics.KUEUE_METRICS)) == {"mlbatch-queues"}
+        assert set(whole) - set(left(*(field.name for field in metrics.DCGM_FIELDS))) == {"mlbatch-gpus"}
+
+    @pytest.mark.parametrize(
+        ("off", "uids"),
+        [
+            ({}, {"mlbatch-gpus", "mlbatch-nodes", "mlbatch-queues", "mlbatch-infiniband", "mlbatch-platform"}),
+            (
+                {"gpu": {"operator": False}},
+                {"mlbatch-nodes", "mlbatch-queues", "mlbatch-infiniband", "mlbatch-platform"},
+            ),
+            (
+                {"queueing": {"enabled": False}},
+                {"mlbatch-gpus", "mlbatch-nodes", "mlbatch-infiniband", "mlbatch-platform"},
+            ),
+        ],
+    )
+    def test_a_stack_has_the_dashboards_of_what_it_has(self, off: dict[str, Any], uids: set[str]) -> None:
+        settings = PlatformSettings.model_validate({"target": "existing", **off})
+        found = (dashboards.without(each, set(layer._lacking(settings))) for each in DASHBOARDS)
+        assert {each.uid for each in found if each is not None} == uids
+
+    def test_taints_that_jobs_tolerate_keep_no_job_away(self) -> None:
+        """On a cluster whose GPU nodes carry another taint than NVIDIA's, each would be shown for ever."""
+        found = dashboards.counting(dashboards.NODES, "nvidia.com/gpu", ["lab.example/gpu", "team"])
+        (panel,) = (each for each in found.panels if each.title == "Nodes that jobs are kept away from")
+        (query,) = panel.queries.values()
+        assert 'effect=~"NoSchedule|NoExecute",key!="lab.example/gpu",key!="team"})' in query
 
     def test_grafana_finds_each_as_valid_json(self, record: Record) -> None:
         found = record.of("ConfigMap")
