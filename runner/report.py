@@ -109,7 +109,8 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
         conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
         count[kind] += 1
         ready[kind] += conditions.get("Ready") == "True"
-        gpus[kind] += int((status.get("allocatable") or {}).get(GPU, 0))
+        offered = status.get("allocatable") or {}
+        gpus[kind] += int(offered.get(SHARED_GPU) or offered.get(GPU) or 0)
     return [(kind, count[kind], ready[kind], gpus[kind]) for kind in sorted(count)]
 
 

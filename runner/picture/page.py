@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from runner.picture import charts
+from runner.picture import charts, shapes, timeline
 from runner.picture.elements import element, written
 from runner.picture.state import Snapshot
 
@@ -42,7 +42,8 @@ pattern.lost path, pattern.borrowed path { stroke: var(--ink) }
 .legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1rem }
 .legend svg { vertical-align: middle }
 table { border-collapse: collapse } td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top }
-td { border-top: 1px solid var(--soft); overflow-wrap: anywhere } td:first-child { white-space: nowrap }
+td { border-top: 1px solid var(--soft); overflow-wrap: anywhere }
+td:nth-child(odd) { white-space: nowrap; overflow-wrap: normal }
 .warning { font-weight: bold }
 """
 
@@ -61,13 +62,14 @@ def page(snapshot: Snapshot) -> str:
     )
     body = element(
         "body",
-        charts.patterns(),
+        shapes.patterns(),
         element("h1", f"Cluster {snapshot.name}"),
         element("p", f"As it was on {snapshot.taken:%d %B %Y at %H:%M:%S} UTC. {_sum(snapshot)}"),
         charts.legend(order),
         _section("Nodes", charts.nodes(snapshot, order)),
         _section("Queues", charts.queues(snapshot.queues)),
-        _section(_jobs_title(snapshot), charts.jobs(snapshot, order)),
+        _section("GPUs over time", timeline.usage(snapshot, order)),
+        _section(_jobs_title(snapshot), timeline.jobs(snapshot, order)),
         _section(_events_title(snapshot), _events(snapshot)),
     )
     return written(element("html", head, body, lang="en"))
@@ -84,7 +86,7 @@ def _sum(snapshot: Snapshot) -> str:
 
 
 def _style() -> str:
-    names = range(charts.TEAMS)
+    names = range(shapes.TEAMS)
     teams = [
         f"rect.team-{number} {{ fill: url(#team-{number}) }}"
         f" pattern.team-{number} .ground {{ fill: var(--team-{number}) }}"
@@ -102,7 +104,7 @@ def _section(title: str, content: Element) -> Element:
 
 
 def _jobs_title(snapshot: Snapshot) -> str:
-    shown = len(charts.latest(snapshot.jobs))
+    shown = len(timeline.latest(snapshot.jobs))
     return "Jobs" if shown == len(snapshot.jobs) else f"Jobs, the last {shown} of {len(snapshot.jobs)}"
 
 

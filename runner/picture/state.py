@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from runner.report import GPU, KUEUE, Client, objects
+from runner.report import GPU, KUEUE, SHARED_GPU, Client, objects
 
 HEALTH = "autopilot.ibm.com/gpuhealth"
 _ENDED = ("Succeeded", "Failed")
+_KEEPING_AWAY = ("NoSchedule", "NoExecute")
+_GPU_TOLERATIONS = tuple({"key": name, "operator": "Exists"} for name in (GPU, SHARED_GPU))
+"""What jobs tolerate where no flavor says so: taints of the name of what they ask for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,7 @@ def read(client: Client, name: str) -> Snapshot:
         nodes=objects(client, "v1", "Node"),
         pods=objects(client, "v1", "Pod"),
         queues=objects(client, KUEUE, "ClusterQueue"),
+        flavors=objects(client, KUEUE, "ResourceFlavor"),
         workloads=objects(client, KUEUE, "Workload"),
         events=objects(client, "v1", "Event"),
     )
@@ -100,29 +104,43 @@ def snapshot(
     *,
     nodes: Iterable[Any] = (),
     pods: Iterable[Any] = (),
-    queues: Iterable[Any] = (),
+    queues: Sequence[Any] = (),
+    flavors: Iterable[Any] = (),
     workloads: Iterable[Any] = (),
     events: Iterable[Any] = (),
 ) -> Snapshot:
     """Return the same of objects that were read before, as the API server has them."""
+    counted = _counted(queues)
+    tolerations = [*_GPU_TOLERATIONS, *(each for item in flavors for each in item["spec"].get("tolerations") or ())]
     held: dict[str, Counter[str]] = {}
     for pod in pods:
         if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in _ENDED:
-            held.setdefault(pod["spec"]["nodeName"], Counter())[pod["metadata"]["namespace"]] += _gpus(pod["spec"])
-    found = (_node(item, held.get(item["metadata"]["name"], {})) for item in nodes)
+            held.setdefault(pod["spec"]["nodeName"], Counter())[pod["metadata"]["namespace"]] += _gpus(
+                pod["spec"], counted
+            )
+    found = (_node(item, counted, tolerations, held.get(item["metadata"]["name"], {})) for item in nodes)
     return Snapshot(
         name=name,
         taken=taken,
         nodes=sorted((node for node in found if node.gpus or node.held), key=lambda node: node.name),
-        queues=sorted((_queue(item) for item in queues), key=lambda queue: queue.name),
-        jobs=sorted((_job(item) for item in workloads), key=lambda job: (job.namespace, job.created, job.name)),
+        queues=sorted((_queue(item, counted) for item in queues), key=lambda queue: queue.name),
+        jobs=sorted(
+            (_job(item, counted) for item in workloads), key=lambda job: (job.namespace, job.created, job.name)
+        ),
         events=sorted(filter(None, map(_event, events)), key=lambda event: event.time, reverse=True),
     )
 
 
-def _node(item: Any, held: Mapping[str, int]) -> Node:
+def _counted(queues: Iterable[Any]) -> str:
+    """Return as what queues count GPUs: nodes that share theirs offer the shares beside them."""
+    groups = (group for item in queues for group in item["spec"].get("resourceGroups") or ())
+    covered = {entry["name"] for group in groups for flavor in group["flavors"] for entry in flavor["resources"]}
+    return SHARED_GPU if SHARED_GPU in covered else GPU
+
+
+def _node(item: Any, gpu: str, tolerations: Sequence[Any], held: Mapping[str, int]) -> Node:
     status, labels = item.get("status") or {}, item["metadata"].get("labels") or {}
-    capacity, offered = (_amount(status.get(part) or {}) for part in ("capacity", "allocatable"))
+    capacity, offered = (_amount(status.get(part) or {}, gpu) for part in ("capacity", "allocatable"))
     conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}
     health = labels.get(HEALTH, "PASS")
     state = "ready"
@@ -130,6 +148,8 @@ def _node(item: Any, held: Mapping[str, int]) -> Node:
         state = "not ready"
     elif item["spec"].get("unschedulable"):
         state = "cordoned"
+    elif taint := next(_not_tolerated(item["spec"].get("taints") or (), tolerations), None):
+        state = f"taint {taint}"
     elif health != "PASS":
         state = f"marked {health}"
     elif offered < capacity:
@@ -144,15 +164,27 @@ def _node(item: Any, held: Mapping[str, int]) -> Node:
     )
 
 
-def _queue(item: Any) -> Queue:
+def _not_tolerated(taints: Iterable[Any], tolerations: Sequence[Any]) -> Iterator[str]:
+    """Yield the keys of taints that keep jobs away (`ToleratesTaint`, k8s.io/api)."""
+    for taint in taints:
+        if taint.get("effect") in _KEEPING_AWAY and not any(
+            each.get("effect") in (None, "", taint["effect"])
+            and each.get("key") in (None, "", taint["key"])
+            and (each.get("operator") == "Exists" or (each.get("value") or "") == (taint.get("value") or ""))
+            for each in tolerations
+        ):
+            yield taint["key"]
+
+
+def _queue(item: Any, gpu: str) -> Queue:
     status = item.get("status") or {}
     flavors = [flavor for group in item["spec"].get("resourceGroups") or () for flavor in group["flavors"]]
-    quotas = [entry for flavor in flavors for entry in flavor["resources"] if entry["name"] == GPU]
+    quotas = [entry for flavor in flavors for entry in flavor["resources"] if entry["name"] == gpu]
     used = [
         entry
         for flavor in status.get("flavorsReservation") or ()
         for entry in flavor["resources"]
-        if entry["name"] == GPU
+        if entry["name"] == gpu
     ]
     limits = [_whole(entry.get("lendingLimit", entry["nominalQuota"])) for entry in quotas]
     return Queue(
@@ -165,7 +197,7 @@ def _queue(item: Any) -> Queue:
     )
 
 
-def _job(item: Any) -> Job:
+def _job(item: Any, gpu: str) -> Job:
     conditions = {entry["type"]: entry for entry in (item.get("status") or {}).get("conditions") or ()}
 
     def since(kind: str) -> datetime | None:
@@ -181,7 +213,7 @@ def _job(item: Any) -> Job:
     return Job(
         namespace=item["metadata"]["namespace"],
         name=owner["name"],
-        gpus=sum(_gpus(each["template"]["spec"]) * each.get("count", 1) for each in sets),
+        gpus=sum(_gpus(each["template"]["spec"], gpu) * each.get("count", 1) for each in sets),
         created=created,
         queued=since("Evicted") if "Evicted" in conditions else created,
         started=started,
@@ -205,14 +237,14 @@ def _event(item: Any) -> Event | None:
     )
 
 
-def _gpus(spec: Any) -> int:
+def _gpus(spec: Any, gpu: str) -> int:
     """Return the GPUs that a pod asks for."""
     asked = (container.get("resources") or {} for container in spec["containers"])
-    return sum(_amount(each.get("limits") or each.get("requests") or {}) for each in asked)
+    return sum(_amount(each.get("limits") or each.get("requests") or {}, gpu) for each in asked)
 
 
-def _amount(resources: Mapping[str, Any]) -> int:
-    return _whole(resources.get(GPU, 0))
+def _amount(resources: Mapping[str, Any], gpu: str) -> int:
+    return _whole(resources.get(gpu, 0))
 
 
 def _whole(quantity: Any) -> int:

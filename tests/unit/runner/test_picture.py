@@ -15,7 +15,7 @@ from runner.picture.state import Snapshot, snapshot
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 HOSTILE = "</title></svg><script>document.title=1</script><img src=x onerror=alert(1)>\"'&\x00\u202e"
-GPU = "nvidia.com/gpu"
+GPU, SHARE = "nvidia.com/gpu", "nvshare.com/gpu"
 
 
 def ago(minutes: int) -> str:
@@ -91,6 +91,10 @@ class Read(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
 
+    def rows(self, kind: str) -> list[dict[str, str]]:
+        """The boxes of a row's height: neither the legend's nor those of the GPUs over time."""
+        return [values for values in self.boxes(kind) if values["height"] in ("4.0", "16.0", "4", "16")]
+
     def boxes(self, kind: str) -> list[dict[str, str]]:
         """The rectangles of the drawings, those of the legend left out."""
         rects = [values for tag, values in self.tags if tag == "rect" and kind in values.get("class", "").split()]
@@ -146,7 +150,7 @@ def test_a_job_waits_from_its_creation_and_runs_from_its_admission() -> None:
     )
     ended["status"]["accumulatedPastExecutionTimeSeconds"] = 50 * 60
     found = drawn(workloads=[ended])
-    (waiting,), (ran,) = found.boxes("waiting"), found.boxes("team")
+    (waiting,), (ran,) = found.rows("waiting"), found.rows("team")
     assert float(ran["width"]) == pytest.approx(2.5 * float(waiting["width"]), abs=0.3)
     assert "blue/job ran 50 min, 16 GPUs" in found.texts
     assert "16 GPUs, ended" in found.texts
@@ -168,6 +172,71 @@ def test_a_job_that_was_evicted_waits_since_then() -> None:
     found = drawn(workloads=[again])
     assert not found.boxes("waiting")
     assert "blue/job waited and ran before, for 1 h 30 min, 16 GPUs" in found.texts
+
+
+def ran(name: str, namespace: str, begin: int, end: int, gpus: int = 8) -> Any:
+    """A workload that ran from so many minutes ago until so many."""
+    found = workload(name, begin, namespace, Finished=end)
+    found["status"]["accumulatedPastExecutionTimeSeconds"] = (begin - end) * 60
+    found["spec"]["podSets"][0]["count"] = gpus // 8
+    return found
+
+
+def test_gpus_over_time_stand_one_team_above_the_other_beneath_all_that_there_are() -> None:
+    nodes = [node(f"n{number}") for number in range(3)]
+    runs = [ran("a", "blue", 60, 30, gpus=16), ran("b", "red", 40, 0), ran("c", "blue", 30, 20)]
+    found = drawn(nodes=nodes, workloads=runs)
+    frame, one, two = (float(found.boxes("quota")[0][key]) for key in ("height", "x", "width"))
+    assert frame == 120
+    shown = [
+        (kind, *(round(float(values[key])) for key in ("height", "y")), round(60 * (float(values["x"]) - one) / two))
+        for kind in ("team-0", "team-1")
+        for values in found.boxes(kind)
+        if values not in found.rows(kind)
+    ]
+    # 5 pixels are a GPU. Red comes when blue has 16, and sinks as blue gives back.
+    assert shown == [
+        ("team-0", 80, 40, 0),
+        ("team-0", 40, 80, 30),
+        ("team-1", 40, 0, 20),
+        ("team-1", 40, 40, 30),
+        ("team-1", 40, 80, 40),
+    ]
+    assert "of 24 GPUs" in found.texts
+    assert any(text.startswith("red had 8 GPUs from 22 Nov 11:20:00") for text in found.texts)
+
+
+def test_shares_of_gpus_are_counted_where_queues_count_them() -> None:
+    shares = {
+        **node(),
+        "status": {**node()["status"], "capacity": {GPU: "1", SHARE: "10"}, "allocatable": {GPU: "1", SHARE: "10"}},
+    }
+    plugin, own = pod("nvshare-system", 1), pod("blue", 3)
+    own["spec"]["containers"][0]["resources"]["limits"] = {SHARE: "3"}
+    counted = queue("blue")
+    counted["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["name"] = SHARE
+    found = drawn(nodes=[shares], pods=[plugin, own], queues=[counted])
+    assert "ready, blue 3" in found.texts
+    assert [len(found.boxes(kind)) for kind in ("team-0", "free")] == [3, 7]
+    assert "0 used, quota 8, 8 left to others" in found.texts
+
+
+@pytest.mark.parametrize(
+    ("taint", "state"),
+    [
+        ({"key": "nccl-gate", "value": "failed", "effect": "NoSchedule"}, "taint nccl-gate"),
+        ({"key": "lab.example/gpu", "value": "no", "effect": "NoExecute"}, "taint lab.example/gpu"),
+        ({"key": "lab.example/gpu", "value": "yes", "effect": "NoExecute"}, "ready"),
+        ({"key": GPU, "value": "present", "effect": "NoSchedule"}, "ready"),
+        ({"key": "nccl-gate", "effect": "PreferNoSchedule"}, "ready"),
+    ],
+)
+def test_a_node_whose_taint_jobs_do_not_tolerate_is_lost(taint: Any, state: str) -> None:
+    """As the slack controller counts it: a gate keeps jobs away by a taint."""
+    flavor = {"spec": {"tolerations": [{"key": "lab.example/gpu", "value": "yes"}]}}
+    found = drawn(nodes=[node(taints=[taint])], flavors=[flavor])
+    assert state in found.texts
+    assert len(found.boxes("lost")) == (0 if state == "ready" else 8)
 
 
 def test_only_the_last_jobs_and_events_are_shown_and_the_rest_counted() -> None:
@@ -218,7 +287,7 @@ def test_it_needs_nothing_from_elsewhere_and_runs_nothing() -> None:
 
 
 def test_an_empty_cluster_is_drawn_too() -> None:
-    assert drawn().texts.count("none") == 4
+    assert drawn().texts.count("none") == 5
 
 
 def test_a_file_that_cannot_be_written_is_told(
