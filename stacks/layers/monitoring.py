@@ -50,7 +50,7 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         closed=inputs.settings.tenancy.network.enabled,
     )
     monitoring = Monitoring("monitoring", args, cluster.options())
-    has_gpu_metrics = settings.has_gpu_metrics(inputs.settings.gpu)
+    watched = _watched(inputs, releases, cluster)
     if settings.dashboards or releases.dashboards:
         shown = DashboardsArgs(
             namespace=monitoring.namespace,
@@ -58,25 +58,29 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
             published=releases.dashboards,
             gpu_resource=cluster.gpu_resource,
             tolerated=[each["key"] for each in cluster.placement.gpus.tolerations if "key" in each],
-            lacking=set(_lacking(inputs.settings)),
+            lacking=set(_lacking(inputs.settings, watched)),
         )
         Dashboards("dashboards", shown, cluster.options(monitoring))
     if settings.gpu_operator_namespace is not None:
         gpus = GpuOperatorMonitorsArgs(namespace=monitoring.namespace, operator=settings.gpu_operator_namespace)
         GpuOperatorMonitors("gpu-operator-monitors", gpus, cluster.options(monitoring))
     if settings.alerts:
-        watched = Watched(
-            gpu_resource=cluster.gpu_resource,
-            has_gpu_metrics=has_gpu_metrics,
-            gpus_per_node=_gpus(cluster),
-            has_autoscaler=cluster.pool.minimum is not None,
-            controllers=tuple(_controllers(inputs, releases)),
-        )
         alerts = AlertsArgs(
             namespace=monitoring.namespace, labels=MONITOR_LABELS, watched=watched, runbooks=settings.runbooks
         )
         Alerts("alerts", alerts, cluster.options(monitoring))
     return monitoring
+
+
+def _watched(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> Watched:
+    """Return what of the stack there is to watch."""
+    return Watched(
+        gpu_resource=cluster.gpu_resource,
+        has_gpu_metrics=inputs.settings.monitoring.has_gpu_metrics(inputs.settings.gpu),
+        gpus_per_node=_gpus(cluster),
+        has_autoscaler=cluster.pool.minimum is not None,
+        controllers=tuple(_controllers(inputs, releases)),
+    )
 
 
 def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
@@ -92,13 +96,13 @@ def _controllers(inputs: StackInputs[Any], releases: Releases) -> Iterator[str]:
         yield slack.CONTROLLER
 
 
-def _lacking(settings: PlatformSettings) -> Iterator[str]:
+def _lacking(settings: PlatformSettings, watched: Watched) -> Iterator[str]:
     """Yield the metrics of what the stack does not have."""
-    if not settings.monitoring.has_gpu_metrics(settings.gpu):
+    if not watched.has_gpu_metrics:
         yield from (field.name for field in metrics.DCGM_FIELDS)
-    if not settings.queueing.enabled:
+    if not watched.controllers:
         yield from (*metrics.KUEUE_METRICS, *metrics.APPWRAPPER_METRICS, *metrics.OBJECT_METRICS, *metrics.RECORDED)
-    if not (settings.queueing.enabled and settings.tenancy.enabled):
+    if not watched.has_slack:
         yield from metrics.SLACK_METRICS
     if not settings.health.autopilot.enabled:
         yield from metrics.AUTOPILOT_METRICS

@@ -16,6 +16,7 @@ import pytest
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror, Release
 from components.azure.aks import SYSTEM_NODES
+from components.health.reporter import NCCL_GATE
 from components.kubernetes.manifests import edited, identity
 from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
@@ -45,6 +46,7 @@ from stacks.inputs import interpret
 from stacks.layers import monitoring as layer
 from stacks.layers import releases
 from stacks.settings import PlatformSettings
+from tests.unit import whole_stacks
 from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build, strings
 
@@ -245,7 +247,11 @@ class TestDashboards:
     )
     def test_a_stack_has_the_dashboards_of_what_it_has(self, off: dict[str, Any], uids: set[str]) -> None:
         settings = PlatformSettings.model_validate({"target": "existing", **off})
-        found = (dashboards.without(each, set(layer._lacking(settings))) for each in DASHBOARDS)
+        watched = Watched(
+            has_gpu_metrics=settings.monitoring.has_gpu_metrics(settings.gpu),
+            controllers=("kueue-controller-manager",) if settings.queueing.enabled else (),
+        )
+        found = (dashboards.without(each, set(layer._lacking(settings, watched))) for each in DASHBOARDS)
         assert {each.uid for each in found if each is not None} == uids
 
     def test_taints_that_jobs_tolerate_keep_no_job_away(self) -> None:
@@ -436,6 +442,32 @@ def test_every_exporter_of_a_node_is_known_by_the_nodes_name() -> None:
     monitors = build(lambda: GpuOperatorMonitors("x", GpuOperatorMonitorsArgs(namespace="m", operator="gpu")))
     endpoints = [item.inputs["spec"]["endpoints"] for item in monitors.of("ServiceMonitor")]
     assert [endpoint["relabelings"] for (endpoint,) in endpoints] == [relabelling] * 3
+
+
+GPU_EXPORTERS = {
+    "existing-everything": "gpu-operator",
+    "openshift-certified": "ClusterPolicy",
+    "aks-everything": "gpu-operator",
+    "cpouta-everything": "gpu-operator",
+}
+"""What installs NVIDIA's exporter, by stack."""
+
+
+@pytest.mark.parametrize(("stack", "installer"), GPU_EXPORTERS.items())
+def test_exporters_stay_where_a_check_has_failed(stack: str, installer: str) -> None:
+    """A gate's taint may end what does not tolerate it, and the node would vanish from every panel and alert."""
+    record = whole_stacks.registered(stack)
+    values = {item.inputs["name"]: item.inputs["values"] for item in record.resources if "values" in item.inputs}
+    found = {name: values[name]["daemonsets"]["tolerations"] for name in {"gpu-operator"} & values.keys()}
+    for policy in record.of("ClusterPolicy"):
+        found["ClusterPolicy"] = policy.inputs["spec"]["daemonsets"]["tolerations"]
+    assert list(found) == [installer]
+    if "kube-prometheus-stack" in values:
+        found["node exporter"] = values["kube-prometheus-stack"]["prometheus-node-exporter"]["tolerations"]
+    gates = {NCCL_GATE.taint} | ({"aznhc"} if stack.startswith("aks") else set())
+    for tolerations in found.values():
+        everywhere = [each.get("key") for each in tolerations if each["operator"] == "Exists" and "effect" not in each]
+        assert None in everywhere or gates <= set(everywhere)
 
 
 class TestReceivers:
