@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,11 @@ from runner.stack_file import ConfigPath, StackFile, spelled
 
 UPDATES: Final = ("up", "destroy", "refresh")
 """Commands that write the stack's state."""
+
+_REACHES_ALL: Final = 1.0
+"""Seconds within which a signal that is sent to a whole group reaches all of it."""
+_ONE_SIGNAL: Final = 3.0
+"""Seconds within which further SIGTERMs are the same one: `make` passes on what its group has got, too."""
 
 _WITHOUT_CHECKPOINTS: Final = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 
@@ -174,8 +180,9 @@ class Engine:
     def finish(self, process: subprocess.Popen[Any]) -> int:
         """Wait for a process of `start` and return its exit code.
 
-        A terminal's interrupt reaches it too. A SIGTERM, as of a pipeline that is cancelled, reaches this process alone
-        and is passed on once: the engine ends what it is doing and writes its state, and gives up at a second one.
+        A terminal's interrupt reaches it too. A SIGTERM, as of a pipeline that is cancelled, is passed on where it has
+        reached this process alone: the engine ends what it is doing and writes its state. It gives up, and loses the
+        state of what it was doing, at a second one, which only somebody who repeats it sends.
         """
         self.cancelled = False
         with _terminations(process) as passed_on:
@@ -375,19 +382,42 @@ def require_stack(root: Path, stack: str) -> None:
 
 @contextlib.contextmanager
 def _terminations(process: subprocess.Popen[Any]) -> Iterator[threading.Event]:
-    """Pass the first SIGTERM of this process on to another, for the length of the context; tell whether it came."""
-    passed_on = threading.Event()
+    """Have each SIGTERM of this process reach another once, for the length of the context; tell whether one came."""
+    came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield passed_on  # Python lets no other thread handle signals
+        yield came  # Python lets no other thread handle signals
         return
+    with contextlib.ExitStack() as witnesses:
+        witness, ignored_until = witnesses.enter_context(_witness()), 0.0
 
-    def pass_on(number: int, frame: object) -> None:
-        if not passed_on.is_set():
-            passed_on.set()
-            process.send_signal(signal.SIGTERM)
+        def pass_on(number: int, frame: object) -> None:
+            nonlocal witness, ignored_until
+            if time.monotonic() < ignored_until:
+                return
+            ignored_until = time.monotonic() + _ONE_SIGNAL
+            came.set()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                witness.wait(_REACHES_ALL)
+            if witness.returncode != -signal.SIGTERM:
+                process.send_signal(signal.SIGTERM)
+            witness = witnesses.enter_context(_witness())
 
-    before = signal.signal(signal.SIGTERM, pass_on)
+        before = signal.signal(signal.SIGTERM, pass_on)
+        try:
+            yield came
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _witness() -> Iterator[subprocess.Popen[bytes]]:
+    """Start a child that ends with a SIGTERM and does nothing: where all processes of a group get one, it does, too.
+
+    So `timeout`, an init system and pipelines send it, and the engine has it already then. A terminal's interrupt is
+    ignored, and the child ends with this process.
+    """
+    child = subprocess.Popen(["sh", "-c", "trap '' INT; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
-        yield passed_on
+        yield child
     finally:
-        signal.signal(signal.SIGTERM, before)
+        child.communicate()

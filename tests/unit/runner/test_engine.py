@@ -9,9 +9,10 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -273,36 +274,89 @@ def test_a_killed_update_is_remembered_until_another_succeeds(engine: Engine, re
     assert engine.killed is None, "an update that fails writes its state"
 
 
-def test_a_termination_is_passed_on_once_and_waits_until_the_engine_has_written_its_state(
-    engine: Engine, records: Path
-) -> None:
-    engine.prepare()
+def make_wait(records: Path, engine: Engine) -> subprocess.Popen[Any]:
+    """Start an update that writes down the signals that it gets, and waits until it is told to end."""
     (records / "wait").touch()
     process = engine.start("up")
     while not (records / "waiting").exists():
         assert process.poll() is None
-    before = signal.getsignal(signal.SIGTERM)
+        time.sleep(0.01)
+    return process
 
-    def terminate_twice() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        while not (records / "signals").exists():
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(0.2)
+
+def terminating(records: Path, *kills: Callable[[], None]) -> threading.Thread:
+    """Send SIGTERM in these ways, one after the other, and then let the update fail."""
+
+    def terminate() -> None:
+        time.sleep(0.1)
+        for kill in kills:
+            kill()
+            time.sleep(0.5)
         (records / "fail").touch()
         (records / "wait").unlink()
 
-    terminating = threading.Thread(target=terminate_twice)
-    threading.Timer(0.1, terminating.start).start()
+    thread = threading.Thread(target=terminate)
+    thread.start()
+    return thread
+
+
+def alone() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_termination_is_passed_on_once_and_waits_until_the_engine_has_written_its_state(
+    engine: Engine, records: Path
+) -> None:
+    engine.prepare()
+    process = make_wait(records, engine)
+    before = signal.getsignal(signal.SIGTERM)
+    thread = terminating(records, alone, alone)
     assert engine.finish(process) == 1
-    terminating.join()
+    thread.join()
     assert engine.state_file.exists()
     assert (engine.cancelled, engine.killed) == (True, None)
-    assert (records / "signals").read_text() == "TERM\n"
+    assert (records / "signals").read_text() == "TERM\n", (
+        "make passes on what it gets, and so does who has started make"
+    )
     assert signal.getsignal(signal.SIGTERM) == before
     (records / "fail").unlink()
     assert engine.run("up") == 0
     assert not engine.cancelled
+
+
+def test_a_termination_of_the_whole_group_reaches_the_engine_once(
+    engine: Engine, records: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a second one it would give up, and lose the state of what it was doing."""
+    engine.prepare()
+    ready, wait = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        process = make_wait(records, engine)
+        # The script, a shell, would take two that come at once for one.
+        monkeypatch.setattr(process, "send_signal", lambda number: (records / "passed on").touch())
+        os.write(wait, b".")
+        os._exit(10 + engine.finish(process) + engine.cancelled)
+    os.read(ready, 1)
+    thread = terminating(records, lambda: os.killpg(child, signal.SIGTERM), lambda: os.kill(child, signal.SIGTERM))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12
+    thread.join()
+    assert (records / "signals").read_text() == "TERM\n"
+    assert not (records / "passed on").exists()
+
+
+def test_a_termination_that_is_repeated_is_a_second_one(
+    engine: Engine, records: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.engine._ONE_SIGNAL", 0.0)
+    monkeypatch.setattr("runner.engine._REACHES_ALL", 0.1)
+    engine.prepare()
+    process = make_wait(records, engine)
+    thread = terminating(records, alone, alone)
+    engine.finish(process)
+    thread.join()
+    assert (records / "signals").read_text() == "TERM\nTERM\n"
 
 
 @pytest.mark.parametrize("left", ["", '{"version": 3, "checkpoint": {', None])
