@@ -14,7 +14,7 @@ ARTIFACTS: Final = "artifacts"
 """The key of `mlbatch:mirror` that names a folder of upstream's files."""
 
 _NAMESPACE: Final = "mlbatch"
-_OF_A_CLUSTER: Final = ("kubeconfig", "context")
+_OF_A_CLUSTER: Final = ("kubeconfig", "context", "identifier")
 """Keys of `mlbatch:kubernetes` that name a cluster."""
 
 _OF_A_DEFAULT_PROVIDER: Final = ("kubernetes:kubeconfig", "kubernetes:context", "kubernetes:cluster")

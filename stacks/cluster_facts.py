@@ -12,7 +12,8 @@ import yaml
 
 from components.kubernetes.quantity import canonical
 from components.scheduling.priorities import PRIORITIES
-from stacks.kubeconfig import Kubeconfig, silent
+from stacks.errors import ConfigError
+from stacks.kubeconfig import Kubeconfig, KubeconfigError, silent
 from stacks.settings.kubernetes import KubernetesSettings
 
 _SECONDS: Final = 15.0
@@ -106,6 +107,22 @@ def ask(
         default_priority=_default_priority(ranks),
         storage_classes=frozenset(item["metadata"]["name"] for item in classes),
         openshift=openshift,
+    )
+
+
+def require_identity(kubeconfig: Kubeconfig, settings: KubernetesSettings, facts: ClusterFacts) -> None:
+    """Raise KubeconfigError where the settings say which cluster the stack is for, and this is another one."""
+    if settings.identifier in (None, facts.identifier):
+        return
+    raise KubeconfigError(
+        ConfigError(
+            path=("kubernetes", "identifier"),
+            value=settings.identifier,
+            message=f"the kubeconfig leads to another cluster: {kubeconfig.cluster} at {kubeconfig.server} is "
+            f"{facts.identifier}",
+            expected="the cluster that the stack is for, by whichever kubeconfig and context",
+            hint="take that cluster's kubeconfig or context; a stack of its own is for another cluster",
+        )
     )
 
 

@@ -150,8 +150,9 @@ def interpret(
         try:
             kubeconfig = kubeconfigs.read(kubernetes, base=base, environment=environment)
             selector = partial.target.node_selector(partial) if partial.target is not None else None
-            partial.facts = ask(kubeconfig, kubernetes, selector)
-            named_cluster = NamedCluster(kubeconfig=kubeconfig, facts=partial.facts)
+            facts = ask(kubeconfig, kubernetes, selector)
+            cluster_facts.require_identity(kubeconfig, kubernetes, facts)
+            partial.facts, named_cluster = facts, NamedCluster(kubeconfig=kubeconfig, facts=facts)
         except KubeconfigError as error:
             errors.append(error.problem)
     unanswered = None

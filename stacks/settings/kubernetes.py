@@ -68,3 +68,7 @@ class KubernetesSettings(ApiSettings):
     """
     context: str | None = None
     """Context in that file; default its current one."""
+    identifier: str | None = None
+    """Which cluster the stack is for: the uid of its namespace `kube-system`. With it, a kubeconfig of another cluster
+    is refused before anything is made; without it, the preview replaces everything.
+    """

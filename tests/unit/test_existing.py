@@ -113,6 +113,18 @@ def test_what_broken_nodes_offer_is_no_norm_for_alerts(
     assert re.findall(r"< \d+ and", fewer) == ([norm] if norm else [])
 
 
+def test_another_cluster_than_the_stacks_is_refused_and_nothing_else_is_said_of_it(
+    mirror: Mirror, kubeconfig: Path
+) -> None:
+    """The other one has none of the nodes, which would be a mistake of its own."""
+    raw = {**shipped(), "kubernetes": {"identifier": "8e0c6f0e-0000-4000-8000-000000000000"}}
+    said = refused(raw, mirror, kubeconfig, nodes=())
+    assert 'mlbatch:kubernetes.identifier = "8e0c6f0e-0000-4000-8000-000000000000"' in said
+    assert re.search(rf"leads to another cluster: \S+ at https://\S+ is {UID}\n", said)
+    assert "fix:     take that cluster's kubeconfig or context" in said
+    assert loaded({**raw, "kubernetes": {"identifier": UID}}, mirror, kubeconfig).require_cluster().facts.nodes == NODES
+
+
 def test_the_engine_asks_as_fast_as_the_settings_allow(mirror: Mirror, kubeconfig: Path) -> None:
     raw = {**shipped(), "kubernetes": {"client": {"qps": 50, "burst": 100}}}
     record = registered(loaded(raw, mirror, kubeconfig))

@@ -45,7 +45,10 @@ def test_a_real_cluster_of_the_projects_defaults_is_overridden(declared: dict[st
 
 
 def test_other_keys_of_the_cluster_stay() -> None:
-    config = {"mlbatch:kubernetes": {"kubeconfig": "x", "context": "y", "pool": "z"}, "kubernetes:context": "real"}
+    config = {
+        "mlbatch:kubernetes": {"kubeconfig": "x", "context": "y", "identifier": "i", "pool": "z"},
+        "kubernetes:context": "real",
+    }
     found = localised({"config": config})["config"]
     assert found["mlbatch:kubernetes"] == {"pool": "z"}
     assert "kubernetes:context" not in found
