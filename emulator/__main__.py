@@ -14,15 +14,18 @@ Each stack has a local environment of its own: cluster, state, logs. Nothing her
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
@@ -38,6 +41,7 @@ from emulator.progress import Progress
 from emulator.recovery import Created, foreseen, recover, unfinished
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
+from emulator.turn import alone, at_work
 from runner import webhooks
 from runner.engine import Engine, EngineError, require_stack
 from runner.environment import inherited, past_proxies
@@ -69,10 +73,22 @@ NEXT = """Next
   make destroy{option} && make down
       remove the platform, stop the local cluster"""
 
-KILLED = (
+KILLED: Final = (
     "note: the last `make up` was killed, and the stack's state lacks what that had created; the next `make up` or "
     "`make destroy` finishes it first"
 )
+
+CHANGING: Final = (
+    "note: the stack is being changed by {changing}. The preview shows as still to be done what that has not recorded"
+)
+
+DIED: Final = (
+    "note: these ended while `pulumi up` ran: {names}. What was being created then may be there, and the stack's state "
+    "lacks it; the next `make up{option}` or `make destroy{option}` finishes it first"
+)
+
+Lives: TypeAlias = Mapping[str, int | None]
+"""Processes of the local cluster by name; None for one that does not run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,7 +146,11 @@ def _private(paths: Paths) -> Paths:
 
 
 def _up(paths: Paths, options: argparse.Namespace) -> int:
-    require_stack(paths.root, options.stack)
+    with _alone(paths, options, "up"):
+        return _stand_up(paths, options)
+
+
+def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
     distribution.require_brought(paths.root, options.stack)
     toolchain = Toolchain(paths)
     parts = distribution.parts(paths.root, options.stack)
@@ -147,17 +167,31 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
+        engine.unlock()
         was_killed = unfinished(engine) is not None
     if was_killed:
         with progress.further_step(FINISHING):
             _recover(engine, paths)
     with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
+        began, before = datetime.now(UTC), cluster.status(paths).lives
         code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
         if code != 0:
+            _doubt(engine, began, before, cluster.status(paths).lives)
             raise EngineError(_ending(engine, "up", code, options.stack))
     await_settled(connect(paths.kubeconfig))
     print(f"\n{environment_report(paths)}\n\n{_next(options.stack)}")
     return 0
+
+
+def _doubt(engine: Engine, began: datetime, before: Lives, after: Lives) -> None:
+    """Have the next update look for what this one has created and not recorded, where a process ended meanwhile.
+
+    An engine forgets what it was creating when the provider is gone, or does not answer for the API server.
+    """
+    died = sorted(name for name, process in before.items() if after.get(name) != process)
+    if died and engine.killed is None:
+        engine.doubt(began)
+        print(DIED.format(names=", ".join(died), option=_option(engine.stack)), file=sys.stderr)
 
 
 def _preview(paths: Paths, options: argparse.Namespace) -> int:
@@ -165,13 +199,17 @@ def _preview(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _refresh(paths: Paths, options: argparse.Namespace) -> int:
-    return _look(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
+    with _alone(paths, options, "refresh"):
+        return _look(paths, options, "refresh", ["--yes", "--skip-preview", *QUIET])
 
 
 def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Sequence[str]) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
-    was_killed = engine.killed is not None
+    changing = _changing(engine, paths) if command == "preview" else None
+    if changing is not None:
+        print(CHANGING.format(changing=changing), file=sys.stderr)
+    was_killed = changing is None and engine.killed is not None
     if was_killed:
         print(KILLED, file=sys.stderr)
     code = _run(engine, command, [*arguments, *options.pulumi])
@@ -182,6 +220,11 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
     return code
 
 
+def _changing(engine: Engine, paths: Paths) -> str | None:
+    """Return who changes the stack now: a command of make, else whoever holds the engine's lock."""
+    return at_work(paths) or engine.changing
+
+
 def _drift(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
@@ -190,8 +233,14 @@ def _drift(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _destroy(paths: Paths, options: argparse.Namespace) -> int:
+    with _alone(paths, options, "destroy"):
+        return _tear_down(paths, options)
+
+
+def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
+    engine.unlock()
     _recover(engine, paths)
     _require_answers(engine, paths, options)
     return _run(engine, "destroy", ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *options.pulumi])
@@ -245,6 +294,11 @@ def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) 
 
 def _recover(engine: Engine, paths: Paths) -> None:
     recover(engine, _orphans(engine, paths), paths.bin / "helm")
+
+
+def _alone(paths: Paths, options: argparse.Namespace, command: str) -> contextlib.AbstractContextManager[None]:
+    require_stack(paths.root, options.stack)
+    return alone(paths, f"make {command}{_option(options.stack)}")
 
 
 def _orphans(engine: Engine, paths: Paths) -> Callable[[], dict[str, Created]]:

@@ -76,8 +76,13 @@ class Engine:
         return self._files.state
 
     @property
+    def changing(self) -> str | None:
+        """By whom the stack is being changed now, and since when, as its lock says; None where nobody changes it."""
+        return self._files.held()
+
+    @property
     def killed(self) -> datetime | None:
-        """When an update began that was killed before its end, None where none was."""
+        """When an update began that has not come to its end, None where none has; one that is `changing` still may."""
         return datetime.fromtimestamp(self._marker.stat().st_mtime, UTC) if self._marker.exists() else None
 
     def variables(self) -> dict[str, str]:
@@ -136,7 +141,9 @@ class Engine:
             torn = self._files.unlock()
         except LockedError as holder:
             raise EngineError(
-                f"stack {self.stack!r} is being changed {holder}; wait for it, or stop it, and run the command again"
+                f"stack {self.stack!r} is being changed {holder}; wait for it, or stop it, and run the command again. "
+                "Only where that engine is gone for certain, as one of another host may be, take its lock away: "
+                f"`pulumi cancel --stack {self.stack}` after `make env`"
             ) from None
         for file in torn:
             print(f"note: the lock {file} named no engine, as after a full disk; it is removed", file=sys.stderr)
@@ -199,6 +206,12 @@ class Engine:
                 self._marker.unlink(missing_ok=True)
         return code
 
+    def doubt(self, began: datetime) -> None:
+        """Let the update that began then count as `killed`: what it has created may not be in the state."""
+        private_folder(self._marker.parent)
+        self._marker.touch()
+        os.utime(self._marker, (began.timestamp(),) * 2)
+
     def read_state(self) -> dict[str, Any]:
         """Return the stack's deployment (resources, pending operations) as the engine keeps it."""
         done = self._pulumi(["stack", "export", "--stack", self.stack])
@@ -221,9 +234,7 @@ class Engine:
         except TornStateError as error:
             raise EngineError(str(error)) from None
         if self.killed is None:
-            private_folder(self._marker.parent)
-            self._marker.touch()
-            os.utime(self._marker, (found.written.timestamp(),) * 2)
+            self.doubt(found.written)
         print(
             f"note: the state {found.state} was not whole, as after a full disk. It is put back from {found.copy}, as "
             f"of {found.written:%Y-%m-%d %H:%M:%S %Z}; the broken one is kept as {found.broken}. What was created or "

@@ -77,6 +77,10 @@ class FileBackend:
             "to its place, or forget the whole environment with `make clean`"
         )
 
+    def held(self) -> str | None:
+        """Return who holds a lock since when, being alive or of another host; None where nobody does."""
+        return next((_told(holder) for _, holder in self._holders() if holder and _may_live(holder)), None)
+
     def unlock(self) -> tuple[Path, ...]:
         """Remove the locks of dead engines; return those among them that name nobody.
 
@@ -84,15 +88,11 @@ class FileBackend:
         while an engine works on this backend.
         """
         torn = []
-        for file in sorted(each for pattern in ("*.json", "*.tmp") for each in self._locks.glob(pattern)):
-            holder = _holder(file)
+        for file, holder in self._holders():
             if holder is None:
                 torn.append(file)
-            elif holder["hostname"] != socket.gethostname() or _alive(holder["pid"], holder["timestamp"]):
-                raise LockedError(
-                    f"by process {holder['pid']} of {holder['username']} on {holder['hostname']} since "
-                    f"{holder['timestamp']}"
-                )
+            elif _may_live(holder):
+                raise LockedError(f"by {_told(holder)}")
             else:
                 file.unlink(missing_ok=True)
         if torn:
@@ -130,6 +130,10 @@ class FileBackend:
         self.state.rename(broken)
         fresh.rename(self.state)
         return Restored(self.state, broken, copy, written)
+
+    def _holders(self) -> list[tuple[Path, dict[str, Any] | None]]:
+        files = sorted(each for pattern in ("*.json", "*.tmp") for each in self._locks.glob(pattern))
+        return [(file, _holder(file)) for file in files]
 
     def _newest_backups(self) -> list[Path]:
         return sorted(self._backups.glob(f"{self._stack}.*.json"), reverse=True)
@@ -175,6 +179,15 @@ def _holder(file: Path) -> dict[str, Any] | None:
         }
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _told(holder: dict[str, Any]) -> str:
+    since = holder["timestamp"].astimezone(UTC)
+    return f"process {holder['pid']} of {holder['username']} on {holder['hostname']} since {since:%Y-%m-%d %H:%M:%S %Z}"
+
+
+def _may_live(holder: dict[str, Any]) -> bool:
+    return holder["hostname"] != socket.gethostname() or _alive(holder["pid"], holder["timestamp"])
 
 
 def _alive(pid: int, locked: datetime) -> bool:

@@ -49,6 +49,11 @@ class ClusterStatus:
         return {plugin: port for plugin, port in ports.items() if port is not None}
 
     @property
+    def lives(self) -> dict[str, int | None]:
+        """Process ids by name, None of what does not run: one that differs from an earlier one has ended meanwhile."""
+        return {process.name: process.pid for process in self.processes}
+
+    @property
     def ready(self) -> bool:
         """Whether every process runs, and the API server has the local node Ready."""
         running = bool(self.processes) and all(process.state == "running" for process in self.processes)

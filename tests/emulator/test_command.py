@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from emulator.environment import EMULATED, environment, official_plugin
 from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
 from emulator.toolchain import Toolchain
+from emulator.turn import alone
 from runner import webhooks
 from runner.engine import EngineError
 
@@ -185,6 +188,7 @@ class FakeEngine:
     """An engine whose last update was killed."""
 
     killed: datetime | None = datetime.now(UTC)
+    changing: str | None = None
     cancelled = False
     stack = "dev"
     code = 0
@@ -193,6 +197,8 @@ class FakeEngine:
 
     def prepare(self) -> tuple[str, ...]:
         return ("mlbatch:token",)
+
+    def unlock(self) -> None: ...
 
     def exports(self) -> str:
         return ""
@@ -330,3 +336,101 @@ def test_an_api_server_that_does_not_answer_is_told_once_before_the_engine_start
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("error: the API server of stack dev, https://127.0.0.1:4711, does not answer")
     assert "`make down` and `make up` start it anew, with its data" in told
+
+
+def held_by(monkeypatch: pytest.MonkeyPatch, lock: str | None, killed: datetime | None) -> None:
+    """Let a killed update have left its marker, or a live engine hold the stack's lock."""
+    monkeypatch.setattr(command, "Engine", type("Held", (FakeEngine,), {"changing": lock, "killed": killed}))
+
+
+@pytest.mark.parametrize("of_make", [True, False])
+def test_a_preview_while_an_update_runs_says_so_and_offers_no_recovery(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], of_make: bool
+) -> None:
+    """The marker of an update stands while it runs, and stays when it is killed."""
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "foreseen", lambda engine, *what: pytest.fail("a living update is to be recovered"))
+    held_by(
+        monkeypatch, None if of_make else "process 4711 of me on here since 2026-01-02 03:04:05 UTC", FakeEngine.killed
+    )
+    with alone(paths.of_stack("dev"), "make up") if of_make else contextlib.nullcontext():
+        assert command.main(["preview"]) == 0
+    said = capsys.readouterr().err
+    who = (
+        rf"`make up`, process {os.getpid()}, since 20\S+ \S+ UTC"
+        if of_make
+        else "process 4711 of me on here since 2026"
+    )
+    assert re.search(f"note: the stack is being changed by {who}", said)
+    assert "was killed" not in said
+
+
+@pytest.mark.parametrize("name", ["up", "refresh", "destroy"])
+def test_a_second_command_is_refused_before_it_does_anything(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    for module, what in ((cluster, "start"), (cluster, "status"), (command, "Toolchain"), (command, "recover")):
+        monkeypatch.setattr(module, what, lambda *given, **more: pytest.fail("something was done"))
+    with alone(paths.of_stack("dev"), "make up"):
+        assert command.main([name]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: `make up`, process {os.getpid()}, since ")
+    assert "Nothing was changed: wait for it, or stop it" in said
+    with alone(paths.of_stack("dev"), "make up"):
+        pass
+
+
+@pytest.mark.parametrize("name", ["up", "destroy"])
+def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """A plain `pulumi up` has operations under way in its state, as a killed one has."""
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    without_a_cluster(monkeypatch)
+    monkeypatch.setattr(command, "unfinished", lambda engine: object())
+    monkeypatch.setattr(command, "recover", lambda engine, *what: pytest.fail("a living update is to be recovered"))
+
+    class Held(FakeEngine):
+        def unlock(self) -> None:
+            raise EngineError("stack 'dev' is being changed by process 4711")
+
+    monkeypatch.setattr(command, "Engine", Held)
+    assert command.main([name]) == 1
+    assert "error: stack 'dev' is being changed by process 4711" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_what_a_provider_that_died_had_created_is_looked_for_by_the_next_update(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], died: bool
+) -> None:
+    """The engine lives on, forgets what the provider was creating, and the next update ends with `already exists`."""
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    without_a_cluster(monkeypatch)
+    doubted: list[datetime] = []
+    process = [1]
+
+    def status(paths: Paths) -> ClusterStatus:
+        running = ProcessStatus("provider", process[0], "running", 0, Path("log"))
+        return ClusterStatus(1, (running,), True, "https://127.0.0.1:1", 1, {}, 2)
+
+    class Failing(FakeEngine):
+        killed = None
+
+        def run(self, name: str, arguments: list[str]) -> int:
+            process[0] += died
+            return 1
+
+        def doubt(self, began: datetime) -> None:
+            doubted.append(began)
+
+    monkeypatch.setattr(cluster, "status", status)
+    monkeypatch.setattr(command, "Engine", Failing)
+    before = datetime.now(UTC)
+    assert command.main(["up"]) == 1
+    said = capsys.readouterr().err
+    assert ("note: these ended while `pulumi up` ran: provider." in said) is died
+    assert len(doubted) == died
+    assert all(before <= began <= datetime.now(UTC) for began in doubted)

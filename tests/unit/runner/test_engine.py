@@ -359,6 +359,29 @@ def test_a_termination_that_is_repeated_is_a_second_one(
     assert (records / "signals").read_text() == "TERM\nTERM\n"
 
 
+def test_an_update_that_is_doubted_counts_as_killed(engine: Engine) -> None:
+    engine.prepare()
+    began = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+    engine.doubt(began)
+    assert engine.killed == began
+    assert engine.run("up") == 0
+    assert engine.killed is None
+
+
+def test_who_changes_the_stack_is_told_from_the_lock_and_nothing_is_removed(engine: Engine, tmp_path: Path) -> None:
+    engine.prepare()
+    assert engine.changing is None
+    since = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+    dead = lock(tmp_path, 2**22 + 1, socket.gethostname())
+    assert engine.changing is None
+    dead.rename(dead.with_name("0.json"))
+    lock(tmp_path, 4711, "another-host", since)
+    assert engine.changing == "process 4711 of me on another-host since 2026-02-03 04:05:06 UTC"
+    lock(tmp_path, os.getpid(), socket.gethostname())
+    assert str(engine.changing).startswith(f"process {os.getpid()} of me on {socket.gethostname()} since 20")
+    assert len(list(dead.parent.iterdir())) == 2
+
+
 @pytest.mark.parametrize("left", ["", '{"version": 3, "checkpoint": {', None])
 def test_an_update_that_fails_without_its_state_written_counts_as_killed(
     engine: Engine, records: Path, left: str | None
