@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -87,6 +88,11 @@ DIED: Final = (
     "lacks it; the next `make up{option}` or `make destroy{option}` finishes it first"
 )
 
+FULL: Final = (
+    "Make room where {state}, {cache} and {temporary} are, and run the same command again: what is done stays done, "
+    "and a state that was not written whole is put back"
+)
+
 Lives: TypeAlias = Mapping[str, int | None]
 """Processes of the local cluster by name; None for one that does not run."""
 
@@ -101,6 +107,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.command(_private(paths.of_stack(options.stack)) if "stack" in options else paths, options))
     except (ClusterError, EngineError, OpenStackError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(f"error: {error}. {FULL.format(temporary=tempfile.gettempdir(), **vars(Paths.of()))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; run the same command again to carry on", file=sys.stderr)

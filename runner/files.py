@@ -21,7 +21,15 @@ def private_folder(folder: Path) -> Path:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file of mode 0600 in one step, so that a reader never sees half of it."""
+    """Write a file of mode 0600 in one step, so that a reader never sees half of it.
+
+    Raises OSError where the disk is full; the file is as it was then, and nothing lies beside it.
+    """
     with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as stream:
-        stream.write(text)
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError:
+            os.unlink(stream.name)
+            raise
     os.replace(stream.name, file)

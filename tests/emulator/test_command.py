@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -434,3 +435,21 @@ def test_what_a_provider_that_died_had_created_is_looked_for_by_the_next_update(
     assert ("note: these ended while `pulumi up` ran: provider." in said) is died
     assert len(doubted) == died
     assert all(before <= began <= datetime.now(UTC) for began in doubted)
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False)])
+def test_a_full_disk_is_told_without_a_trace(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, is_told: bool
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number), "some/file")
+
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Toolchain", full)
+    with contextlib.nullcontext() if is_told else pytest.raises(PermissionError):
+        assert command.main(["up"]) == 1
+        (said,) = capsys.readouterr().err.splitlines()
+        assert said.startswith(
+            f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Make room where {paths.state}"
+        )
+        assert said.endswith("a state that was not written whole is put back")
