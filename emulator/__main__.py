@@ -84,9 +84,10 @@ CHANGING: Final = (
 )
 
 DIED: Final = (
-    "note: these ended while `pulumi up` ran: {names}. What was being created then may be there, and the stack's state "
-    "lacks it; the next `make up{option}` or `make destroy{option}` finishes it first"
+    "these ended while `pulumi up` ran: {names}. What they were creating may be there, and not in the stack's state"
 )
+
+LOST: Final = "created, and not in the stack's state, because the answer got lost: {names}"
 
 FULL: Final = (
     "Make room where {state}, {cache} and {temporary} are, and run the same command again: what is done stays done, "
@@ -187,22 +188,36 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
         began, before = datetime.now(UTC), cluster.status(paths).lives
         code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
         if code != 0:
-            _doubt(engine, began, before, cluster.status(paths).lives)
+            if engine.killed is None:
+                _doubt(engine, began, _died(before, cluster.status(paths).lives) or _lost(engine, paths))
             raise EngineError(_ending(engine, "up", code, options.stack))
     await_settled(connect(paths.kubeconfig))
     print(f"\n{environment_report(paths)}\n\n{_next(options.stack)}")
     return 0
 
 
-def _doubt(engine: Engine, began: datetime, before: Lives, after: Lives) -> None:
-    """Have the next update look for what this one has created and not recorded, where a process ended meanwhile.
+def _doubt(engine: Engine, began: datetime, reason: str | None) -> None:
+    """Have the next update finish what one has created and not recorded that has failed, where there is reason to.
 
-    An engine forgets what it was creating when the provider is gone, or does not answer for the API server.
+    An engine forgets what it was creating when the provider is gone, or did not hear how it ended.
     """
-    died = sorted(name for name, process in before.items() if after.get(name) != process)
-    if died and engine.killed is None:
+    if reason is not None:
         engine.doubt(began)
-        print(DIED.format(names=", ".join(died), option=_option(engine.stack)), file=sys.stderr)
+        option = _option(engine.stack)
+        print(
+            f"note: {reason}; the next `make up{option}` or `make destroy{option}` finishes it first", file=sys.stderr
+        )
+
+
+def _died(before: Lives, after: Lives) -> str | None:
+    names = sorted(name for name, process in before.items() if after.get(name) != process)
+    return DIED.format(names=", ".join(names)) if names else None
+
+
+def _lost(engine: Engine, paths: Paths) -> str | None:
+    known = {state["urn"] for state in engine.read_state().get("resources") or ()}
+    lost = [found.id for urn, found in _orphans(engine, paths)().items() if urn not in known]
+    return LOST.format(names=", ".join(lost)) if lost else None
 
 
 def _preview(paths: Paths, options: argparse.Namespace) -> int:

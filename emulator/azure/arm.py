@@ -21,6 +21,8 @@ from emulator.azure.store import Operation, Properties, Record, State, Store
 from emulator.cluster.credentials import Account
 
 _LONGEST_PAUSE = 0.2
+_RETRY_SECONDS = 0.8
+"""After which a failure of the service is tried again (azcore v1.19.1, runtime/policy_retry.go, setDefaults)."""
 _VERBS = {"create": "Creating", "update": "Updating", "delete": "Deleting", "register": "Registering"}
 
 
@@ -122,6 +124,7 @@ class Arm:
             kind.on_started(request, record)
             self._start_registrations(state)
             self._settle(state)
+        _lose_answer(fault, kind)
         return resource_id
 
     def delete(self, kind: Kind, resource_id: str) -> None:
@@ -140,6 +143,7 @@ class Arm:
             kind.check_delete(Request(self.facts, state, resource_id, names, {}, record))
             self._start(state, record, "delete", fault)
             self._settle(state)
+        _lose_answer(fault, kind)
 
     def wait(
         self,
@@ -241,6 +245,20 @@ class Arm:
             )
         if fault == faults.CONFLICT:
             raise _in_progress(resource_id, "PutOperation")
+        if fault == faults.UNAVAILABLE:
+            raise ArmError("ServiceUnavailable", "The service is unavailable.", status=503, retry_after=_RETRY_SECONDS)
+
+
+def _lose_answer(fault: str | None, kind: Kind) -> None:
+    """Raise what Azure Resource Manager answers for a service that has accepted an operation and did not say so."""
+    if fault == faults.TIMEOUT:
+        raise ArmError(
+            "GatewayTimeout",
+            f"The gateway did not receive a response from '{kind.type.partition('/')[0]}' within the specified time "
+            "period.",
+            status=504,
+            retry_after=_RETRY_SECONDS,
+        )
 
 
 def _show(record: Record, provisioning_state: str) -> None:

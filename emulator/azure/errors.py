@@ -9,7 +9,7 @@ class ArmError(ProviderError):
     """An error of Azure Resource Manager: HTTP status, code and message, as its REST API gives them.
 
     hint: how to put it right, where the real service leaves that to its documentation.
-    retry_after: seconds that a throttled caller has to wait.
+    retry_after: seconds after which a caller tries again, None where that is of no use.
     """
 
     def __init__(

@@ -7,10 +7,13 @@ import fnmatch
 from emulator.azure.store import Fault, State
 
 THROTTLE, CONFLICT, FAILED, STUCK = "throttle", "conflict", "failed", "stuck"
+UNAVAILABLE, TIMEOUT = "unavailable", "timeout"
 KINDS = {
     THROTTLE: "answer 429 with Retry-After",
     CONFLICT: "answer 409: another operation is in progress",
     FAILED: "accept the operation, and let it end in state Failed",
+    UNAVAILABLE: "answer 503",
+    TIMEOUT: "accept the operation, and answer 504",
     STUCK: "let a feature registration stay in state Registering",
 }
 

@@ -21,8 +21,9 @@ from emulator.plugin.operation import Operation
 from emulator.plugin.wire import UNKNOWN
 
 VERSION_KEY = "azureApiVersion"
+_THROTTLED = 429
 _TRIES = 4
-"""How often a throttled call is made, as by Azure's SDKs (azcore, RetryOptions)."""
+"""How often a call is made that is throttled or that the service fails (azcore, RetryOptions, StatusCodes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class Lifecycle:
         return {**(self.arm.get(resource_id) or {}), VERSION_KEY: schema.resource(kind.token).api_version}
 
     def _patiently(self, call: Callable[[], object], operation: Operation) -> None:
-        """Make a call, again after the time that it is told while it is throttled, up to a bound."""
+        """Make a call, again after a while where it is throttled or the service fails, up to a bound."""
         for attempt in range(1, _TRIES + 1):
             try:
                 call()
@@ -158,7 +159,8 @@ class Lifecycle:
             except ArmError as error:
                 if error.retry_after is None or attempt == _TRIES:
                     raise
-                operation.status(f"throttled; attempt {attempt + 1} of {_TRIES} follows in {error.retry_after:.1f} s")
+                how = "throttled" if error.status == _THROTTLED else f"answered {error.status}"
+                operation.status(f"{how}; attempt {attempt + 1} of {_TRIES} follows in {error.retry_after:.1f} s")
                 operation.sleep(error.retry_after)
 
     def _location_of_group(self, inputs: Properties) -> Any:

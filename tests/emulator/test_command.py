@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -206,7 +207,15 @@ class FakeEngine:
 
     def read_state(self) -> dict[str, Any]:
         queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue"}
-        return {"resources": [{"type": "pulumi:pulumi:Stack"}, {"type": "kubernetes:k:ClusterQueue", "outputs": queue}]}
+        return {
+            "resources": [
+                {"urn": "urn::stack", "type": "pulumi:pulumi:Stack"},
+                {"urn": "urn::queue", "type": "kubernetes:k:ClusterQueue", "outputs": queue},
+            ]
+        }
+
+    def variables(self) -> dict[str, str]:
+        return {}
 
     def run(self, name: str, arguments: list[str]) -> int:
         print(f"pulumi {name}", file=sys.stderr)
@@ -403,11 +412,24 @@ def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
     assert "error: stack 'dev' is being changed by process 4711" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("died", [True, False])
-def test_what_a_provider_that_died_had_created_is_looked_for_by_the_next_update(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], died: bool
+@pytest.mark.parametrize(
+    ("died", "recorded", "reason"),
+    [
+        (True, True, "these ended while `pulumi up` ran: provider. What they were creating may be there"),
+        (False, False, "created, and not in the stack's state, because the answer got lost: /pools/ndv5"),
+        (False, True, None),
+    ],
+    ids=["a provider has died", "an answer got lost", "neither"],
+)
+def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_next_one(
+    paths: Paths,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    died: bool,
+    recorded: bool,
+    reason: str | None,
 ) -> None:
-    """The engine lives on, forgets what the provider was creating, and the next update ends with `already exists`."""
+    """The engine lives on, forgets what was being created, and the next update ends with `already exists`."""
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     without_a_cluster(monkeypatch)
     doubted: list[datetime] = []
@@ -427,13 +449,18 @@ def test_what_a_provider_that_died_had_created_is_looked_for_by_the_next_update(
         def doubt(self, began: datetime) -> None:
             doubted.append(began)
 
+        def read_state(self) -> dict[str, Any]:
+            return {"resources": [{"urn": "urn::ndv5"}] if recorded else []}
+
     monkeypatch.setattr(cluster, "status", status)
     monkeypatch.setattr(command, "Engine", Failing)
+    monkeypatch.setattr(command, "orphans", lambda *_: {"urn::ndv5": SimpleNamespace(id="/pools/ndv5")})
     before = datetime.now(UTC)
     assert command.main(["up"]) == 1
-    said = capsys.readouterr().err
-    assert ("note: these ended while `pulumi up` ran: provider." in said) is died
-    assert len(doubted) == died
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ") and "token" not in line]
+    assert len(notes) == len(doubted) == (reason is not None)
+    assert all(note.startswith(f"note: {reason}") for note in notes)
+    assert all(note.endswith("; the next `make up` or `make destroy` finishes it first") for note in notes)
     assert all(before <= began <= datetime.now(UTC) for began in doubted)
 
 

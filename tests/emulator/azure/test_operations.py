@@ -113,6 +113,26 @@ def test_throttling_is_waited_out_within_bounds(azure: Subscription) -> None:
     assert (caught.value.status, caught.value.code) == (429, "TooManyRequests")
 
 
+def test_a_service_that_fails_is_asked_again(azure: Subscription) -> None:
+    azure.group()
+    with azure.arm.edit() as state:
+        faults.add(state, "*registries", faults.UNAVAILABLE, 3)
+    registry(azure)
+    assert any("answered 503; attempt 4 of 4" in text for text in azure.messages.texts)
+
+
+def test_an_answer_that_gets_lost_leaves_what_was_accepted_as_an_orphan(aks: Subscription) -> None:
+    checked, _ = aks.check(POOL, **pool_inputs())
+    with aks.arm.edit() as state:
+        faults.add(state, "*agentPools", faults.TIMEOUT, 4)
+    with pytest.raises(ArmError, match="GatewayTimeout") as caught:
+        aks.lifecycle.create(POOL, checked, aks.operation_on("urn:pulumi:s::p::t::ndv5"))
+    assert caught.value.status == 504
+    aks.clock.sleep(600)
+    (orphan,) = [each for urn, each in aks.lifecycle.orphans().items() if urn.endswith("::ndv5")]
+    assert orphan.outputs["provisioningState"] == "Succeeded"
+
+
 def test_a_conflict_is_told_and_over_the_next_time(azure: Subscription) -> None:
     azure.group()
     with azure.arm.edit() as state:
@@ -172,7 +192,10 @@ def test_a_pool_is_scaled_from_the_command_line(aks: Subscription, tmp_path: Pat
 
 
 def test_an_unknown_fault_is_refused(azure: Subscription) -> None:
-    with azure.arm.edit() as state, pytest.raises(ValueError, match="there are throttle, conflict, failed, stuck"):
+    with (
+        azure.arm.edit() as state,
+        pytest.raises(ValueError, match="there are throttle, conflict, failed, unavailable, timeout, stuck"),
+    ):
         faults.add(state, "*", "explode", 1)
 
 
