@@ -1,0 +1,100 @@
+"""Traces: what a line says, and that each mistake is told once, with its file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.workloads.synthetic import Failure, Kind, SyntheticJob
+from stacks.trace import COLUMNS, MOST_JOBS, Room, TraceError, TraceLine, jobs, parse, read, write
+
+HEADER = "arrival,team,pods,gpus,seconds,priority,failure\n"
+ROOM = Room(teams=["blue", "red"], nodes=3, gpus=8)
+DAY = HEADER + "0,blue,2,4,600,high-priority,crash@30x2\n# lunch\n\n12.5,red,1,8,60,,\n"
+
+
+def test_a_line_is_a_job() -> None:
+    assert parse(DAY, "day.csv", ROOM) == [
+        TraceLine(
+            arrival=0, team="blue", pods=2, gpus=4, seconds=600, priority="high-priority", failure="crash@30x2"
+        ),
+        TraceLine(arrival=12.5, team="red", pods=1, gpus=8, seconds=60),
+    ]
+
+
+def test_columns_stand_in_any_order_and_some_may_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text("team,seconds,gpus,pods,arrival\nblue,60,1,1,0\n")
+    assert read(file) == [TraceLine(arrival=0, team="blue", pods=1, gpus=1, seconds=60)]
+
+
+def test_what_is_written_is_read_again() -> None:
+    lines = parse(DAY, "day.csv")
+    assert write(lines, ["seed 1"]).startswith(HEADER + "# seed 1\n0,blue,2,4,600,high-priority,crash@30x2\n")
+    assert parse(write(lines), "day.csv") == lines
+    assert ",".join(COLUMNS) + "\n" == HEADER
+
+
+def test_time_may_pass_faster() -> None:
+    first, second = jobs(parse(DAY, "day.csv"), "load", time_scale=25)
+    assert first == SyntheticJob(
+        name="load-0",
+        team="blue",
+        arrival=0,
+        pods=2,
+        gpus=4,
+        seconds=24,
+        priority_class="high-priority",
+        failure=Failure(Kind.CRASH, after=2, times=2),
+    )
+    assert (second.name, second.arrival, second.seconds) == ("load-1", 0.5, 3)
+
+
+MISTAKES = [
+    ("arrival,tema,pods,gpus,seconds\n0,blue,1,1,1\n", "1: there is no column 'tema'; did you mean team?"),
+    ("arrival,team,pods,gpus\n0,blue,1,1\n", "1: the header lacks seconds; it has arrival, team, pods, gpus, "),
+    ("arrival,team,pods,gpus,seconds,pods\n", "1: a column stands there twice; name each once"),
+    ("", "1: the header lacks arrival, team, pods, gpus, seconds; "),
+    (HEADER, "1: no job follows; write at least one line under the header"),
+    (HEADER + "0,blue,1,1\n", "2: 4 values stand under 7 columns; write one for each"),
+    (HEADER + '0,blue,1,1,60,"a"b,none\n', "2: this is no line of CSV: "),
+    (
+        HEADER + "5,blue,1,1,9,,\n# noon\n4,blue,1,1,9,,\n",
+        "4: arrival 4 lies before that of the job above, 5; sort the lines by arrival",
+    ),
+    (HEADER + "-1,blue,1,1,9,,\n", "2: arrival is '-1'; write a number of seconds, 0 or more"),
+    (HEADER + "nan,blue,1,1,9,,\n", "2: arrival is 'nan'; write a number of seconds, 0 or more"),
+    (HEADER + "0,bleu,1,1,9,,\n", "2: there is no team 'bleu'; did you mean blue?"),
+    (HEADER + "0,,1,1,9,,\n", "2: team is empty; write a text"),
+    (HEADER + "0,blue,1,0,9,,\n", "2: gpus is '0'; write a whole number from 1 to 16"),
+    (HEADER + "0,blue,1.5,1,9,,\n", "2: pods is '1.5'; write a whole number from 1 to 10000"),
+    (HEADER + "0,blue,0,1,9,,\n", "2: pods is '0'; write a whole number from 1 to 10000"),
+    (HEADER + "0,blue,1,1,0,,\n", "2: seconds is '0'; write a whole number from 1 to "),
+    (HEADER + "0,blue,1,1,9,hihg-priority,\n", "2: priority 'hihg-priority' is not known; did you mean high-priority?"),
+    (HEADER + "0,blue,1,1,9,,sometimes\n", "2: failure is 'sometimes'; write none, hang, crash@<second>, "),
+    (HEADER + "0,blue,1,1,9,,crash@3x0\n", "2: failure is 'crash@3x0'; write none, hang, crash@<second>, "),
+    (HEADER + "0,blue,1,1,9,,crash@9\n", "2: it crashes after 9 s and runs for 9 s; let it crash before its end"),
+    (HEADER + "0,blue,1,9,9,,\n", "2: a pod asks for 9 GPUs, and a node has 8; ask for at most 8"),
+    (
+        HEADER + "0,blue,4,5,9,,\n",
+        "2: 4 pods of 5 GPUs never run together on 3 nodes of 8 GPUs; ask for at most 3 such pods",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES, ids=[said[:40] for _, said in MISTAKES])
+def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        parse(text, "day.csv", ROOM)
+    assert str(caught.value).startswith(f"day.csv:{said}")
+
+
+def test_a_gang_of_all_the_nodes_is_let_through() -> None:
+    assert len(parse(HEADER + "0,blue,3,8,9,,\n1,blue,24,1,9,,\n", "day.csv", ROOM)) == 2
+
+
+def test_a_trace_has_an_end() -> None:
+    line = "0,blue,1,1,9,,\n"
+    with pytest.raises(TraceError, match=f"day.csv:{MOST_JOBS + 2}: these are more than {MOST_JOBS} jobs"):
+        parse(HEADER + line * (MOST_JOBS + 1), "day.csv")
