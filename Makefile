@@ -9,6 +9,9 @@ KILLS ?= 20
 NODES ?= 3
 NAME ?=
 BREAK ?=
+TRACE ?=
+HOURS ?=
+TIME_SCALE ?=
 COUNT ?= 100
 FILES ?=
 STACKS ?=
@@ -29,7 +32,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak training mutants scenario scenarios clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -135,11 +138,17 @@ scenario: scenarios
 scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
 	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes $(NODES) $(if $(BREAK),--break)
 
+gameday: $(ENVIRONMENT) build ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
+	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --nodes $(if $(filter command line,$(origin NODES)),$(NODES),6) \
+		$(if $(TRACE),--trace $(TRACE)) $(if $(HOURS),--hours $(HOURS)) $(if $(TIME_SCALE),--time-scale $(TIME_SCALE)) \
+		$(if $(HTML),--html $(HTML))
+
 soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20); then what is too long for `make test`
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 	$(VENV)/bin/python -m tests.scenarios
 	$(VENV)/bin/python -m tests.scenarios --break
+	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --hours 8
 	$(MAKE) training
 	$(MAKE) local-openshift-ai
 

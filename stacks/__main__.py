@@ -3,6 +3,8 @@
     python -m stacks nccl --stack aks --team blue --set nodes=2 --set tag=2026-11-21 > job.yaml
     kubectl apply --filename job.yaml
 
+The jobs of a trace are printed by `python -m stacks synthetic`, those of --team or of all.
+
 An experiment is no update of the stack: the job need not be switched on there. It reads the settings, and the API
 server's description of the cluster where the target is one that is there; it changes nothing.
 """
@@ -24,13 +26,16 @@ from stacks.inputs import interpret
 from stacks.settings.workloads import WorkloadsSettings
 
 JOBS: Final = ("nccl", "metaseq", "olmo", "vllm", "pretraining", "finetuning")
+LOAD: Final = "synthetic"
+"""The jobs of a trace, on every target. What says so is no workload of the settings but a sample."""
 _TREE: Final = "workloads"
+_SAMPLES: Final = "samples"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the manifest; return the process's exit code, 1 for settings of which no job can be made."""
     parser = argparse.ArgumentParser(prog="python -m stacks", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("job", choices=(*JOBS, LOAD))
     parser.add_argument("--stack", required=True, help="whose settings, of Pulumi.<stack>.yaml")
     parser.add_argument("--team", help="in whose queue; default: the settings'")
     parser.add_argument("--user", help="on whose behalf, which is noted on the job")
@@ -53,8 +58,11 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
     raw: the configuration, by key without the project's name. changes: settings of the job, in place of its own.
     submission: team and user, where they are not the settings' own.
     """
-    from stacks.layers.jobs import documents
+    from stacks.layers.jobs import documents, load
 
+    if job == LOAD:
+        inputs = interpret(wanted_load(raw, changes), base=Path.cwd(), environment=os.environ)
+        return _written(load(inputs, submission.get("team")))
     problems = list(_without_workloads(raw))
     if problems:
         raise SettingsError(problems)
@@ -62,7 +70,13 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
     problems = list(_without_logs(raw, inputs.settings.workloads)) if job == "metaseq" else []
     if problems:
         raise SettingsError(problems)
-    return yaml.dump_all(documents(inputs, job), Dumper=_Dumper, sort_keys=False)
+    return _written(documents(inputs, job))
+
+
+def wanted_load(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the synthetic load switched on, and no other sample."""
+    own = dict((raw.get(_SAMPLES) or {}).get(LOAD) or {})
+    return {**raw, _SAMPLES: {LOAD: {**own, **changes, "enabled": True}}}
 
 
 def wanted(
@@ -122,6 +136,10 @@ def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator
             )
 
 
+def _written(found: Sequence[Mapping[str, Any]]) -> str:
+    return yaml.dump_all(found, Dumper=_Dumper, sort_keys=False)
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as they are, and what stands twice in a document twice."""
 
@@ -140,7 +158,7 @@ def _change(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
-    if key in ("tag", "image", "size", "data", "training", "model", "generatorImage"):
+    if key in ("tag", "image", "size", "data", "training", "model", "generatorImage", "trace"):
         return key, value
     try:
         return key, stack_file.value_of(value)

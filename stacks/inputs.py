@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,7 +22,8 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env
 
 from components.artifacts import Mirror
-from stacks import cluster_facts, parsing, secrets, validation
+from components.workloads.synthetic import SyntheticJob
+from stacks import cluster_facts, load_trace, parsing, secrets, validation
 from stacks import kubeconfig as kubeconfigs
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import NAMESPACE, ConfigError, SettingsError, cut
@@ -63,8 +64,8 @@ class StackInputs(Generic[S]):
     settings: checked. resolved: what follows from them. named_cluster: to install on, None where the target makes one.
     site: what the cloud says in which the target makes its own, in the target's words. unanswered: why it says nothing,
         though it was asked, None where it was not or did.
-    secrets: those that are set, by key. warnings: what is allowed, and nobody knows to work or gives a
-        promise up.
+    load: the jobs of the synthetic load. secrets: those that are set, by key. warnings: what is allowed, and nobody
+        knows to work or gives a promise up.
     """
 
     target: TargetSpec[S]
@@ -74,6 +75,7 @@ class StackInputs(Generic[S]):
     named_cluster: NamedCluster | None = None
     site: object = None
     unanswered: ConfigError | None = None
+    load: Sequence[SyntheticJob] = ()
     secrets: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -165,6 +167,8 @@ def interpret(
     mirrors = partial.section(MirrorSettings)
     if mirrors is not None:
         errors += _mirror(mirrors, partial, base)
+    jobs, wrong = load_trace.read(partial, base)
+    errors += wrong
     settings, resolved = parsing.whole(partial), resolve(partial)
     if exposed or errors or partial.target is None or mirrors is None or settings is None or resolved is None:
         said = {error.path for error in exposed}
@@ -177,6 +181,7 @@ def interpret(
         named_cluster=named_cluster,
         site=partial.site,
         unanswered=unanswered,
+        load=jobs,
         warnings=tuple(validation.warnings(partial)),
     )
 

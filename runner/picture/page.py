@@ -52,27 +52,41 @@ def page(snapshot: Snapshot) -> str:
     """Return the whole document."""
     teams = {*(team for node in snapshot.nodes for team in node.held), *(job.namespace for job in snapshot.jobs)}
     order = {team: number for number, team in enumerate(sorted(teams))}
+    return document(
+        f"Cluster {snapshot.name}",
+        element("p", f"As it was on {snapshot.taken:%d %B %Y at %H:%M:%S} UTC. {_sum(snapshot)}"),
+        charts.legend(order),
+        section("Nodes", charts.nodes(snapshot, order)),
+        section("Queues", charts.queues(snapshot.queues)),
+        section("GPUs over time", timeline.usage(snapshot, order)),
+        section(_jobs_title(snapshot), timeline.jobs(snapshot, order)),
+        section(_events_title(snapshot), _events(snapshot)),
+    )
+
+
+def document(title: str, *content: Element) -> str:
+    """Return a whole document with this title, in which the charts' classes have their patterns and colours."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width"),
         element("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        element("title", f"Cluster {snapshot.name}"),
+        element("title", title),
         element("style", _style()),
     )
-    body = element(
-        "body",
-        shapes.patterns(),
-        element("h1", f"Cluster {snapshot.name}"),
-        element("p", f"As it was on {snapshot.taken:%d %B %Y at %H:%M:%S} UTC. {_sum(snapshot)}"),
-        charts.legend(order),
-        _section("Nodes", charts.nodes(snapshot, order)),
-        _section("Queues", charts.queues(snapshot.queues)),
-        _section("GPUs over time", timeline.usage(snapshot, order)),
-        _section(_jobs_title(snapshot), timeline.jobs(snapshot, order)),
-        _section(_events_title(snapshot), _events(snapshot)),
-    )
+    body = element("body", shapes.patterns(), element("h1", title), *content)
     return written(element("html", head, body, lang="en"))
+
+
+def section(title: str, content: Element) -> Element:
+    """Return a part of a document under a heading of its own."""
+    return element("section", element("h2", title), content)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Element:
+    """Return a table of texts."""
+    lines = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
+    return element("table", element("tr", *(element("th", name) for name in header)), *lines)
 
 
 def _sum(snapshot: Snapshot) -> str:
@@ -97,10 +111,6 @@ def _style() -> str:
         " ".join(f"--team-{number}: {colours[number]};" for number in names) for colours in (_COLOURS, _DARK)
     )
     return _STYLE % {"light": light, "dark": dark, "teams": "\n".join(teams)}
-
-
-def _section(title: str, content: Element) -> Element:
-    return element("section", element("h2", title), content)
 
 
 def _jobs_title(snapshot: Snapshot) -> str:

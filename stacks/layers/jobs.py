@@ -12,7 +12,7 @@ from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
-from components.workloads import finetuning, metaseq, nccl, olmo, pretraining, vllm
+from components.workloads import finetuning, metaseq, nccl, olmo, pretraining, synthetic, vllm
 from components.workloads.finetuning import FinetuningArgs
 from components.workloads.interface import user_of
 from components.workloads.metaseq import MetaseqArgs
@@ -21,6 +21,7 @@ from components.workloads.olmo import OlmoArgs
 from components.workloads.pods import NodePods
 from components.workloads.pretraining import PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
+from components.workloads.synthetic import SyntheticLoadArgs
 from components.workloads.vllm import VllmArgs
 from stacks.inputs import StackInputs
 from stacks.settings.submission import SubmissionSettings
@@ -158,6 +159,21 @@ class Jobs:
             signs_in=not self.inputs.resolved.installs_operators,
         )
 
+    def synthetic(self, namespaces: Mapping[str, pulumi.Input[str]]) -> SyntheticLoadArgs:
+        """Return the synthetic load's. namespaces: of teams, by name. Raises LookupError where there is none."""
+        load = self.inputs.settings.samples.synthetic
+        if load is None:
+            raise LookupError("the settings have no synthetic load")
+        return SyntheticLoadArgs(
+            jobs=self.inputs.load,
+            namespaces=namespaces,
+            submission=self.submission(SubmissionSettings(), ""),
+            image=self.inputs.mirror.image(catalogue.BUSYBOX.reference),
+            per_gpu=load.per_gpu(),
+            placement=self.gpus,
+            gpu_resource=self.gpu_resource,
+        )
+
     def submission(self, settings: SubmissionSettings, namespace: pulumi.Input[str]) -> Submission:
         """Return how a workload is submitted. namespace: where it is to run, which stands by then."""
         everything = self.inputs.settings
@@ -192,6 +208,14 @@ class Jobs:
 
     def _job_pods(self, key: str, job: JobSettings, shared_memory: str) -> NodePods:
         return self.pods(job, self.inputs.resolved.images[key], shared_memory, job.deadline_seconds)
+
+
+def load(inputs: StackInputs[Any], team: str | None = None) -> Sequence[Document]:
+    """Return what members submit to run the synthetic load: those of one team, or of all."""
+    spec = inputs.target
+    made = Jobs(inputs, spec.gpu_nodes(inputs.settings), inputs.resolved.gpu_resource)
+    args = made.synthetic({each.name: each.name for each in inputs.settings.teams})
+    return [synthetic.document(job, args) for job in args.jobs if team in (None, job.team)]
 
 
 def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:

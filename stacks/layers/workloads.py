@@ -28,6 +28,7 @@ from components.workloads.nccl import Nccl
 from components.workloads.olmo import Olmo
 from components.workloads.pretraining import Pretraining
 from components.workloads.submission import SubmissionMode
+from components.workloads.synthetic import SyntheticLoad
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from components.workloads.vllm import Vllm
 from stacks.inputs import StackInputs
@@ -133,6 +134,7 @@ class _Workloads:
         if logs is not None:
             self._viewers(logs)
         self._sample()
+        self._synthetic()
 
     def _nccl(self) -> None:
         job = self.inputs.settings.workloads.nccl
@@ -223,6 +225,14 @@ class _Workloads:
             has_pod_groups=self.scheduling.has_pod_groups,
         )
         sample.Gang(gang.name, job, self.cluster.options(*self.queues, team))
+
+    def _synthetic(self) -> None:
+        load = self.inputs.settings.samples.synthetic
+        if load is None or not load.enabled:
+            return
+        teams = {job.team: self.namespaces.teams[job.team] for job in self.inputs.load}
+        args = self.jobs.synthetic({name: team.namespace for name, team in teams.items()})
+        SyntheticLoad(load.name, args, self.cluster.options(*self.nodes.ready, *self.queues, *teams.values()))
 
     def _namespace(self, settings: SubmissionSettings) -> tuple[pulumi.Input[str], pulumi.ResourceOptions]:
         """Return the namespace of a job, and the options of what is to run there."""

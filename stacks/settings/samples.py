@@ -13,6 +13,7 @@ from stacks.errors import ConfigError, Path
 from stacks.settings.limits import MOST_GPUS
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores, choice
 from stacks.settings.names import label_error
+from stacks.settings.submission import name_error
 
 
 class GangSettings(SettingsModel):
@@ -55,8 +56,40 @@ class GangSettings(SettingsModel):
         }
 
 
+class SyntheticSettings(SettingsModel):
+    """Synthetic load: the jobs of a trace, which take time and GPUs and do nothing. All are submitted at once."""
+
+    enabled: bool = True
+    """Submit the jobs."""
+    name: str = "load"
+    """What the jobs' names start with; a number follows."""
+    trace: str
+    """File with the jobs, from the program's folder."""
+    time_scale: Annotated[float, Field(ge=1, le=100_000)] = 1
+    """How many seconds of the trace pass in one."""
+    cpu_per_gpu: SomeCores = Quantity.parse(1)
+    """CPU cores that each pod asks for with each of its GPUs."""
+    memory_per_gpu: SomeBytes = Quantity.parse("1Gi")
+    """Bytes of memory that each pod asks for with each of its GPUs."""
+
+    def check(self, path: Path) -> Iterator[ConfigError]:
+        """Hold the names to Kubernetes' rules."""
+        if self.enabled:
+            yield from name_error((*path, "name"), self.name, "load")
+
+    def per_gpu(self) -> Mapping[str, Quantity]:
+        """Return what a pod asks for with each of its GPUs, by resource name."""
+        return {names.CPU: self.cpu_per_gpu, names.MEMORY: self.memory_per_gpu}
+
+    def gpu_and_beside(self) -> Mapping[str, Quantity]:
+        """Return the same with the GPU itself."""
+        return {**self.per_gpu(), names.GPU: Quantity.parse(1)}
+
+
 class SamplesSettings(SettingsModel):
     """Jobs that show the platform at work; none unless asked for."""
 
     gang: GangSettings | None = None
     """A job whose pods start together or not at all; none unless the key is there."""
+    synthetic: SyntheticSettings | None = None
+    """The jobs of a trace; none unless the key is there."""

@@ -146,7 +146,7 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
             names.GPU: (*path, "gpusPerPod"),
         },
     )
-    yield from _admitted(partial, job)
+    yield from admitted(partial, job)
     teams = [team for team in partial.teams if team is not None]
     members = {user: team.name for team in teams for user in team.users}
     own = next((team for team in teams if team.name == gang.team), None)
@@ -166,7 +166,7 @@ def _may_be_member(user: str, team: TeamSettings) -> bool:
     return user in team.users or bool(team.groups)
 
 
-def _admitted(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
+def admitted(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     """Yield why a job that a team submits could never run: the first reason, beside a team that is none."""
     yield from _team(partial, job)
     reasons = (*_on_nodes(partial, job), *_in_queue(partial, job))
@@ -346,7 +346,7 @@ def _placed(
     """Yield why a job could never run: on the nodes, None where they are not to be judged, and in its team's queue."""
     queued = workload.queued and partial.section(QueueingSettings) is not None and not _missing_layers(partial)
     if pool is not None and queued:
-        yield from _admitted(partial, job)
+        yield from admitted(partial, job)
     elif pool is not None:
         yield from _on_nodes(partial, job)
     elif queued and job.team is None:

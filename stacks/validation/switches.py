@@ -10,12 +10,12 @@ from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import CheckSettings
 from stacks.settings.model import SettingsModel
-from stacks.settings.samples import GangSettings
+from stacks.settings.samples import GangSettings, SyntheticSettings
 from stacks.settings.submission import WorkloadSettings
 from stacks.settings.workloads import ViewerSettings
 from stacks.validation.walk import sections
 
-_KEPT: Final = (WorkloadSettings, ViewerSettings, CheckSettings, GangSettings)
+_KEPT: Final = (WorkloadSettings, ViewerSettings, CheckSettings, GangSettings, SyntheticSettings)
 """What is switched on and off time and again, and keeps its options meanwhile."""
 _SWITCHES: Final = {
     "operator": ("operator_version", "install_driver", "install_toolkit", "driver_version", "drain_for_drivers"),

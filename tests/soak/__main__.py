@@ -19,11 +19,11 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from tests.local.environment import Cluster, Project, dev_settings, gang, local_environment
-from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE, cordon, gpu_nodes, mark
+from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
+from tests.soak.breaking import Breaking
 from tests.soak.judge import Judge, bound
-from tests.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Fault, Job, trace
+from tests.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Job, trace
 
-SYSTEM = "mlbatch-system"
 RECOVERY = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
 STALLED = 900
 """Seconds without a job that was taken or came through that end a run. The longest job runs for 240, and starts anew
@@ -55,8 +55,8 @@ class Run:
         self.cluster, self.to_come, self.faults = cluster, list(jobs), list(events)
         self.judge = Judge({job.name: job for job in jobs}, bound(RECOVERY["recoveryTimeoutSeconds"]))
         self.began = time.monotonic()
-        self.nodes = sorted(gpu_nodes(cluster))
-        self.documents = {name: self._node(name) for name in self.nodes}
+        self.breaking = Breaking(cluster)
+        self.nodes = self.breaking.nodes
         self.open: dict[str, Job] = {}
         self.ends: list[Event] = []
         self.seen: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class Run:
                 print(self.line(), flush=True)
             time.sleep(1)
         for event in self.ends:
-            self._end(event)
+            self.breaking.end(event)
 
     def _submit(self) -> None:
         while self.to_come and self.to_come[0].at <= self.now:
@@ -100,48 +100,15 @@ class Run:
 
     def _break(self) -> None:
         for event in [event for event in self.ends if event.until <= self.now]:
-            self._end(event)
+            self.breaking.end(event)
             self.ends.remove(event)
         while self.faults and self.faults[0].at <= self.now and self.to_come:
             event = self.faults.pop(0)
             self.seen[event.fault] += 1
             print(f"{self.now:6.0f} s  {event.fault}" + (f": {self.nodes[event.node]}" if event.until else ""))
-            self._start(event)
-
-    def _start(self, event: Event) -> None:
-        name = self.nodes[event.node]
-        match event.fault:
-            case Fault.SICK:
-                mark(self.cluster, name, "EVICT")
-            case Fault.CORDONED:
-                cordon(self.cluster, name, True)
-            case Fault.DELETED:
-                self.cluster.delete("v1", "Node", name)
-            case _:
-                operator = event.fault.split()[0]
-                pods = self.cluster.list("v1", "Pod", SYSTEM, label_selector=f"app.kubernetes.io/name={operator}")
-                self.cluster.delete("v1", "Pod", pods[0]["metadata"]["name"], SYSTEM)
-        if event.until:
-            self.ends.append(event)
-
-    def _end(self, event: Event) -> None:
-        name = self.nodes[event.node]
-        match event.fault:
-            case Fault.SICK:
-                mark(self.cluster, name, None)
-            case Fault.CORDONED:
-                cordon(self.cluster, name, False)
-            case Fault.DELETED:
-                self.cluster.create(self.documents[name])
-
-    def _node(self, name: str) -> dict[str, Any]:
-        """Return a node as it is made anew."""
-        node = self.cluster.get("v1", "Node", name)
-        assert node is not None
-        kept = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
-        status = {key: node["status"][key] for key in ("allocatable", "capacity")}
-        taints = [taint for taint in node["spec"].get("taints") or [] if "node.kubernetes.io" not in taint["key"]]
-        return {"apiVersion": "v1", "kind": "Node", "metadata": kept, "spec": {"taints": taints}, "status": status}
+            self.breaking.start(event)
+            if event.until:
+                self.ends.append(event)
 
     def _look(self, elapsed: float) -> None:
         nodes = {node["metadata"]["name"]: node for node in self.cluster.list("v1", "Node")}

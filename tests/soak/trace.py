@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,9 +25,11 @@ class Fault(StrEnum):
     KUEUE = "kueue restarted"
     APPWRAPPER = "appwrapper restarted"
     SLACK_CONTROLLER = "slack-controller restarted"
+    API_SERVER = "API server paused"
 
 
 OF_NODES = (Fault.SICK, Fault.CORDONED, Fault.DELETED)
+OF_CONTROLLERS = (Fault.KUEUE, Fault.APPWRAPPER, Fault.SLACK_CONTROLLER)
 
 
 @dataclass(frozen=True)
@@ -72,20 +74,39 @@ def trace(seed: int, count: int) -> tuple[list[Job], list[Event]]:
             jobs.append(Job(now, team, f"job-{len(jobs)}", pods, chance.randint(30, 240)))
             now += chance.uniform(0, 3)
         now += chance.uniform(50, 160)
-    return jobs, _faults(chance, now)
+    return jobs, faults(chance, now)
 
 
-def _faults(chance: random.Random, end: float) -> list[Event]:
+@dataclass(frozen=True)
+class Weather:
+    """What may go wrong, as often as it stands there, on how many nodes, and how often.
+
+    most_lost: nodes that are lost at a time. pause: seconds from one fault to the next, the fewest and the most.
+    lasts: seconds that a node is lost for, likewise; paused: that the API server does not answer.
+    """
+
+    kinds: Sequence[Fault] = (*OF_NODES, *OF_NODES, *OF_NODES, *OF_CONTROLLERS)
+    nodes: int = NODES
+    most_lost: int = MOST_LOST
+    pause: tuple[float, float] = (15, 60)
+    lasts: tuple[float, float] = (30, 150)
+    paused: tuple[float, float] = (2, 15)
+
+
+def faults(chance: random.Random, end: float, weather: Weather = Weather()) -> list[Event]:
+    """Return the faults of so many seconds, in the order of their times."""
     events: list[Event] = []
     now = 30.0
     while now < end:
-        fault = chance.choice([*OF_NODES, *OF_NODES, *Fault])
-        if fault not in OF_NODES:
+        fault = chance.choice(weather.kinds)
+        if fault is Fault.API_SERVER:
+            events.append(Event(now, fault, until=now + chance.uniform(*weather.paused)))
+        elif fault not in OF_NODES:
             events.append(Event(now, fault))
         else:
-            lost = [event for event in events if event.until > now]
-            free = sorted(set(range(NODES)) - {event.node for event in lost})
-            if len(lost) < MOST_LOST:
-                events.append(Event(now, fault, chance.choice(free), now + chance.uniform(30, 150)))
-        now += chance.uniform(15, 60)
+            lost = [event for event in events if event.until > now and event.fault in OF_NODES]
+            free = sorted(set(range(weather.nodes)) - {event.node for event in lost})
+            if len(lost) < weather.most_lost:
+                events.append(Event(now, fault, chance.choice(free), now + chance.uniform(*weather.lasts)))
+        now += chance.uniform(*weather.pause)
     return events

@@ -16,9 +16,7 @@ DAY = HEADER + "0,blue,2,4,600,high-priority,crash@30x2\n# lunch\n\n12.5,red,1,8
 
 def test_a_line_is_a_job() -> None:
     assert parse(DAY, "day.csv", ROOM) == [
-        TraceLine(
-            arrival=0, team="blue", pods=2, gpus=4, seconds=600, priority="high-priority", failure="crash@30x2"
-        ),
+        TraceLine(arrival=0, team="blue", pods=2, gpus=4, seconds=600, priority="high-priority", failure="crash@30x2"),
         TraceLine(arrival=12.5, team="red", pods=1, gpus=8, seconds=60),
     ]
 

@@ -1,0 +1,124 @@
+"""Play a day of a busy cluster in minutes, on a local cluster of its own, and report what came of it.
+
+Ends with an error where a job was lost: where it did not end as its trace says. A seed decides what goes wrong and
+when, and the trace, unless a file has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from components.workloads.synthetic import SyntheticJob
+from stacks import trace
+from stacks.__main__ import wanted_load
+from stacks.inputs import interpret
+from stacks.layers.jobs import load
+from tests.gameday.recorded import HOUR, day
+from tests.gameday.report import Report, html, text
+from tests.gameday.run import WISHES, Day
+from tests.gameday.size import Size, settings
+from tests.local.environment import Project, local_environment
+from tests.scenarios.memory import check as check_memory
+from tests.soak.trace import OF_CONTROLLERS, Fault, Weather, faults
+
+KINDS = (Fault.SICK, Fault.SICK, Fault.CORDONED, *OF_CONTROLLERS, Fault.API_SERVER)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, print, write the page; return the process's exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gameday", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trace", type=Path, help="file with the jobs (docs/workloads/synthetic.md); default: made up")
+    parser.add_argument("--nodes", type=int, default=6, help="of eight GPUs each")
+    parser.add_argument("--hours", type=float, default=24, help="of the day in which jobs arrive, without --trace")
+    parser.add_argument("--time-scale", type=float, default=120, help="seconds of the day in one")
+    parser.add_argument("--html", type=Path, default=Path(".local/gameday.html"), help="where the page goes")
+    parser.add_argument("--print-trace", action="store_true", help="print the jobs as a trace, and play nothing")
+    options = parser.parse_args(arguments)
+    try:
+        size = Size(options.nodes)
+        check_memory(nodes=size.nodes, jobs=0)
+        lines = _lines(options, size)
+        check_memory(nodes=size.nodes, jobs=len(lines))
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if options.print_trace:
+        print(trace.write(lines, [f"seed {options.seed}, {size.nodes} nodes, {options.hours:g} hours"]), end="")
+        return 0
+    report, began = play(lines, size, options.seed, options.time_scale)
+    options.html.parent.mkdir(parents=True, exist_ok=True)
+    options.html.write_text(html(report, began), encoding="utf-8")
+    print(f"\n{text(report)}\n\n{options.html}")
+    return 1 if report.lost else 0
+
+
+def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
+    """Return the day's jobs. Raises ValueError for what cannot be played."""
+    if not 1 <= options.time_scale <= 100_000:
+        raise ValueError(f"a time scale of {options.time_scale:g} is none; write one from 1 to 100000")
+    if options.trace is not None:
+        return trace.read(options.trace, size.room)
+    found = day(options.seed, size.quotas, size.gpus, options.hours)
+    if not found:
+        raise ValueError(f"no job arrives within {options.hours:g} hours; write more")
+    return found
+
+
+def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: float) -> tuple[Report, datetime]:
+    """Play a day on a cluster of its own; return what came of it, and when it began."""
+    end = lines[-1].arrival / time_scale
+    weather = Weather(kinds=KINDS, nodes=size.nodes, most_lost=2 if size.nodes > 4 else 1)
+    events = faults(random.Random(seed), end, weather)  # noqa: S311 - a day, no secret
+    with tempfile.TemporaryDirectory(prefix="mlbatch-gameday-") as folder, local_environment() as paths:
+        file = Path(folder) / "day.csv"
+        file.write_text(trace.write(lines))
+        project = Project(Path(folder), paths, "dev")
+        wanted = settings(project, size, {"trace": str(file), "timeScale": time_scale})
+        project.configure(wanted)
+        project.up()
+        jobs = submissions(wanted, Path(folder), {"KUBECONFIG": str(paths.kubeconfig)})
+        began, today = datetime.now().astimezone(), Day(paths, size, jobs, events)
+        today.go()
+    title = (
+        f"Game day, seed {seed}: {lines[-1].arrival / HOUR:.0f} hours of arrivals, {time_scale:g} times as fast, on "
+        f"{size.nodes} nodes with {size.gpus} GPUs, in {today.now / 60:.0f} minutes"
+    )
+    return (
+        Report(
+            title=title,
+            ledger=today.ledger,
+            seconds=today.now,
+            time_scale=time_scale,
+            events=today.happened,
+            to_come=len(today.to_come),
+            refused=today.refused,
+        ),
+        began,
+    )
+
+
+def submissions(
+    wanted: Mapping[str, Any], base: Path, environment: Mapping[str, str]
+) -> list[tuple[SyntheticJob, dict[str, Any]]]:
+    """Return each job of the load with the AppWrapper that `python -m stacks synthetic` prints for it, hurried a bit.
+
+    Raises SettingsError for a trace that does not fit the cluster.
+    """
+    inputs = interpret(wanted_load(wanted, {}), base=base, environment=environment)
+    made = [dict(document) for document in load(inputs)]
+    for document in made:
+        metadata = document["metadata"]
+        document["metadata"] = {**metadata, "annotations": {**metadata["annotations"], **WISHES}}
+    return list(zip(inputs.load, made, strict=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

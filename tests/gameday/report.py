@@ -1,0 +1,215 @@
+"""What a manager reads of a game day: a few figures in words, as text and as one HTML page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+from runner.picture import charts
+from runner.picture.elements import element
+from runner.picture.page import document, section, table
+from runner.picture.state import Job, Snapshot, Usage
+from tests.gameday.ledger import Ledger, Phase, Tale
+from tests.soak.trace import Event
+
+_COLUMNS = 160
+"""Of the picture of GPUs over time; what happens within one is averaged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What came of a day.
+
+    title: in words. seconds: how long it took. time_scale: seconds of the day in one of the clock.
+    events: what went wrong, at seconds of the clock. to_come: jobs that were never submitted. refused: submissions that
+    the API server did not take at first.
+    """
+
+    title: str
+    ledger: Ledger
+    seconds: float
+    time_scale: float
+    events: Sequence[Event]
+    to_come: int = 0
+    refused: int = 0
+
+    @property
+    def lost(self) -> list[str]:
+        """The jobs that did not end as the trace says, and why. Nothing else is lost on a cluster."""
+        found = []
+        for tale in self.ledger.tales.values():
+            wanted = Phase.SUCCEEDED if tale.job.failure.succeeds else Phase.FAILED
+            if tale.ended is None:
+                found.append(f"{_name(tale)} is not over: {tale.phase or 'no phase'}")
+            elif tale.phase != wanted:
+                found.append(f"{_name(tale)} {tale.phase.lower()}, and should have {wanted.lower()}")
+        return [*found, *([f"{self.to_come} jobs were never submitted"] if self.to_come else [])]
+
+    def hours(self, gpu_seconds: float) -> float:
+        """Return GPU hours of the day for GPU seconds of the clock."""
+        return gpu_seconds * self.time_scale / 3600
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Return the figures of the whole day, each with its name."""
+        book = self.ledger
+        tales = list(book.tales.values())
+        phases = Counter(tale.phase for tale in tales)
+        wasted = sum(tale.wasted for tale in tales)
+        out = max(0.0, book.offered - book.used - book.idle)
+        return [
+            ("lost", "; ".join(self.lost) or "nothing"),
+            ("jobs", f"{len(tales)}: {phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"),
+            ("jobs that were to fail by themselves", str(sum(not tale.job.failure.succeeds for tale in tales))),
+            ("went wrong", _counted(self.events)),
+            ("preempted for an owner, or a higher priority", f"{sum(tale.preempted for tale in tales)} times"),
+            ("submissions refused, and made again", str(self.refused)),
+            ("GPU hours of all nodes", f"{self.hours(book.offered):.0f}"),
+            ("used", self._share(book.used)),
+            ("wasted, of those used: done again, or by jobs that failed by themselves", self._share(wasted)),
+            ("idle", self._share(book.idle)),
+            ("idle on nodes that were lost", self._share(out)),
+            ("reclaim of lent GPUs", _times(book.reclaims)),
+            ("recovery from a lost node", _times(book.recoveries)),
+            (
+                "longest wait of a job inside its team's quota",
+                f"{book.judge.worst:.0f} s, of {book.bound:.0f} s that a single fault may take",
+            ),
+        ]
+
+    def teams(self) -> list[tuple[str, ...]]:
+        """Return a row for each team; see `HEADER`."""
+        book, rows = self.ledger, []
+        for team, quota in book.quotas.items():
+            own = [tale for tale in book.tales.values() if tale.job.team == team]
+            useful, wasted = sum(tale.useful for tale in own), sum(tale.wasted for tale in own)
+            waits = [tale.started - tale.submitted for tale in own if tale.started is not None]
+            rows.append(
+                (
+                    team,
+                    str(quota),
+                    str(len(own)),
+                    f"{self.hours(useful):.0f}",
+                    f"{self.hours(wasted):.0f}",
+                    f"{median(waits):.0f} s" if waits else "-",
+                    f"{book.below[team]:.0f} s",
+                    f"{book.scarce[team]:.0f} s",
+                )
+            )
+        return rows
+
+    def _share(self, gpu_seconds: float) -> str:
+        return f"{self.hours(gpu_seconds):.0f} ({100 * gpu_seconds / max(1.0, self.ledger.offered):.0f} %)"
+
+
+HEADER = ("team", "quota", "jobs", "GPU h useful", "wasted", "median wait", "below quota", "too few nodes")
+NOTES = tuple(
+    " ".join(note.split())
+    for note in (
+        """GPU hours are those of the day. All other times are of the clock: grace periods, pauses between attempts and
+        the controllers' own work do not pass faster with the day, and weigh that much more in what is wasted.""",
+        """Below quota: how long a team had less than its quota while it had work that fits into it; too few nodes: the
+        part of that in which the healthy nodes had less than all quotas that were wanted.""",
+        """Reclaim: from when an owner's job could have run inside its quota, but for borrowers, until all of its pods
+        ran. Recovery: from when a job lost a node until all of its pods ran again.""",
+    )
+)
+
+
+def text(report: Report) -> str:
+    """Return the report for a terminal."""
+    rows = [HEADER, *report.teams()]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    lines = [report.title, *(f"  {name}: {value}" for name, value in report.summary()), ""]
+    for row in rows:
+        first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        lines.append("  " + "  ".join([first.strip().ljust(widths[0]), *others]))
+    return "\n".join([*lines, "", *(f"  {note}" for note in NOTES)])
+
+
+def html(report: Report, began: datetime) -> str:
+    """Return the report as a page of its own, which needs no network and runs no script. began: when the day did."""
+    book = report.ledger
+    order = {team: number for number, team in enumerate(book.quotas)}
+    return document(
+        report.title,
+        element("p", f"Lost: {'; '.join(report.lost) or 'nothing'}.", class_="warning" if report.lost else "normal"),
+        charts.legend(order),
+        section("GPUs over the day", charts.usage(_usage(report), order, book.gpus, "hour")),
+        section("Figures", table(("", ""), report.summary())),
+        section("Teams", table(HEADER, report.teams())),
+        section(_jobs_title(report), charts.jobs(_snapshot(report, began), order)),
+        section("What went wrong", table(("hour", "what"), _events(report))),
+        section("What the words mean", element("ul", *(element("li", note) for note in NOTES))),
+    )
+
+
+def _name(tale: Tale) -> str:
+    return f"{tale.job.team}/{tale.job.name}"
+
+
+def _counted(events: Sequence[Event]) -> str:
+    counts = Counter(str(event.fault) for event in events)
+    return ", ".join(f"{count} {fault}" for fault, count in sorted(counts.items())) or "nothing"
+
+
+def _times(found: Sequence[float]) -> str:
+    if not found:
+        return "none"
+    return f"{len(found)} times, median {median(found):.0f} s, worst {max(found):.0f} s"
+
+
+def _usage(report: Report) -> list[Usage]:
+    """Return who held what in each of some equal parts of the day, in its hours."""
+    samples, book = report.ledger.samples, report.ledger
+    if not samples:
+        return []
+    begin, span = samples[0].at, max(1e-9, samples[-1].at - samples[0].at)
+    parts: dict[int, list[int]] = {}
+    for index, sample in enumerate(samples):
+        parts.setdefault(min(_COLUMNS - 1, int(_COLUMNS * (sample.at - begin) / span)), []).append(index)
+    found: list[Usage] = []
+    for part, indices in sorted(parts.items()):
+        within = [samples[index] for index in indices]
+        held = {team: sum(each.held[team] for each in within) / len(within) for team in book.quotas}
+        lost = sum(min(book.gpus - each.well, book.gpus - sum(each.held.values())) for each in within) / len(within)
+        since = found[-1].until if found else 0.0
+        until = report.time_scale * span * (part + 1) / _COLUMNS / 3600
+        found.append(Usage(since=since, until=until, held=held, lost=lost))
+    return found
+
+
+def _snapshot(report: Report, began: datetime) -> Snapshot:
+    """Return the day's jobs as the status page draws them, at times of the day."""
+
+    def when(seconds: float) -> datetime:
+        return began.astimezone(UTC) + timedelta(seconds=seconds * report.time_scale)
+
+    jobs = [
+        Job(
+            namespace=tale.job.team,
+            name=tale.job.name,
+            gpus=tale.job.pods * tale.job.gpus,
+            created=when(tale.submitted),
+            queued=when(tale.submitted),
+            started=when(tale.started) if tale.started is not None else None,
+            ended=when(tale.ended) if tale.ended is not None else None,
+        )
+        for tale in report.ledger.tales.values()
+    ]
+    return Snapshot(name="", taken=when(report.seconds), jobs=jobs)
+
+
+def _jobs_title(report: Report) -> str:
+    count = len(report.ledger.tales)
+    return "Jobs" if count <= charts.MOST_JOBS else f"Jobs, the last {charts.MOST_JOBS} of {count}"
+
+
+def _events(report: Report) -> list[tuple[str, str]]:
+    def said(event: Event) -> str:
+        lasted = f" for {event.until - event.at:.0f} s" if event.until else ""
+        return f"{event.fault}{lasted}"
+
+    return [(f"{report.hours(event.at):.1f}", said(event)) for event in report.events]

@@ -1,0 +1,159 @@
+"""Plays a day on a cluster that is there: submits, breaks, looks, and keeps the books."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from components.workloads.synthetic import SyntheticJob
+from emulator.paths import Paths
+from tests.gameday.ledger import OVER, Ledger, Phase, Seen
+from tests.gameday.size import RECOVERY, USERS, Size
+from tests.local.environment import Cluster
+from tests.local.jobs import APPWRAPPER, GPU, HEALTH
+from tests.local.member import as_member, message
+from tests.scenarios.size import GPUS_PER_NODE
+from tests.soak.breaking import Breaking, paused_api_server
+from tests.soak.judge import bound
+from tests.soak.trace import Event, Fault
+
+STALLED: Final = 900
+"""Seconds without a job that was taken or came through that end a day."""
+_EVERY, _TELL = 1, 20
+WISHES: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "2m"}
+"""A job's own wishes, by which what takes half an hour on a cluster of machines, for its images, takes minutes here."""
+_JOB: Final = "workload.codeflare.dev/appwrapper"
+
+
+class Day:
+    """One day on a cluster. jobs: with what submits each, in the order of their arrival."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        size: Size,
+        jobs: Sequence[tuple[SyntheticJob, Mapping[str, Any]]],
+        events: Sequence[Event],
+    ) -> None:
+        self._paths, self._cluster = paths, Cluster(paths.kubeconfig)
+        self._members = {team: as_member(paths, user) for team, user in USERS.items()}
+        self._breaking = Breaking(self._cluster)
+        self.ledger = Ledger(size.quotas, size.gpus, bound(RECOVERY["recoveryTimeoutSeconds"]))
+        self.to_come, self._faults, self._ends = list(jobs), list(events), list[Event]()
+        self.happened: list[Event] = []
+        self.refused = 0
+        self._began, self._moved = time.monotonic(), 0.0
+
+    @property
+    def now(self) -> float:
+        """Seconds since the day began."""
+        return time.monotonic() - self._began
+
+    def go(self) -> None:
+        """Play until all jobs are through, or none gets through any more."""
+        told = 0.0
+        while (self.to_come or self.ledger.open) and self.now < self._moved + STALLED:
+            self._submit()
+            self._break()
+            self._look()
+            if self.now - told > _TELL:
+                told = self.now
+                print(self._line(), flush=True)
+            time.sleep(_EVERY)
+        for event in self._ends:
+            self._breaking.end(event)
+
+    def _submit(self) -> None:
+        while self.to_come and self.to_come[0][0].arrival <= self.now:
+            job, document = self.to_come[0]
+            try:
+                self._members[job.team].create(document)
+            except (ApiException, DynamicApiError) as error:
+                self.refused += 1
+                print(f"{self.now:6.0f} s  {job.team}/{job.name} was refused: {message(error)[:300]}", flush=True)
+                return
+            self.ledger.submit(job, self.now)
+            self.to_come.pop(0)
+            self._moved = self.now
+
+    def _break(self) -> None:
+        for event in [event for event in self._ends if event.until <= self.now]:
+            self._breaking.end(event)
+            self._ends.remove(event)
+        while self._faults and self._faults[0].at <= self.now and self.to_come:
+            event = self._faults.pop(0)
+            self.happened.append(event)
+            print(f"{self.now:6.0f} s  {event.fault}", flush=True)
+            if event.fault is Fault.API_SERVER:
+                with paused_api_server(self._paths):
+                    time.sleep(event.until - event.at)
+                continue
+            self._breaking.start(event)
+            if event.until:
+                self._ends.append(event)
+
+    def _look(self) -> None:
+        nodes = {node["metadata"]["name"]: node for node in self._cluster.list("v1", "Node")}
+        there = {name for name in self._breaking.nodes if name in nodes}
+        sick = {name for name in there if (nodes[name]["metadata"].get("labels") or {}).get(HEALTH) == "EVICT"}
+        well = {name for name in there - sick if not nodes[name]["spec"].get("unschedulable")}
+        lost = frozenset(self._breaking.nodes) - there | sick
+        phases = {
+            item["metadata"]["name"]: (item.get("status") or {}).get("phase") or Phase.NEW
+            for team in USERS
+            for item in self._cluster.list(APPWRAPPER, "AppWrapper", team)
+        }
+        pods = [pod for team in USERS for pod in self._cluster.list("v1", "Pod", team, label_selector=_JOB)]
+        seen = {name: _seen(name, phases, pods, lost) for name in self.ledger.open}
+        held = Counter[str]()
+        for pod in pods:
+            held[pod["spec"].get("nodeName") or ""] += _gpus(pod)
+        self.ledger.look(self.now, seen, lost, len(well) * GPUS_PER_NODE, sum(held[name] for name in well))
+        for name, found in seen.items():
+            if found.phase in OVER:
+                self._moved = self.now
+                tale = self.ledger.tales[name]
+                if (found.phase == Phase.SUCCEEDED) != tale.job.failure.succeeds:
+                    print(f"{self.now:6.0f} s  {tale.job.team}/{name} {found.phase}", flush=True)
+
+    def _line(self) -> str:
+        """Return how it stands."""
+        tales = self.ledger.tales.values()
+        phases = Counter(tale.phase for tale in tales)
+        last = self.ledger.samples[-1]
+        return (
+            f"{self.now:6.0f} s  {len(self.to_come)} to come, {sum(tale.is_up for tale in tales)} run on "
+            f"{sum(last.held.values())} of {last.well} GPUs, {phases[Phase.SUSPENDED]} wait, "
+            f"{phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"
+        )
+
+
+def _seen(name: str, phases: Mapping[str, str], pods: Sequence[Mapping[str, Any]], lost: frozenset[str]) -> Seen:
+    own = [pod for pod in pods if pod["metadata"]["labels"][_JOB] == name]
+    done = sum(pod["status"].get("phase") == "Succeeded" for pod in own)
+    running = [
+        pod
+        for pod in own
+        if pod["status"].get("phase") == "Running"
+        and not pod["metadata"].get("deletionTimestamp")
+        and pod["spec"].get("nodeName") not in lost
+    ]
+    return Seen(
+        phase=phases.get(name, Phase.LOST),
+        up=done + len(running),
+        gpus=sum(_gpus(pod) for pod in own),
+        nodes=frozenset(pod["spec"]["nodeName"] for pod in running),
+    )
+
+
+def _gpus(pod: Mapping[str, Any]) -> int:
+    """Return the GPUs that a pod holds: those of a node that it is bound to, until it is over."""
+    if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
+        return 0
+    limits = [(item.get("resources") or {}).get("limits") or {} for item in pod["spec"]["containers"]]
+    return sum(int(each.get(GPU, 0)) for each in limits)

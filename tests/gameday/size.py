@@ -1,0 +1,63 @@
+"""How large the cluster of a game day is, who has what of it, and whether this machine can hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stacks.trace import Room
+from tests.local.environment import Project, dev_settings
+from tests.scenarios.size import GPUS_PER_NODE, quota
+
+USERS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob", "green": "carol"}
+"""The teams, and who submits for each."""
+FEWEST: Final = len(USERS) + 1
+RECOVERY: Final = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
+"""What takes minutes on a cluster of machines, in seconds."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A cluster of this many nodes of eight GPUs. One belongs to nobody; the teams share the others.
+
+    Raises ValueError for fewer nodes than there are queues.
+    """
+
+    nodes: int = 6
+
+    def __post_init__(self) -> None:
+        if self.nodes < FEWEST:
+            raise ValueError(f"{self.nodes} nodes are too few: {len(USERS)} teams and the slack queue need {FEWEST}")
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+        return self.nodes * GPUS_PER_NODE
+
+    @property
+    def quotas(self) -> Mapping[str, int]:
+        """GPUs of each team, in whole nodes; those that are left over go to the first ones."""
+        each, more = divmod(self.nodes - 1, len(USERS))
+        return {team: (each + (number < more)) * GPUS_PER_NODE for number, team in enumerate(USERS)}
+
+    @property
+    def room(self) -> Room:
+        """What a trace is to run in."""
+        return Room(teams=list(USERS), nodes=self.nodes, gpus=GPUS_PER_NODE)
+
+
+def settings(project: Project, size: Size, load: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stack's settings: the teams, two of each operator, seconds for minutes.
+
+    load: the synthetic load, which is not switched on: whoever submits it goes by its arrivals.
+    """
+    base = dev_settings(project.mirror)
+    return {
+        **base,
+        "nodes": {**base["nodes"], "count": size.nodes},
+        "queueing": {**base["queueing"], "slack": quota(GPUS_PER_NODE), "replicas": 2},
+        "recovery": RECOVERY,
+        "teams": [{"name": team, "users": [USERS[team]], "quota": quota(gpus)} for team, gpus in size.quotas.items()],
+        "samples": {"synthetic": {**load, "enabled": False}},
+    }

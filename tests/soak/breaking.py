@@ -1,0 +1,73 @@
+"""Makes faults happen on a cluster, and makes good again what has an end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+from emulator import cluster as local_cluster
+from emulator.paths import Paths
+from tests.local.environment import Cluster
+from tests.local.jobs import cordon, gpu_nodes, mark
+from tests.soak.trace import Event, Fault
+
+SYSTEM = "mlbatch-system"
+
+
+class Breaking:
+    """Faults of the nodes with GPUs that a cluster has now, and of the platform's controllers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.nodes = sorted(gpu_nodes(cluster))
+        self._documents = {name: self._document(name) for name in self.nodes}
+
+    def start(self, event: Event) -> None:
+        """Have something go wrong."""
+        name = self.nodes[event.node]
+        match event.fault:
+            case Fault.SICK:
+                mark(self._cluster, name, "EVICT")
+            case Fault.CORDONED:
+                cordon(self._cluster, name, True)
+            case Fault.DELETED:
+                self._cluster.delete("v1", "Node", name)
+            case _:
+                operator = event.fault.split()[0]
+                pods = self._cluster.list("v1", "Pod", SYSTEM, label_selector=f"app.kubernetes.io/name={operator}")
+                self._cluster.delete("v1", "Pod", pods[0]["metadata"]["name"], SYSTEM)
+
+    def end(self, event: Event) -> None:
+        """Make a node well again."""
+        name = self.nodes[event.node]
+        match event.fault:
+            case Fault.SICK:
+                mark(self._cluster, name, None)
+            case Fault.CORDONED:
+                cordon(self._cluster, name, False)
+            case Fault.DELETED:
+                self._cluster.create(self._documents[name])
+
+    def _document(self, name: str) -> dict[str, Any]:
+        """Return a node as it is made anew."""
+        node = self._cluster.get("v1", "Node", name)
+        assert node is not None
+        kept = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
+        status = {key: node["status"][key] for key in ("allocatable", "capacity")}
+        taints = [taint for taint in node["spec"].get("taints") or [] if "node.kubernetes.io" not in taint["key"]]
+        return {"apiVersion": "v1", "kind": "Node", "metadata": kept, "spec": {"taints": taints}, "status": status}
+
+
+@contextlib.contextmanager
+def paused_api_server(paths: Paths) -> Iterator[None]:
+    """Let the local API server answer nobody, for the length of the context; ask it nothing meanwhile."""
+    (process,) = [each.pid for each in local_cluster.status(paths).processes if each.name == "kube-apiserver"]
+    assert process is not None, "the API server does not run"
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)

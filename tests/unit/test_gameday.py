@@ -1,0 +1,207 @@
+"""The game day: its trace, its books and its report, which must tell what was lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from components.workloads.synthetic import Failure, Kind, SyntheticJob
+from stacks.trace import Room, parse, write
+from tests.gameday.__main__ import main
+from tests.gameday.ledger import Ledger, Seen
+from tests.gameday.recorded import LONGEST, day
+from tests.gameday.report import Report, html, text
+from tests.gameday.size import Size
+from tests.scenarios.memory import BASE, JOB, NODE, TooLargeError, check
+from tests.soak.trace import Event, Fault
+
+QUOTAS = {"blue": 16, "red": 16}
+ONE = SyntheticJob(name="one", team="blue", arrival=0, pods=2, gpus=4, seconds=60, priority_class="default-priority")
+LOAN = replace(ONE, name="loan", team="red", pods=4, gpus=8)
+HERE = frozenset({"node-0"})
+UP = Seen("Running", up=2, gpus=8, nodes=HERE)
+STARTING = Seen("Running", gpus=8)
+WAITS = Seen("Suspended")
+
+
+def played(looks: list[Seen], job: SyntheticJob = ONE, lost: dict[int, frozenset[str]] | None = None) -> Ledger:
+    """A book of one job, looked at once a second, on four nodes."""
+    ledger = Ledger(QUOTAS, gpus=32, bound=100)
+    ledger.submit(job, 0)
+    for now, seen in enumerate(looks):
+        if ledger.open:
+            ledger.look(now, {job.name: seen}, (lost or {}).get(now, frozenset()), 32, seen.gpus)
+    return ledger
+
+
+def test_a_job_that_runs_through_wastes_nothing() -> None:
+    ledger = played([WAITS, STARTING, UP, UP, UP, Seen("Succeeded")])
+    tale = ledger.tales["one"]
+    assert (tale.started, tale.ended, tale.useful, tale.wasted) == (2, 5, 8 * 4, 0)
+    assert (ledger.used, ledger.idle, ledger.offered) == (32, 160 - 32, 160)
+    assert (ledger.below["blue"], ledger.scarce["blue"]) == (1, 0), "of the two seconds without pods the first is none's"
+
+
+def test_what_is_done_before_a_node_is_lost_is_done_again() -> None:
+    looks = [UP, UP, UP, Seen("Resetting", up=1, gpus=4, nodes=HERE), STARTING, UP, UP, Seen("Succeeded")]
+    ledger = played(looks, lost={3: HERE})
+    tale = ledger.tales["one"]
+    assert (tale.wasted, tale.useful) == (8 * 2 + 4, 8 * 3)
+    assert (ledger.recoveries, ledger.reclaims, tale.preempted) == ([2], [], 0)
+
+
+def test_a_job_that_makes_place_is_preempted_and_has_lost_no_node() -> None:
+    ledger = played([UP, UP, Seen("Suspending", up=0, gpus=0), WAITS, UP, Seen("Succeeded")])
+    assert (ledger.tales["one"].preempted, ledger.recoveries) == (1, [])
+
+
+def test_an_owner_that_waits_for_a_borrower_reclaims() -> None:
+    ledger = Ledger(QUOTAS, gpus=32, bound=100)
+    ledger.submit(LOAN, 0)
+    ledger.look(0, {"loan": Seen("Running", 4, 32, HERE)}, frozenset(), 32, 32)
+    ledger.submit(ONE, 0)
+    for now in range(1, 5):
+        ledger.look(now, {"loan": Seen("Running", 4, 32, HERE), "one": WAITS}, frozenset(), 32, 32)
+    ledger.look(5, {"loan": WAITS, "one": UP}, frozenset(), 32, 8)
+    assert ledger.reclaims == [4]
+    assert ledger.tales["loan"].preempted == 1
+    assert ledger.below == {"blue": 4}, "the loan is beyond its team's quota, and owed to nobody"
+
+
+def test_too_few_nodes_are_told_apart() -> None:
+    ledger = Ledger(QUOTAS, gpus=32, bound=100)
+    ledger.submit(ONE, 0)
+    for now in range(4):
+        ledger.look(now, {"one": WAITS}, HERE, 0, 0)
+    assert (ledger.below["blue"], ledger.scarce["blue"]) == (3, 3)
+
+
+def test_who_crashes_by_itself_is_owed_nothing_and_wastes_all() -> None:
+    crashes = replace(ONE, failure=Failure(Kind.CRASH, after=1))
+    ledger = played([UP, UP, Seen("Resetting"), Seen("Resetting"), UP, UP, Seen("Failed")], crashes)
+    tale = ledger.tales["one"]
+    assert (tale.useful, tale.wasted, ledger.below["blue"]) == (0, 8 + 8 * 2, 0)
+    again = replace(ONE, failure=Failure(Kind.CRASH, after=1, times=2))
+    tale = played([UP] * 6 + [Seen("Succeeded")], again).tales["one"]
+    assert (tale.useful, tale.wasted) == (8 * 3, 8 * 2), "two crashes after a second each, in their place"
+
+
+def report(ledger: Ledger, to_come: int = 0) -> Report:
+    events = [Event(1, Fault.SICK, 0, 31), Event(2, Fault.KUEUE)]
+    return Report(title="a <day>", ledger=ledger, seconds=6, time_scale=3600, events=events, to_come=to_come)
+
+
+@pytest.mark.parametrize(
+    ("looks", "failure", "lost"),
+    [
+        ([UP, Seen("Succeeded")], "none", []),
+        ([UP, Seen("Failed")], "crash@1", []),
+        ([UP, Seen("Succeeded")], "crash@1x2", []),
+        ([UP, Seen("Failed")], "none", ["blue/one failed, and should have succeeded"]),
+        ([UP, Seen("Succeeded")], "hang", ["blue/one succeeded, and should have failed"]),
+        ([UP, Seen("Lost")], "none", ["blue/one lost, and should have succeeded"]),
+        ([UP, WAITS], "none", ["blue/one is not over: Suspended"]),
+    ],
+)
+def test_a_job_is_lost_that_does_not_end_as_the_trace_says(looks: list[Seen], failure: str, lost: list[str]) -> None:
+    assert report(played(looks, replace(ONE, failure=Failure.parse(failure)))).lost == lost
+
+
+def test_a_job_that_was_never_submitted_is_lost() -> None:
+    assert report(played([UP, Seen("Succeeded")]), to_come=3).lost == ["3 jobs were never submitted"]
+
+
+def test_the_report_has_the_days_figures() -> None:
+    said = text(report(played([WAITS, STARTING, UP, UP, UP, Seen("Succeeded")])))
+    assert "lost: nothing\n" in said
+    assert "went wrong: 1 kueue restarted, 1 sick\n" in said
+    assert "GPU hours of all nodes: 160\n" in said
+    assert "used: 32 (20 %)\n" in said
+    assert "idle: 128 (80 %)\n" in said
+    assert "blue     16     1            32       0          2 s          1 s            0 s" in said
+
+
+def test_the_page_is_one_file_without_scripts_and_shows_each_team() -> None:
+    page = html(report(played([WAITS, STARTING, UP, UP, UP, Seen("Succeeded")])), datetime(2026, 11, 1, tzinfo=UTC))
+    assert "a &lt;day&gt;" in page
+    assert "<script" not in page
+    assert "http://www.w3.org/2000/svg" in page.replace("https://", "")
+    assert "default-src 'none'" in page
+    assert "blue: 8 GPUs, hour" in page
+    assert "Lost: nothing." in page
+
+
+def test_a_seed_decides_the_day() -> None:
+    size = Size()
+    assert day(7, size.quotas, size.gpus) == day(7, size.quotas, size.gpus)
+    assert day(7, size.quotas, size.gpus) != day(8, size.quotas, size.gpus)
+
+
+def test_the_day_has_the_published_shape_and_can_be_read_again() -> None:
+    quotas = {"blue": 4000, "red": 4000}
+    lines = day(1, quotas, gpus=8000)
+    count = len(lines)
+    gpus = Counter(line.pods * line.gpus for line in lines)
+    assert {size: round(100 * number / count) for size, number in gpus.items()} == {1: 70, 2: 10, 4: 15, 8: 5}
+    fates = Counter(Failure.parse(line.failure).kind if "x" not in line.failure else "again" for line in lines)
+    assert round(100 * (fates[Kind.NONE] + fates["again"]) / count) == 69
+    assert (round(100 * fates[Kind.HANG] / count), round(100 * fates[Kind.CRASH] / count)) == (13, 17)
+    assert 1800 < min(line.seconds for line in lines) < max(line.seconds for line in lines) == LONGEST
+    worked = sum(line.pods * line.gpus * line.seconds for line in lines) / 3600
+    assert 0.85 < worked / (8000 * 24) < 0.95
+    assert parse(write(lines), "day.csv", Room(teams=list(quotas), nodes=1000, gpus=8)) == lines
+
+
+def test_every_node_is_somebodys() -> None:
+    for nodes in range(4, 20):
+        size = Size(nodes)
+        assert sum(size.quotas.values()) + 8 == size.gpus
+        assert min(size.quotas.values()) >= 8
+
+
+GIB = 1 << 30
+
+
+def test_what_fits_the_memory_is_let_through() -> None:
+    check(nodes=10, jobs=100, available=BASE + 10 * NODE + 100 * JOB)
+
+
+def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
+    free = BASE + 100 * NODE + 1000 * JOB
+    with pytest.raises(TooLargeError) as caught:
+        check(nodes=200, jobs=1000, available=free)
+    assert "200 nodes and 1000 jobs take " in str(caught.value)
+    assert "; what fits: 100 nodes with as many jobs, or " in str(caught.value)
+    check(nodes=100, jobs=1000, available=free)
+    with pytest.raises(TooLargeError, match="a cluster of any size takes .* GiB: end something else"):
+        check(nodes=1, jobs=1, available=BASE)
+    with pytest.raises(TooLargeError, match=r"what fits: 50 nodes with 500 jobs"):
+        check(nodes=100_000, jobs=1_000_000, available=BASE + 50 * NODE + 500 * JOB)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--nodes", "3"], "error: 3 nodes are too few: 3 teams and the slack queue need 4"),
+        (["--time-scale", "0"], "error: a time scale of 0 is none; write one from 1 to 100000"),
+        (["--hours", "0"], "error: no job arrives within 0 hours; write more"),
+        (["--nodes", "1000000"], "error: 1000000 nodes and "),
+        (["--trace", "/nowhere.csv"], "No such file or directory: '/nowhere.csv'"),
+    ],
+)
+def test_what_cannot_be_played_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--print-trace"]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_trace_of_ones_own_is_held_to_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n9,blue,7,8,60\n")
+    assert main(["--trace", str(file)]) == 1
+    assert capsys.readouterr().err.endswith(
+        "day.csv:3: 7 pods of 8 GPUs never run together on 6 nodes of 8 GPUs; ask for at most 6 such pods\n"
+    )

@@ -1,0 +1,208 @@
+"""Synthetic load: what each job of a trace becomes, on every target, and which settings are refused."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.artifacts import Mirror
+from components.kubernetes.placement import NodeGroup
+from components.kubernetes.quantity import Quantity
+from components.workloads.submission import Submission, SubmissionMode
+from components.workloads.synthetic import (
+    Failure,
+    Kind,
+    SyntheticJob,
+    SyntheticLoad,
+    SyntheticLoadArgs,
+    document,
+    program,
+)
+from stacks.__main__ import main, wanted_load
+from stacks.errors import SettingsError
+from stacks.layers.jobs import load
+from tests.unit.harness import build
+from tests.unit.test_aks import deployed, loaded, settings
+
+JOB = SyntheticJob(
+    name="load-0", team="blue", arrival=12.5, pods=2, gpus=4, seconds=600, priority_class="high-priority"
+)
+ARGS = SyntheticLoadArgs(
+    jobs=[JOB],
+    namespaces={"blue": "blue"},
+    submission=Submission(mode=SubmissionMode.MLBATCH, namespace=""),
+    image="busybox:1",
+    per_gpu={"cpu": Quantity.parse("500m"), "memory": Quantity.parse("2Gi")},
+    placement=NodeGroup(node_selector={"gpu": "true"}),
+)
+CRASHES = replace(JOB, failure=Failure(Kind.CRASH, after=30, times=2))
+TRACE = "arrival,team,pods,gpus,seconds,priority,failure\n0,blue,2,8,600,,\n5,blue,1,4,60,low-priority,hang\n"
+
+
+def job(made: SyntheticJob = JOB, args: SyntheticLoadArgs = ARGS) -> Any:
+    return document(made, args)["spec"]["components"][-1]["template"]
+
+
+def test_a_job_is_an_appwrapper_in_its_teams_queue() -> None:
+    amounts = {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "4"}
+    assert document(JOB, ARGS) == {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": "load-0",
+            "namespace": "blue",
+            "labels": {"kueue.x-k8s.io/queue-name": "default-queue", "app.kubernetes.io/name": "load-0"},
+            "annotations": {
+                "workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m",
+                "mlbatch/arrival-seconds": "12.5",
+            },
+        },
+        "spec": {
+            "components": [
+                {
+                    "template": {
+                        "apiVersion": "batch/v1",
+                        "kind": "Job",
+                        "metadata": {"name": "load-0", "labels": {"app.kubernetes.io/name": "load-0"}},
+                        "spec": {
+                            "parallelism": 2,
+                            "completions": 2,
+                            "backoffLimit": 0,
+                            "template": {
+                                "metadata": {"labels": {"app.kubernetes.io/name": "load-0"}},
+                                "spec": {
+                                    "restartPolicy": "Never",
+                                    "terminationGracePeriodSeconds": 0,
+                                    "automountServiceAccountToken": False,
+                                    "priorityClassName": "high-priority",
+                                    "nodeSelector": {"gpu": "true"},
+                                    "containers": [
+                                        {
+                                            "name": "sleeper",
+                                            "image": "busybox:1",
+                                            "imagePullPolicy": "IfNotPresent",
+                                            "command": ["sleep", "600"],
+                                            "securityContext": {
+                                                "allowPrivilegeEscalation": False,
+                                                "capabilities": {"drop": ["ALL"]},
+                                            },
+                                            "resources": {"requests": amounts, "limits": amounts},
+                                        }
+                                    ],
+                                },
+                            },
+                        },
+                    }
+                }
+            ]
+        },
+    }
+
+
+def test_pods_fail_as_the_trace_says() -> None:
+    assert program(replace(JOB, failure=Failure(Kind.CRASH, after=30))) == ["sh", "-c", "sleep 30; exit 1"]
+    hung = document(replace(JOB, failure=Failure(Kind.HANG)), ARGS)
+    assert hung["metadata"]["annotations"]["workload.codeflare.dev.appwrapper/retryLimit"] == "0"
+    hangs = hung["spec"]["components"][0]["template"]["spec"]
+    assert hangs["activeDeadlineSeconds"] == 600
+    assert hangs["template"]["spec"]["containers"][0]["command"] == ["sleep", "infinity"]
+
+
+def test_what_crashes_some_times_is_started_again_in_its_place() -> None:
+    specification = job(CRASHES)["spec"]
+    assert specification["backoffLimit"] == 5, "more than two crashes of two pods"
+    pod = specification["template"]["spec"]
+    assert pod["restartPolicy"] == "OnFailure"
+    assert pod["volumes"] == [{"name": "state", "emptyDir": {}}]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "state", "mountPath": "/state"}]
+
+
+def test_it_crashes_as_often_as_it_says_and_then_runs(tmp_path: Path) -> None:
+    *shell, text = program(replace(JOB, seconds=7, failure=Failure(Kind.CRASH, after=3, times=2)))
+    says = f"sleep() {{ echo slept $1; }}; {text.replace('/state', str(tmp_path))}"
+    runs = [subprocess.run([*shell, says], capture_output=True, text=True) for _ in range(3)]
+    assert [(run.stdout, run.returncode) for run in runs] == [("slept 3\n", 1), ("slept 3\n", 1), ("slept 7\n", 0)]
+
+
+@pytest.mark.parametrize("text", ["none", "hang", "crash@0", "crash@30", "crash@30x2"])
+def test_a_failure_is_written_as_it_is_read(text: str) -> None:
+    failure = Failure.parse(text)
+    assert str(failure) == text
+    assert failure.succeeds == (text in ("none", "crash@30x2"))
+
+
+def test_a_gang_has_a_pod_group_where_the_scheduler_knows_them_and_one_pod_where_it_needs_one() -> None:
+    def kinds(pods: int, **submission: bool) -> list[str]:
+        args = replace(ARGS, submission=replace(ARGS.submission, **submission))
+        wrapped = document(replace(JOB, pods=pods), args)["spec"]["components"]
+        return [component["template"]["kind"] for component in wrapped]
+
+    assert kinds(2, has_pod_groups=True) == ["PodGroup", "Job"]
+    assert kinds(1, has_pod_groups=True) == ["Job"]
+    assert kinds(1, groups_alone=True) == ["PodGroup", "Job"]
+
+
+def test_a_changed_job_is_submitted_anew() -> None:
+    built = build(lambda: SyntheticLoad("load", replace(ARGS, jobs=[JOB, replace(JOB, name="load-1")])) and None)
+    found = {each.object_name: each.replace_on_changes for each in built.of("AppWrapper")}
+    assert found == {"load-0": ("metadata", "spec"), "load-1": ("metadata", "spec")}
+
+
+def raw(folder: Path, text: str = TRACE, **own: Any) -> dict[str, Any]:
+    file = folder / "day.csv"
+    file.write_text(text)
+    return settings(samples={"synthetic": {"trace": str(file), **own}})
+
+
+def test_the_stack_submits_what_a_member_would(tmp_path: Path, mirror: Mirror) -> None:
+    stack = deployed(mirror, raw(tmp_path, timeScale=10))
+    printed = load(loaded(mirror, raw(tmp_path, timeScale=10)))
+    assert [each["metadata"]["name"] for each in printed] == ["load-0", "load-1"]
+    for wrapper in printed:
+        registered = stack.one("AppWrapper", wrapper["metadata"]["name"], "blue")
+        assert registered.inputs["spec"] == wrapper["spec"]
+    (first, _) = printed
+    pod = first["spec"]["components"][-1]["template"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["command"] == ["sleep", "60"]
+
+
+def test_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text(TRACE)
+    code = main(["synthetic", "--stack", "aks", "--team", "blue", "--set", f"trace={file}"])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    assert [each["metadata"]["namespace"] for each in yaml.safe_load_all(said.out)] == ["blue", "blue"]
+
+
+def test_the_jobs_of_another_team_are_not_printed(tmp_path: Path, mirror: Mirror) -> None:
+    inputs = loaded(mirror, wanted_load(raw(tmp_path), {}))
+    assert load(inputs, "red") == []
+    assert len(load(inputs, "blue")) == 2
+
+
+MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
+    (TRACE.replace("blue,1", "bleu,1"), {}, "trace", "day.csv:3: there is no team 'bleu'; did you mean blue?"),
+    (TRACE.replace("5,blue", "-5,blue"), {}, "trace", "day.csv:3: arrival is '-5'"),
+    (TRACE.replace("2,8", "300,8"), {}, "trace", "day.csv:2: 300 pods of 8 GPUs never run together on "),
+    (TRACE, {"cpuPerGpu": 90}, "cpuPerGpu", "such pods at once: a node has "),
+    (TRACE, {"trace": "/nowhere.csv"}, "trace", "the file cannot be read: No such file or directory"),
+    (TRACE, {"name": "Load"}, "name", "Kubernetes would reject this name"),
+    (TRACE, {"timeScale": 0}, "timeScale", "out of range"),
+]
+
+
+@pytest.mark.parametrize(("text", "own", "where", "why"), MISTAKES, ids=[why[:40] for *_, why in MISTAKES])
+def test_a_mistake_gives_one_message(
+    text: str, own: dict[str, Any], where: str, why: str, tmp_path: Path, mirror: Mirror
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        loaded(mirror, raw(tmp_path, text, **own))
+    (problem,) = caught.value.problems
+    assert problem.path == ("samples", "synthetic", where)
+    assert why in problem.message
