@@ -89,13 +89,13 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
         today.go()
     title = (
         f"Game day, seed {seed}: {lines[-1].arrival / HOUR:.0f} hours of arrivals, {time_scale:g} times as fast, on "
-        f"{size.nodes} nodes with {size.gpus} GPUs, in {today.now / 60:.0f} minutes"
+        f"{size.nodes} nodes with {size.gpus} GPUs, in {today.seconds / 60:.0f} minutes"
     )
     return (
         Report(
             title=title,
             ledger=today.ledger,
-            seconds=today.now,
+            seconds=today.seconds,
             time_scale=time_scale,
             events=today.happened,
             to_come=len(today.to_come),

@@ -53,7 +53,8 @@ class Tale:
 
     started: when all of its pods ran for the first time. attempt: GPU seconds of the pods that it has now.
     useful, wasted: of those that led to its end, and of those that had to be done again or led to nothing.
-    lost_at: when it lost a node, until it runs again. owed_at: since when it waits for GPUs that others have borrowed.
+    marked_at: since when it runs on a node that is lost. lost_at: the same once it had to go, until it runs again.
+    owed_at: since when it waits for GPUs that others have borrowed.
     """
 
     job: SyntheticJob
@@ -62,7 +63,7 @@ class Tale:
     ended: float | None = None
     phase: str = ""
     is_up: bool = False
-    nodes: frozenset[str] = frozenset()
+    marked_at: float | None = None
     attempt: float = 0.0
     useful: float = 0.0
     wasted: float = 0.0
@@ -143,12 +144,13 @@ class Ledger:
             self._start(tale, now)
         elif tale.is_up and not is_up:
             tale.wasted, tale.attempt = tale.wasted + tale.attempt, 0.0
-            if tale.nodes & lost_nodes:
-                tale.lost_at = now
+            if tale.marked_at is not None:
+                tale.lost_at = tale.marked_at
             elif found.phase in _WITHOUT_QUOTA:
                 tale.preempted += 1
         tale.is_up = is_up and tale.ended is None
-        tale.nodes = found.nodes if is_up else frozenset()
+        is_marked = tale.is_up and found.nodes & lost_nodes
+        tale.marked_at = (tale.marked_at or now) if is_marked else None
 
     def _start(self, tale: Tale, now: float) -> None:
         tale.started = now if tale.started is None else tale.started

@@ -113,7 +113,8 @@ NOTES = tuple(
         """Below quota: how long a team had less than its quota while it had work that fits into it; too few nodes: the
         part of that in which the healthy nodes had less than all quotas that were wanted.""",
         """Reclaim: from when an owner's job could have run inside its quota, but for borrowers, until all of its pods
-        ran. Recovery: from when a job lost a node until all of its pods ran again.""",
+        ran. Recovery: from when a job's node was marked, if the job had to leave it, until all of its
+        pods ran again.""",
     )
 )
 

@@ -46,7 +46,7 @@ class Day:
         self.ledger = Ledger(size.quotas, size.gpus, bound(RECOVERY["recoveryTimeoutSeconds"]))
         self.to_come, self._faults, self._ends = list(jobs), list(events), list[Event]()
         self.happened: list[Event] = []
-        self.refused = 0
+        self.refused, self.seconds = 0, 0.0
         self._began, self._moved = time.monotonic(), 0.0
 
     @property
@@ -65,6 +65,7 @@ class Day:
                 told = self.now
                 print(self._line(), flush=True)
             time.sleep(_EVERY)
+        self.seconds = self.now
         for event in self._ends:
             self._breaking.end(event)
 
@@ -109,7 +110,7 @@ class Day:
             for item in self._cluster.list(APPWRAPPER, "AppWrapper", team)
         }
         pods = [pod for team in USERS for pod in self._cluster.list("v1", "Pod", team, label_selector=_JOB)]
-        seen = {name: _seen(name, phases, pods, lost) for name in self.ledger.open}
+        seen = {name: _seen(name, phases, pods) for name in self.ledger.open}
         held = Counter[str]()
         for pod in pods:
             held[pod["spec"].get("nodeName") or ""] += _gpus(pod)
@@ -133,15 +134,11 @@ class Day:
         )
 
 
-def _seen(name: str, phases: Mapping[str, str], pods: Sequence[Mapping[str, Any]], lost: frozenset[str]) -> Seen:
+def _seen(name: str, phases: Mapping[str, str], pods: Sequence[Mapping[str, Any]]) -> Seen:
     own = [pod for pod in pods if pod["metadata"]["labels"][_JOB] == name]
     done = sum(pod["status"].get("phase") == "Succeeded" for pod in own)
     running = [
-        pod
-        for pod in own
-        if pod["status"].get("phase") == "Running"
-        and not pod["metadata"].get("deletionTimestamp")
-        and pod["spec"].get("nodeName") not in lost
+        pod for pod in own if pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
     ]
     return Seen(
         phase=phases.get(name, Phase.LOST),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.local.environment import Cluster, Project, local_environment
 from tests.scenarios.mechanisms import MECHANISMS
+from tests.scenarios.memory import check as check_memory
 from tests.scenarios.plays import SCENARIOS
 from tests.scenarios.run import Outcome, play
 from tests.scenarios.size import FEWEST, Size, settings
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         names, size = known(options.names), Size(options.nodes)
+        check_memory(nodes=size.nodes, jobs=size.gpus)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

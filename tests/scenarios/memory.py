@@ -1,9 +1,23 @@
-"""Whether this machine can hold a simulated cluster: what nodes and jobs take, measured, against what is free."""
+"""Whether this machine can hold a simulated cluster: what nodes and jobs take, measured, against what is free.
+
+python -m tests.scenarios.memory [--nodes 100] [--jobs 200]     measures it
+"""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from emulator.cluster import processes
+from emulator.cluster.layout import Layout
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, eventually, gang, local_environment
+from tests.scenarios.size import FEWEST, TEAMS, Size, settings
 
 MIB: Final = 1 << 20
 BASE: Final = 2200 * MIB
@@ -52,3 +66,48 @@ def free_memory() -> int:
 
 def _gib(size: int) -> str:
     return f"{size / (1 << 30):.1f} GiB"
+
+
+def taken(paths: Paths) -> int:
+    """Return the bytes that all processes of a local cluster have, what they share counted once (proc(5), Pss)."""
+    total = 0
+    for process in processes.find(Layout(paths)):
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+            total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure an empty cluster, one with more nodes, and the same with jobs; print what each node and job takes."""
+    parser = argparse.ArgumentParser(prog="python -m tests.scenarios.memory")
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=200)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="mlbatch-memory-") as folder, local_environment() as paths:
+        project = Project(Path(folder), paths, "dev")
+        measured = []
+        for nodes in (FEWEST, options.nodes):
+            project.configure(settings(project, Size(nodes)))
+            project.up()
+            measured.append(taken(paths))
+            print(f"{nodes} nodes: {measured[-1] / MIB:.0f} MiB", flush=True)
+        cluster, team = Cluster(paths.kubeconfig), next(iter(TEAMS))
+        for number in range(options.jobs):
+            cluster.create(gang(f"job-{number}", team, 1, 1))
+        eventually(
+            "all jobs run",
+            lambda: sum(pod["status"].get("phase") == "Running" for pod in cluster.list("v1", "Pod", team)),
+            lambda running: running == options.jobs,
+            seconds=600,
+        )
+        measured.append(taken(paths))
+    few, many, busy = measured
+    node, job = (many - few) / (options.nodes - FEWEST), (busy - many) / options.jobs
+    print(f"{options.nodes} nodes, {options.jobs} jobs: {busy / MIB:.0f} MiB")
+    print(f"empty {(few - FEWEST * node) / MIB:.0f} MiB, a node {node / MIB:.2f} MiB, a job {job / MIB:.2f} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

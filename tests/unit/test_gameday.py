@@ -43,15 +43,22 @@ def test_a_job_that_runs_through_wastes_nothing() -> None:
     tale = ledger.tales["one"]
     assert (tale.started, tale.ended, tale.useful, tale.wasted) == (2, 5, 8 * 4, 0)
     assert (ledger.used, ledger.idle, ledger.offered) == (32, 160 - 32, 160)
-    assert (ledger.below["blue"], ledger.scarce["blue"]) == (1, 0), "of the two seconds without pods the first is none's"
+    assert (ledger.below["blue"], ledger.scarce["blue"]) == (1, 0)
 
 
 def test_what_is_done_before_a_node_is_lost_is_done_again() -> None:
     looks = [UP, UP, UP, Seen("Resetting", up=1, gpus=4, nodes=HERE), STARTING, UP, UP, Seen("Succeeded")]
-    ledger = played(looks, lost={3: HERE})
+    ledger = played(looks, lost={2: HERE, 3: HERE})
     tale = ledger.tales["one"]
     assert (tale.wasted, tale.useful) == (8 * 2 + 4, 8 * 3)
-    assert (ledger.recoveries, ledger.reclaims, tale.preempted) == ([2], [], 0)
+    assert (ledger.recoveries, ledger.reclaims, tale.preempted) == ([3], [], 0), "from the mark on"
+
+
+def test_who_ends_on_a_sick_node_before_it_has_to_go_has_lost_nothing() -> None:
+    ledger = played([UP, UP, UP, Seen("Succeeded")], lost={1: HERE, 2: HERE})
+    assert (ledger.tales["one"].wasted, ledger.recoveries) == (0, [])
+    ledger = played([UP, UP, UP, WAITS, UP, Seen("Succeeded")], lost={1: HERE})
+    assert (ledger.tales["one"].preempted, ledger.recoveries) == (1, []), "the node was well again by then"
 
 
 def test_a_job_that_makes_place_is_preempted_and_has_lost_no_node() -> None:
@@ -177,7 +184,7 @@ def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
     assert "200 nodes and 1000 jobs take " in str(caught.value)
     assert "; what fits: 100 nodes with as many jobs, or " in str(caught.value)
     check(nodes=100, jobs=1000, available=free)
-    with pytest.raises(TooLargeError, match="a cluster of any size takes .* GiB: end something else"):
+    with pytest.raises(TooLargeError, match=r"a cluster of any size takes .* GiB: end something else"):
         check(nodes=1, jobs=1, available=BASE)
     with pytest.raises(TooLargeError, match=r"what fits: 50 nodes with 500 jobs"):
         check(nodes=100_000, jobs=1_000_000, available=BASE + 50 * NODE + 500 * JOB)

@@ -64,6 +64,7 @@ def test_who_ends_holds_nothing_any_more() -> None:
     [
         (["nothing"], "error: there is no scenario 'nothing'; there are queueing, borrowing, "),
         (["--nodes", "2"], "error: 2 nodes are too few: two teams and the slack queue need 3 or more"),
+        (["--nodes", "1000000"], "error: 1000000 nodes and 8000000 jobs take "),
     ],
 )
 def test_what_cannot_be_played_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

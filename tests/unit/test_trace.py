@@ -9,6 +9,7 @@ import pytest
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from stacks.trace import COLUMNS, MOST_JOBS, Room, TraceError, TraceLine, jobs, parse, read, write
 
+ROOT = Path(__file__).resolve().parents[2]
 HEADER = "arrival,team,pods,gpus,seconds,priority,failure\n"
 ROOM = Room(teams=["blue", "red"], nodes=3, gpus=8)
 DAY = HEADER + "0,blue,2,4,600,high-priority,crash@30x2\n# lunch\n\n12.5,red,1,8,60,,\n"
@@ -25,6 +26,12 @@ def test_columns_stand_in_any_order_and_some_may_be_left_out(tmp_path: Path) -> 
     file = tmp_path / "day.csv"
     file.write_text("team,seconds,gpus,pods,arrival\nblue,60,1,1,0\n")
     assert read(file) == [TraceLine(arrival=0, team="blue", pods=1, gpus=1, seconds=60)]
+
+
+def test_the_example_is_that_of_the_page() -> None:
+    text = (ROOT / "reference" / "examples" / "trace.csv").read_text()
+    assert text in (ROOT / "docs" / "workloads" / "synthetic.md").read_text()
+    assert [line.failure for line in parse(text, "trace.csv", ROOM)] == ["none", "crash@60", "hang"]
 
 
 def test_what_is_written_is_read_again() -> None:

@@ -39,7 +39,8 @@ def test_what_changes_a_stack_says_which(page: Path) -> None:
 
 
 def test_commands_are_found() -> None:
-    assert {"README.md", "nccl.md", "metaseq.md", "vllm.md", "CONTRIBUTING.md"} == {page for page, _ in PRINTED}
+    pages = {"README.md", "nccl.md", "metaseq.md", "vllm.md", "synthetic.md", "CONTRIBUTING.md"}
+    assert pages == {page for page, _ in PRINTED}
 
 
 @pytest.mark.parametrize(("page", "command"), PRINTED, ids=[page for page, _ in PRINTED])
@@ -47,8 +48,8 @@ def test_a_job_is_printed_as_the_page_says(page: str, command: str, capsys: pyte
     arguments = shlex.split(re.split(r" [>|] ", command.removeprefix(PRINTS))[0])
     assert main(arguments) == 0, capsys.readouterr().err
     documents = list(yaml.safe_load_all(capsys.readouterr().out))
-    (wrapper,) = [document for document in documents if document["kind"] == "AppWrapper"]
-    assert wrapper["metadata"]["namespace"] == "blue"
+    wrappers = [document for document in documents if document["kind"] == "AppWrapper"]
+    assert {wrapper["metadata"]["namespace"] for wrapper in wrappers} == {"blue"}
 
 
 def test_logs_are_those_of_the_job_that_was_named() -> None:
