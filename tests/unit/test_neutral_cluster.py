@@ -91,6 +91,7 @@ from components.workloads.olmo import Olmo, OlmoArgs
 from components.workloads.pods import NodePods
 from components.workloads.pretraining import Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
+from components.workloads.synthetic import Failure, SyntheticJob, SyntheticLoad, SyntheticLoadArgs
 from components.workloads.tensorboard import TensorBoard, TensorBoardArgs
 from components.workloads.vllm import Vllm, VllmArgs
 from tests.unit.harness import Record, Registered, build, strings
@@ -334,6 +335,27 @@ class Lab:
             node_selector=self.cluster.placement.gpus.node_selector,
         )
         Gang("sample", sample, options)
+        load = SyntheticLoadArgs(
+            jobs=[
+                SyntheticJob(
+                    name="load-0",
+                    team="blue",
+                    arrival=0,
+                    pods=2,
+                    gpus=8,
+                    seconds=60,
+                    priority_class=names.DEFAULT_PRIORITY,
+                    failure=Failure.parse("crash@30x2"),
+                )
+            ],
+            namespaces={"blue": self.team.namespace},
+            submission=queued,
+            image="registry.lab.example/busybox:1",
+            per_gpu={names.CPU: Quantity.parse(1)},
+            placement=self.cluster.placement.gpus,
+            gpu_resource=self.cluster.gpu_resource,
+        )
+        SyntheticLoad("load", load, options)
         batch = VllmArgs(
             submission=queued,
             image="registry.lab.example/vllm:1",
