@@ -26,8 +26,10 @@ from components.workloads.synthetic import (
 from stacks.__main__ import main, wanted_load
 from stacks.errors import SettingsError
 from stacks.layers.jobs import load
+from tests.unit import test_cpouta, test_existing, test_openshift, test_stack
 from tests.unit.harness import build
 from tests.unit.test_aks import deployed, loaded, settings
+from tests.unit.whole_stacks import KUBECONFIG
 
 JOB = SyntheticJob(
     name="load-0", team="blue", arrival=12.5, pods=2, gpus=4, seconds=600, priority_class="high-priority"
@@ -169,6 +171,27 @@ def test_the_stack_submits_what_a_member_would(tmp_path: Path, mirror: Mirror) -
     (first, _) = printed
     pod = first["spec"]["components"][-1]["template"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["command"] == ["sleep", "60"]
+
+
+def test_every_target_has_it(mirror: Mirror, tmp_path: Path) -> None:
+    kubeconfig, file = tmp_path / "config", tmp_path / "day.csv"
+    kubeconfig.write_text(KUBECONFIG)
+    file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n")
+    samples = {"samples": {"synthetic": {"trace": str(file)}}}
+    stacks = {
+        "simulated": test_stack.stack_of({**test_stack.dev(), **samples}, mirror, kubeconfig),
+        "existing": test_existing.loaded({**test_existing.shipped(), **samples}, mirror, kubeconfig),
+        "openshift": test_openshift.loaded({**test_openshift.shipped(), **samples}, mirror, kubeconfig),
+        "aks": loaded(mirror, settings(**samples)),
+    }
+    for name, inputs in stacks.items():
+        (wrapper,) = load(inputs)
+        pod = wrapper["spec"]["components"][-1]["template"]["spec"]["template"]["spec"]
+        assert pod["containers"][0]["command"] == ["sleep", "60"], name
+        assert pod["nodeSelector"], name
+    gpus = {"gpu": {"operator": True, "featureDiscovery": True}}
+    registered = test_cpouta.Run(sections={**test_cpouta.LAYERS, **gpus, **samples}, flavor="gpu.1.1gpu").record
+    assert registered.one("AppWrapper", "load-0", "blue").inputs["spec"]["components"]
 
 
 def test_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

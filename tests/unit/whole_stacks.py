@@ -69,6 +69,7 @@ def _whole_aks(mirror: Mirror, kubeconfig: Path) -> Record:
     )
     raw["workloads"] |= {"pretraining": QUEUED, "finetuning": QUEUED}
     raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": ON, "kuberay": ON}
+    raw["samples"] = {"synthetic": {"trace": "reference/examples/trace.csv"}}
     return test_aks.deployed(mirror, raw)
 
 
