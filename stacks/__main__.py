@@ -62,7 +62,7 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
 
     if job == LOAD:
         inputs = interpret(wanted_load(raw, changes), base=Path.cwd(), environment=os.environ)
-        return _written(load(inputs, submission.get("team")))
+        return _written(load(inputs, **submission))
     problems = list(_without_workloads(raw))
     if problems:
         raise SettingsError(problems)

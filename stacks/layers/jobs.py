@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pulumi
@@ -210,11 +210,12 @@ class Jobs:
         return self.pods(job, self.inputs.resolved.images[key], shared_memory, job.deadline_seconds)
 
 
-def load(inputs: StackInputs[Any], team: str | None = None) -> Sequence[Document]:
-    """Return what members submit to run the synthetic load: those of one team, or of all."""
+def load(inputs: StackInputs[Any], team: str | None = None, user: str | None = None) -> Sequence[Document]:
+    """Return what members submit to run the synthetic load: those of one team, or of all. user: on whose behalf."""
     spec = inputs.target
     made = Jobs(inputs, spec.gpu_nodes(inputs.settings), inputs.resolved.gpu_resource)
     args = made.synthetic({each.name: each.name for each in inputs.settings.teams})
+    args = replace(args, submission=replace(args.submission, user=user))
     return [synthetic.document(job, args) for job in args.jobs if team in (None, job.team)]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
+from urllib3.exceptions import HTTPError
 
 from components.workloads.synthetic import SyntheticJob
 from emulator.paths import Paths
@@ -60,14 +61,14 @@ class Day:
         while (self.to_come or self.ledger.open) and self.now < self._moved + STALLED:
             self._submit()
             self._break()
-            self._look()
+            self._answered(self._look)
             if self.now - told > _TELL:
                 told = self.now
                 print(self._line(), flush=True)
             time.sleep(_EVERY)
         self.seconds = self.now
         for event in self._ends:
-            self._breaking.end(event)
+            self._answered(lambda event=event: self._breaking.end(event))
 
     def _submit(self) -> None:
         while self.to_come and self.to_come[0][0].arrival <= self.now:
@@ -84,19 +85,33 @@ class Day:
 
     def _break(self) -> None:
         for event in [event for event in self._ends if event.until <= self.now]:
-            self._breaking.end(event)
-            self._ends.remove(event)
+            if self._answered(lambda event=event: self._breaking.end(event)):
+                self._ends.remove(event)
         while self._faults and self._faults[0].at <= self.now and self.to_come:
-            event = self._faults.pop(0)
+            event = self._faults[0]
+            if not self._answered(lambda event=event: self._start(event)):
+                return
+            self._faults.pop(0)
             self.happened.append(event)
-            print(f"{self.now:6.0f} s  {event.fault}", flush=True)
-            if event.fault is Fault.API_SERVER:
-                with paused_api_server(self._paths):
-                    time.sleep(event.until - event.at)
-                continue
-            self._breaking.start(event)
-            if event.until:
+            if event.until and event.fault is not Fault.API_SERVER:
                 self._ends.append(event)
+
+    def _start(self, event: Event) -> None:
+        print(f"{self.now:6.0f} s  {event.fault}", flush=True)
+        if event.fault is not Fault.API_SERVER:
+            self._breaking.start(event)
+            return
+        with paused_api_server(self._paths):
+            time.sleep(event.until - event.at)
+
+    def _answered(self, action: Callable[[], None]) -> bool:
+        """Do something, and tell whether the API server took it, which may be slow to come back."""
+        try:
+            action()
+        except (ApiException, DynamicApiError, HTTPError) as error:
+            print(f"{self.now:6.0f} s  no answer: {str(error)[:300]}", flush=True)
+            return False
+        return True
 
     def _look(self) -> None:
         nodes = {node["metadata"]["name"]: node for node in self._cluster.list("v1", "Node")}

@@ -38,7 +38,8 @@ class Breaking:
             case _:
                 operator = event.fault.split()[0]
                 pods = self._cluster.list("v1", "Pod", SYSTEM, label_selector=f"app.kubernetes.io/name={operator}")
-                self._cluster.delete("v1", "Pod", pods[0]["metadata"]["name"], SYSTEM)
+                for pod in pods[:1]:
+                    self._cluster.delete("v1", "Pod", pod["metadata"]["name"], SYSTEM)
 
     def end(self, event: Event) -> None:
         """Make a node well again."""

@@ -197,10 +197,12 @@ def test_every_target_has_it(mirror: Mirror, tmp_path: Path) -> None:
 def test_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "day.csv"
     file.write_text(TRACE)
-    code = main(["synthetic", "--stack", "aks", "--team", "blue", "--set", f"trace={file}"])
+    code = main(["synthetic", "--stack", "aks", "--team", "blue", "--user", "ada", "--set", f"trace={file}"])
     said = capsys.readouterr()
     assert code == 0, said.err
-    assert [each["metadata"]["namespace"] for each in yaml.safe_load_all(said.out)] == ["blue", "blue"]
+    found = [each["metadata"] for each in yaml.safe_load_all(said.out)]
+    assert [each["namespace"] for each in found] == ["blue", "blue"]
+    assert [each["annotations"]["mlbatch/submitted-for"] for each in found] == ["ada", "ada"]
 
 
 def test_the_jobs_of_another_team_are_not_printed(tmp_path: Path, mirror: Mirror) -> None:
