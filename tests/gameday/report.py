@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from runner.picture import charts
+from runner.picture import charts, timeline
 from runner.picture.elements import element
 from runner.picture.page import document, section, table
-from runner.picture.state import Job, Snapshot, Usage
+from runner.picture.state import Job, Snapshot
+from tests.gameday.drawing import Usage, usage
 from tests.gameday.ledger import Ledger, Phase, Tale
 from tests.soak.trace import Event
 
@@ -138,10 +139,10 @@ def html(report: Report, began: datetime) -> str:
         report.title,
         element("p", f"Lost: {'; '.join(report.lost) or 'nothing'}.", class_="warning" if report.lost else "normal"),
         charts.legend(order),
-        section("GPUs over the day", charts.usage(_usage(report), order, book.gpus, "hour")),
+        section("GPUs over the day", usage(_usage(report), order, book.gpus)),
         section("Figures", table(("", ""), report.summary())),
         section("Teams", table(HEADER, report.teams())),
-        section(_jobs_title(report), charts.jobs(_snapshot(report, began), order)),
+        section(_jobs_title(report), timeline.jobs(_snapshot(report, began), order)),
         section("What went wrong", table(("hour", "what"), _events(report))),
         section("What the words mean", element("ul", *(element("li", note) for note in NOTES))),
     )
@@ -205,7 +206,7 @@ def _snapshot(report: Report, began: datetime) -> Snapshot:
 
 def _jobs_title(report: Report) -> str:
     count = len(report.ledger.tales)
-    return "Jobs" if count <= charts.MOST_JOBS else f"Jobs, the last {charts.MOST_JOBS} of {count}"
+    return "Jobs" if count <= timeline.MOST_JOBS else f"Jobs, the last {timeline.MOST_JOBS} of {count}"
 
 
 def _events(report: Report) -> list[tuple[str, str]]:

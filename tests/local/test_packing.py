@@ -22,17 +22,22 @@ from tests.local.submission import submitted
 
 
 @pytest.fixture(scope="module", params=[Packing.TOPOLOGY, Packing.COSCHEDULING], ids=str)
-def packing(request: pytest.FixtureRequest, standing: Standing) -> Packing:
-    """The platform with one way of packing, and two of each operator, for all tests of it."""
+def packing(request: pytest.FixtureRequest) -> Packing:
+    """The way of packing that all tests are run with, one after the other."""
     packing: Packing = request.param
+    return packing
+
+
+@pytest.fixture(scope="module", autouse=True)
+def project(standing: Standing, packing: Packing) -> Project:
+    """The platform with a way of packing, and two of each operator."""
 
     def declared(project: Project) -> dict[str, Any]:
         settings = dev_settings(project.mirror)
         queueing = {**settings["queueing"], "replicas": 2}
         return {**settings, "samples": {}, "scheduling": {"packing": str(packing)}, "queueing": queueing}
 
-    standing.up("dev", declared)
-    return packing
+    return standing.up("dev", declared)
 
 
 def bound(cluster: Cluster, namespace: str, name: str) -> list[str]:

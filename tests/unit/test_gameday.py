@@ -12,6 +12,7 @@ import pytest
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from stacks.trace import Room, parse, write
 from tests.gameday.__main__ import main
+from tests.gameday.drawing import Usage, usage
 from tests.gameday.ledger import Ledger, Seen
 from tests.gameday.recorded import LONGEST, day
 from tests.gameday.report import Report, html, text
@@ -212,3 +213,24 @@ def test_a_trace_of_ones_own_is_held_to_the_cluster(tmp_path: Path, capsys: pyte
     assert capsys.readouterr().err.endswith(
         "day.csv:3: 7 pods of 8 GPUs never run together on 6 nodes of 8 GPUs; ask for at most 6 such pods\n"
     )
+
+
+def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None:
+    steps = [
+        Usage(since=0, until=6, held={"blue": 4}, lost=0),
+        Usage(since=6, until=24, held={"blue": 2, "red": 3}, lost=8),
+    ]
+    drawing = usage(steps, {"blue": 0, "red": 1}, 16)
+    bars = [
+        (rect.get("class"), rect.get("width"), rect.get("height"), title.text)
+        for rect in drawing.iter("rect")
+        for title in rect.iter("title")
+    ]
+    assert bars == [
+        ("team team-0", "150.0", "55.0", "blue: 4 GPUs, hour 0.0 to 6.0"),
+        ("free", "150.0", "165.0", "free: 12 GPUs, hour 0.0 to 6.0"),
+        ("team team-0", "450.0", "27.5", "blue: 2 GPUs, hour 6.0 to 24.0"),
+        ("team team-1", "450.0", "41.2", "red: 3 GPUs, hour 6.0 to 24.0"),
+        ("free", "450.0", "41.2", "free: 3 GPUs, hour 6.0 to 24.0"),
+        ("lost", "450.0", "110.0", "lost: 8 GPUs, hour 6.0 to 24.0"),
+    ]

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from runner import __main__ as command
-from runner.picture import charts
 from runner.picture.page import page
-from runner.picture.state import Snapshot, Usage, snapshot
+from runner.picture.state import Snapshot, snapshot
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 HOSTILE = "</title></svg><script>document.title=1</script><img src=x onerror=alert(1)>\"'&\x00\u202e"
@@ -302,24 +301,3 @@ def test_a_file_that_cannot_be_written_is_told(
     assert (tmp_path / "status.html").read_text().startswith("<!DOCTYPE html>")
     assert command.main(["status", "--html", str(tmp_path / "no" / "status.html")]) == 1
     assert "error: the picture cannot be written" in capsys.readouterr().err
-
-
-def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None:
-    steps = [
-        Usage(since=0, until=6, held={"blue": 4}, lost=0),
-        Usage(since=6, until=24, held={"blue": 2, "red": 3}, lost=8),
-    ]
-    drawing = charts.usage(steps, {"blue": 0, "red": 1}, 16, "hour")
-    bars = [
-        (rect.get("class"), rect.get("width"), rect.get("height"), title.text)
-        for rect in drawing.iter("rect")
-        for title in rect.iter("title")
-    ]
-    assert bars == [
-        ("team team-0", "150.0", "55.0", "blue: 4 GPUs, hour 0.0 to 6.0"),
-        ("free", "150.0", "165.0", "free: 12 GPUs, hour 0.0 to 6.0"),
-        ("team team-0", "450.0", "27.5", "blue: 2 GPUs, hour 6.0 to 24.0"),
-        ("team team-1", "450.0", "41.2", "red: 3 GPUs, hour 6.0 to 24.0"),
-        ("free", "450.0", "41.2", "free: 3 GPUs, hour 6.0 to 24.0"),
-        ("lost", "450.0", "110.0", "lost: 8 GPUs, hour 6.0 to 24.0"),
-    ]
