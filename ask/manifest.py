@@ -9,12 +9,12 @@ from typing import Any, Final
 import yaml
 
 from components import names
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB
+from components.job_kinds import APPWRAPPER, SUBMITTED
 
 Document = dict[str, Any]
 
-KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in (APPWRAPPER, PYTORCH_JOB)}
-"""The kinds that can be asked about, with their version. Ray's are asked about in an AppWrapper."""
+KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in SUBMITTED}
+"""The kinds that can be asked about, with their version: those that members may create."""
 
 
 class ManifestError(ValueError):
@@ -75,7 +75,7 @@ def read(text: str, team: str) -> Job:
     namespace = metadata.get("namespace", team)
     if namespace != team:
         raise ManifestError(f"the job is for namespace {namespace}, and the question for team {team}: name one of them")
-    if kind != "AppWrapper" and names.QUEUE_LABEL not in (metadata.get("labels") or {}):
+    if kind != APPWRAPPER.kind and names.QUEUE_LABEL not in (metadata.get("labels") or {}):
         raise ManifestError(
             f"the job names no queue, and nothing runs without one: add the label {names.QUEUE_LABEL}: "
             f"{names.LOCAL_QUEUE}"

@@ -16,7 +16,7 @@ from ask import room
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
 from components import names
-from components.job_kinds import APPWRAPPER, PYTORCH_JOB
+from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.quantity import Quantity
 from runner.report import Client, objects
 
@@ -44,8 +44,11 @@ _NOT_YET: Final = ("failed calling webhook", "failed to call webhook", "not yet 
 _POD_LABELS: Final = {
     APPWRAPPER.kind: "workload.codeflare.dev/appwrapper",
     PYTORCH_JOB.kind: "training.kubeflow.org/job-name",
+    RAY_CLUSTER.kind: "ray.io/cluster",
 }
-"""By which the pods of each kind name their job."""
+"""By which the pods of each kind name their job. Those of a RayJob name the RayCluster that KubeRay makes for it, and
+the Job, called as itself, that submits its program (KubeRay v1.5.1, `controllers/ray/utils/constant.go`)."""
+_SUBMITTER: Final = "job-name"
 
 Document = dict[str, Any]
 
@@ -54,7 +57,7 @@ Document = dict[str, Any]
 class Question:
     """A question to a replica, in the name of a user, and of a group that the user is in.
 
-    changed: whether the replica is another one afterwards.
+    changed: whether the replica is another one afterwards. ray_cluster: the one that was made for a RayJob.
     """
 
     client: Client
@@ -63,6 +66,7 @@ class Question:
     user: str
     group: str | None = None
     changed: bool = False
+    ray_cluster: str = ""
 
     def ask(self) -> Answer:
         """Return the answer. Raises the Kubernetes client's exceptions where the replica does not answer."""
@@ -218,8 +222,21 @@ class Question:
 
     def _pods(self) -> list[Document]:
         """Return the pods of the job."""
-        label = _POD_LABELS[self.job.kind]
-        return objects(self.client, "v1", "Pod", namespace=self.team, label_selector=f"{label}={self.job.name}")
+        return [
+            pod
+            for selector in self._selectors()
+            for pod in objects(self.client, "v1", "Pod", namespace=self.team, label_selector=selector)
+        ]
+
+    def _selectors(self) -> list[str]:
+        """Return what selects the pods of the job."""
+        if self.job.kind != RAY_JOB.kind:
+            return [f"{_POD_LABELS[self.job.kind]}={self.job.name}"]
+        for item in objects(self.client, self.job.version, self.job.kind, namespace=self.team):
+            if item["metadata"]["name"] == self.job.name:
+                self.ray_cluster = (item.get("status") or {}).get("rayClusterName") or self.ray_cluster
+        made = [f"{_POD_LABELS[RAY_CLUSTER.kind]}={self.ray_cluster}"] if self.ray_cluster else []
+        return [*made, f"{_SUBMITTER}={self.job.name}"]
 
     def _remove(self, uid: str) -> None:
         """Take the job away again, and wait until nothing counts for it."""

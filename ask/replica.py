@@ -13,6 +13,7 @@ from ask.content import content
 from ask.source import Source
 from emulator import cluster
 from emulator.cluster.content import Content, save
+from emulator.cluster.images import makes_pods_of_jobs
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from emulator.progress import Progress
@@ -48,7 +49,7 @@ class Replica:
         if cluster.status(self.paths).ready and self._mark.exists() and self._mark.read_text() == digest:
             return connect(self.paths.kubeconfig)
         self._mark.unlink(missing_ok=True)
-        _install(self.paths)
+        _install(self.paths, wanted)
         private_folder(self.paths.state)
         report("filling the replica with what the cluster holds")
         cluster.reset(self.paths)
@@ -80,9 +81,17 @@ def replica(paths: Paths) -> Iterator[Replica]:
         raise
 
 
-def _install(paths: Paths) -> None:
+def _install(paths: Paths, wanted: Content) -> None:
+    """Build and link the programs of the controllers that the replica runs."""
     toolchain = Toolchain(paths)
-    toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
+    operators = any(
+        makes_pods_of_jobs(container["image"])
+        for item in wanted["last"]
+        if item["kind"] == "Deployment"
+        for container in item["spec"]["template"]["spec"]["containers"]
+    )
+    missing = toolchain.missing(cluster=True, job_operators=operators)
+    toolchain.install(cluster=True, job_operators=operators, progress=Progress(len(missing)))
 
 
 def _await_controllers(client: Client, wanted: Content) -> None:

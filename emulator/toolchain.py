@@ -112,6 +112,8 @@ OPENSHIFT = Module(
     ),
 )
 """What the local OpenShift has beside a plain cluster; built for the stacks that need it alone."""
+JOB_OPERATORS = ("kuberay-operator", "training-operator")
+"""Tools of OPENSHIFT that run on any cluster."""
 OLM = Module(
     "olm",
     (
@@ -187,14 +189,21 @@ class Toolchain:
         self._modules = _MODULES
 
     def missing(
-        self, cluster: bool, *, openshift: bool = False, operator_hub: bool = False, monitoring: bool = False
+        self,
+        cluster: bool,
+        *,
+        openshift: bool = False,
+        operator_hub: bool = False,
+        monitoring: bool = False,
+        job_operators: bool = False,
     ) -> list[Need]:
         """Return the tools still to be built: the engine's, kubectl, with `cluster` the control plane's.
 
         With `openshift` also those by which that is an OpenShift's, with `operator_hub` those of its operators, with
-        `monitoring` what alerts are tried with.
+        `monitoring` what alerts are tried with, with `job_operators` those that make the pods of PyTorch's and Ray's
+        kinds.
         """
-        needs = self._needs(cluster, openshift, operator_hub, monitoring)
+        needs = self._needs(cluster, openshift, operator_hub, monitoring, job_operators)
         return [need for need in needs if not self._built(need).exists()]
 
     def install(
@@ -205,18 +214,20 @@ class Toolchain:
         openshift: bool = False,
         operator_hub: bool = False,
         monitoring: bool = False,
+        job_operators: bool = False,
     ) -> None:
         """Build what is missing, one progress step each, and link everything into `paths.bin`.
 
         Raises ToolchainError when Go is absent or too old, or a build fails.
         """
-        missing = self.missing(cluster, openshift=openshift, operator_hub=operator_hub, monitoring=monitoring)
+        needs = self._needs(cluster, openshift, operator_hub, monitoring, job_operators)
+        missing = [need for need in needs if not self._built(need).exists()]
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
             with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
                 self._build(need)
-        self._link(self._needs(cluster, openshift, operator_hub, monitoring))
+        self._link(needs)
 
     def module_folder(self, module: Module, path: str) -> Path:
         """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
@@ -226,7 +237,9 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def _needs(self, cluster: bool, openshift: bool, operator_hub: bool, monitoring: bool) -> list[Need]:
+    def _needs(
+        self, cluster: bool, openshift: bool, operator_hub: bool, monitoring: bool, job_operators: bool
+    ) -> list[Need]:
         needs: list[Need] = []
         if installed_pulumi(self._paths.cache) is None:
             needs.append(Need(PULUMI, PULUMI.named("pulumi")))
@@ -240,6 +253,8 @@ class Toolchain:
             needs += [Need(module, tool) for module in MONITORING for tool in module.tools]
         if openshift:
             needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
+        elif job_operators:
+            needs += [Need(OPENSHIFT, OPENSHIFT.named(name)) for name in JOB_OPERATORS]
         if operator_hub:
             needs += [Need(module, tool) for module in OPERATOR_HUB for tool in module.tools]
         return needs

@@ -92,6 +92,11 @@ def known(reference: str) -> bool:
     return name == _PYTHON or name in _PROGRAMS
 
 
+def makes_pods_of_jobs(reference: str) -> bool:
+    """Tell whether an image is an operator of PyTorch's or Ray's kinds."""
+    return _PROGRAMS.get(_name(reference)) in _JOBS.values()
+
+
 def why_simulated(pod: Object) -> str:
     """Say why a pod cannot run, nothing for one whose every image a program of this machine stands for."""
     containers = [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]

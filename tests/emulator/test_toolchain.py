@@ -96,3 +96,11 @@ def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, mon
     bundled = Toolchain(Paths.of())._bundled(tmp_path / "beside", tmp_path / "built" / "pulumi-language-python")
     assert "provider" in bundled["pulumi-resource-pulumi-python"].read_text()
     assert bundled["pulumi-resource-pulumi-python"].stat().st_mode & 0o777 == 0o755
+
+
+def test_operators_of_jobs_are_had_without_an_openshift(path: Path, tmp_path: Path) -> None:
+    tools = Toolchain(Paths.of(state=tmp_path, cache=tmp_path / "cache"))
+    plain, more = (
+        {need.tool.name for need in tools.missing(cluster=True, job_operators=wanted)} for wanted in (False, True)
+    )
+    assert more - plain == {"kuberay-operator", "training-operator"}

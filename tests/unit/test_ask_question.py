@@ -52,6 +52,14 @@ def waiting(said: str) -> dict[str, Any]:
     return workload("job", "asked", ("QuotaReserved", "False", said))
 
 
+RAY_JOB = {
+    "apiVersion": "ray.io/v1",
+    "kind": "RayJob",
+    "metadata": {"name": "job", "labels": {"kueue.x-k8s.io/queue-name": "default-queue"}},
+    "spec": {"entrypoint": "true"},
+}
+
+
 class Replica:
     """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
 
@@ -169,3 +177,18 @@ def test_a_refusal_names_its_rule(kind: str, status: int, said: str, rule: str, 
     answer = asked(Replica({kind: (status, said)}, Workload=[waiting("no")]))
     assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, rule, reason)
     assert answer.change
+
+
+def test_pods_of_a_ray_job_are_those_of_its_cluster_and_its_submitter() -> None:
+    made = {"metadata": {"name": "job"}, "status": {"rayClusterName": "job-x7k2p"}}
+    replica = Replica(RayJob=[made, {"metadata": {"name": "another"}, "status": {"rayClusterName": "another-1"}}])
+    found = Question(replica, read(yaml.safe_dump(RAY_JOB), "blue"), "blue", "alice")
+    assert found._selectors() == ["ray.io/cluster=job-x7k2p", "job-name=job"]
+    replica.objects = {}
+    assert found._selectors() == ["ray.io/cluster=job-x7k2p", "job-name=job"]
+
+
+def test_pods_of_a_ray_cluster_name_it() -> None:
+    document = {**RAY_JOB, "kind": "RayCluster"}
+    found = Question(Replica(), read(yaml.safe_dump(document), "blue"), "blue", "alice")
+    assert found._selectors() == ["ray.io/cluster=job"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.cluster.errors import UnknownImageError
-from emulator.cluster.images import known, repository, resolve
+from emulator.cluster.images import known, makes_pods_of_jobs, repository, resolve
 
 
 @pytest.fixture
@@ -74,3 +74,17 @@ def test_an_image_is_known_whether_or_not_its_binary_is_built(reference: str) ->
 def test_a_binary_that_is_not_built_is_named(binaries: Path) -> None:
     with pytest.raises(UnknownImageError, match=f"no {binaries}/appwrapper"):
         resolve("quay.io/ibm/appwrapper:v1.1.2", binaries)
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("quay.io/kuberay/operator:v1.5.1", True),
+        ("ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e", True),
+        ("registry.redhat.io/rhoai/odh-kuberay-operator-controller-rhel8@sha256:00", True),
+        ("registry.k8s.io/kueue/kueue:v0.15.2", False),
+        ("docker.io/library/busybox:1.37.0", False),
+    ],
+)
+def test_operators_that_make_pods_of_jobs_are_known(reference: str, expected: bool) -> None:
+    assert makes_pods_of_jobs(reference) is expected
