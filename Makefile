@@ -23,6 +23,8 @@ TRAINING := .venv-training
 STORE := .venv-store
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
+# An option for a variable that somebody has set: what runs has defaults of its own.
+chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z a-z) $($(1)))
 
 ifneq (,$(findstring command line,$(origin KUBECONFIG)))
 $(error make acts on the local environment alone: for a cluster of your own use plain `pulumi up --stack <name>` (README.md))
@@ -32,10 +34,10 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
 
 up: $(ENVIRONMENT) ## stand the platform up: build what is missing, start the local cluster, pulumi up, report
 	@$(EMULATOR) up $(OPTIONS)
@@ -132,6 +134,9 @@ local-shown: $(ENVIRONMENT) build
 
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
+
+bench-cluster: $(ENVIRONMENT) build ## put JOBS jobs (130) of TEAMS teams (10) onto NODES simulated nodes (60, at most 1000), side by side with plain Kueue
+	$(VENV)/bin/python -m tests.bench.scale $(foreach size,NODES TEAMS JOBS,$(call chosen,$(size)))
 
 scenario: scenarios
 

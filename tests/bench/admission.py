@@ -83,7 +83,7 @@ def lines(paths: Paths, folder: Path, jobs: int, budget: Budget) -> Iterator[str
         if not budget.allows(f"admission with {row.title}", expected):
             continue
         began = time.monotonic()
-        configure(cluster, row)
+        configure(cluster, row.title, row.configuration())
         submitted, admitted = measure(paths, cluster, jobs)
         first = first or admitted
         yield line(row, submitted, admitted, admitted / first)
@@ -118,15 +118,14 @@ def team(index: int) -> str:
     return f"team-{index}"
 
 
-def configure(cluster: Cluster, row: Limits) -> None:
-    """Have Kueue run with these limits, and wait until the new manager leads."""
-    configuration = row.configuration()
-    text = yaml.safe_dump(configuration, sort_keys=False)
+def configure(cluster: Cluster, title: str, configuration: Mapping[str, Any]) -> None:
+    """Have Kueue run with a configuration, and wait until the new manager leads."""
+    text = yaml.safe_dump(dict(configuration), sort_keys=False)
     system = names.SYSTEM_NAMESPACE
     body = {"data": {kueue.CONFIG_KEY: text}}
     cluster.patch("v1", "ConfigMap", kueue.CONFIG_MAP, body, system)
-    old = set(map(name_of, managers(cluster)))
-    annotation = {"mlbatch.bench/row": row.title}
+    old = set(managers(cluster))
+    annotation = {"mlbatch.bench/row": title}
     cluster.patch(
         "apps/v1",
         "Deployment",
@@ -137,25 +136,23 @@ def configure(cluster: Cluster, row: Limits) -> None:
     new = eventually(
         "new managers run, and no old one",
         lambda: managers(cluster),
-        lambda found: bool(found) and all(name_of(pod) not in old and is_ready(pod) for pod in found),
-        seconds=120,
+        lambda found: bool(found) and not old & found.keys() and all(found.values()),
+        seconds=_PATIENCE_SECONDS,
     )
     lease = configuration["leaderElection"]["resourceName"]
     eventually(
         "a new manager leads",
         lambda: (cluster.get("coordination.k8s.io/v1", "Lease", lease, system) or {})["spec"]["holderIdentity"],
-        lambda holder: str(holder).startswith(tuple(map(name_of, new))),
-        seconds=120,
+        lambda holder: str(holder).startswith(tuple(new)),
+        seconds=_PATIENCE_SECONDS,
     )
 
 
-def name_of(pod: Mapping[str, Any]) -> str:
-    return str(pod["metadata"]["name"])
-
-
-def managers(cluster: Cluster) -> list[dict[str, Any]]:
+def managers(cluster: Cluster) -> dict[str, bool]:
+    """Return the pods of Kueue by their names, and whether each is ready."""
     selector = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
-    return cluster.list("v1", "Pod", names.SYSTEM_NAMESPACE, label_selector=selector)
+    pods = cluster.list("v1", "Pod", names.SYSTEM_NAMESPACE, label_selector=selector)
+    return {str(pod["metadata"]["name"]): is_ready(pod) for pod in pods}
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:

@@ -1,0 +1,110 @@
+"""Put jobs onto a large simulated cluster with the real controllers, and print what it costs, row by row.
+
+python -m tests.bench.scale [--nodes 60] [--teams 10] [--jobs 150] [--seed 1] [--plot FILE]
+
+Each row runs the same jobs on the same cluster; ratios are to the first row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from components import names
+from emulator.progress import duration
+from tests.bench.scale import memory
+from tests.bench.scale.load import StalledError, measure
+from tests.bench.scale.plan import Scale, available_mib, waves
+from tests.bench.scale.plot import svg
+from tests.bench.scale.result import HEADER, Result
+from tests.bench.scale.rows import ROWS, member, team_name
+from tests.local.environment import Project, dev_settings, local_environment
+from tests.scenarios.size import quota
+
+NODES, TEAMS, JOBS = 60, 10, 130
+LONG_SECONDS = 15 * 60
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and draw; return the process's exit code."""
+    options = _parser().parse_args(arguments)
+    rows = [row for row in ROWS if not options.only or row.title in options.only]
+    try:
+        scale = Scale(options.nodes, options.teams, options.jobs)
+        scale.check_memory(available_mib())
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for line in introduction(scale, len(rows)):
+        print(line, flush=True)
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder, local_environment() as paths:
+        project = Project(Path(folder), paths, "scale")
+        project.configure(settings(project, scale))
+        began = time.monotonic()
+        project.up()
+        print(f"platform of {scale.nodes} nodes and {scale.teams} teams: {duration(time.monotonic() - began)}\n")
+        print(HEADER, flush=True)
+        jobs = waves(scale, options.seed)
+        for row in rows:
+            try:
+                results.append(measure(paths, row, jobs, scale.teams))
+            except StalledError as error:
+                print(f"{row.title:12} | {error}", flush=True)
+                break
+            print(results[-1].line(results[0]), flush=True)
+            draw(options.plot, scale, results)
+    print("\n" + "\n".join(memory.table({result.title: result.memory for result in results})))
+    print(f"\n{options.plot}")
+    return 0 if len(results) == len(rows) else 1
+
+
+def introduction(scale: Scale, rows: int) -> Iterator[str]:
+    """Yield what is about to be measured, and how long that takes where it is long."""
+    yield f"{scale.jobs} jobs of {scale.teams} teams on {scale.nodes} nodes of 8 GPUs, {rows} rows"
+    seconds = scale.seconds(rows)
+    if seconds > LONG_SECONDS:
+        fit = int(scale.jobs * LONG_SECONDS / seconds)
+        yield f"note: this takes {duration(seconds)}, more or less; JOBS={fit} takes {duration(LONG_SECONDS)}"
+
+
+def settings(project: Project, scale: Scale) -> dict[str, Any]:
+    """Return the stack's settings: those of Pulumi.dev.yaml for this cluster; teams share the GPUs evenly."""
+    base = dev_settings(project.mirror)
+    rest = scale.gpus - scale.teams * scale.team_gpus
+    teams = range(scale.teams)
+    each = quota(scale.team_gpus)
+    return {
+        **base,
+        "nodes": {**base["nodes"], "count": scale.nodes},
+        "queueing": {**base["queueing"], "slack": {**quota(rest), names.GPU: rest}},
+        "teams": [{"name": team_name(team), "users": [member(team)], "quota": each} for team in teams],
+        "samples": {},
+    }
+
+
+def draw(file: Path, scale: Scale, results: Sequence[Result]) -> None:
+    """Write the picture of the rows that there are."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    title = f"{scale.jobs} jobs of {scale.teams} teams on {scale.nodes} nodes of 8 GPUs"
+    file.write_text(svg(title, results, scale.gpus))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.scale", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--nodes", type=int, default=NODES, help="of eight GPUs each, at most 1000")
+    parser.add_argument("--teams", type=int, default=TEAMS, help="at most 100")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="at most 10000")
+    parser.add_argument("--seed", type=int, default=1, help="decides the jobs' sizes")
+    parser.add_argument("--plot", type=Path, default=Path(".local/bench-cluster.svg"), help="where the picture goes")
+    parser.add_argument("--only", nargs="+", choices=[row.title for row in ROWS], help="rows; default: all")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""Submits the jobs, waits for what becomes of them, and takes them away again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubernetes.dynamic.exceptions import NotFoundError
+
+from components import names
+from emulator.paths import Paths
+from runner.report import connect
+from tests.bench.admission import configure
+from tests.bench.scale import requests
+from tests.bench.scale.memory import Memory
+from tests.bench.scale.plan import Job, best
+from tests.bench.scale.result import Result
+from tests.bench.scale.rows import Row, member, team_name
+from tests.bench.scale.watching import PODS, WORKLOADS, Jobs, Watch
+from tests.local.environment import Cluster
+
+SUBMITTERS: Final = 10
+"""Who submit at a time, each for some of the teams."""
+QUIET_SECONDS: Final = 12.0
+"""Without a pod that is bound, after which those that are not count as ones that find no node."""
+STALLED_SECONDS: Final = 300.0
+"""Without a job that is admitted, or taken away, after which a row ends."""
+
+
+class StalledError(Exception):
+    """Nothing moves any more; the message says what is left."""
+
+
+@dataclass
+class Wave:
+    """What is measured of a wave. submitted: when, by namespace and name. held: of so many GPUs at best."""
+
+    submitted: dict[tuple[str, str], float]
+    held: int
+    best: int
+    halves: int
+
+
+def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int) -> Result:
+    """Run all waves, one after the other. Raises StalledError."""
+    cluster = Cluster(paths.kubeconfig)
+    namespaces = [row.namespace(team) for team in range(teams)]
+    configure(cluster, row.title, row.configuration())
+    if not row.wrapped:
+        prepare_plain(cluster, row, teams)
+    before, began = requests.asked(cluster), time.monotonic()
+    jobs = Jobs(frozenset(namespaces))
+    with ExitStack() as stack:
+        memory = stack.enter_context(Memory(paths))
+        for path, take in ((WORKLOADS, jobs.workload), (PODS, jobs.pod)):
+            stack.enter_context(Watch(connect(paths.kubeconfig), path, take))
+        found = [run(paths, cluster, row, jobs, wave, namespaces) for wave in waves]
+        after = requests.asked(cluster)
+    return result(row, found, jobs, began, requests.Asked(after) - requests.Asked(before), memory)
+
+
+def result(row: Row, waves: Sequence[Wave], jobs: Jobs, began: float, asked: requests.Asked, memory: Memory) -> Result:
+    """Return the figures."""
+    submitted = {job: at for wave in waves for job, at in wave.submitted.items()}
+    seconds = sum(max(jobs.admitted[job] for job in wave.submitted) - min(wave.submitted.values()) for wave in waves)
+    return Result(
+        title=row.title,
+        admitted_per_second=len(submitted) / seconds,
+        to_admission=sorted(jobs.admitted[job] - at for job, at in submitted.items()),
+        to_start=sorted(jobs.started[job] - at for job, at in submitted.items() if job in jobs.started),
+        held=sum(wave.held for wave in waves),
+        best=sum(wave.best for wave in waves),
+        halves=sum(wave.halves for wave in waves),
+        asked=asked,
+        memory=dict(memory.peaks),
+        curve=[(at - began, gpus) for at, gpus in jobs.curve],
+    )
+
+
+def run(paths: Paths, cluster: Cluster, row: Row, jobs: Jobs, wave: Sequence[Job], namespaces: Sequence[str]) -> Wave:
+    """Submit a wave, wait until it has settled, and take it away."""
+    submitted = submit(paths, row, wave)
+    await_moving(lambda: len(submitted.keys() - jobs.admitted.keys()), lambda left: f"{left} jobs are not admitted")
+    pods = sum(job.pods for job in wave)
+    await_moving(lambda: max(0, pods - jobs.made), lambda left: f"{left} pods are not made")
+    wanted, since = best(wave), time.monotonic()
+    while jobs.gpus < wanted and time.monotonic() - max(since, jobs.changed) < QUIET_SECONDS:
+        time.sleep(0.2)
+    up = jobs.pods
+    sizes = {(row.namespace(job.team), job.name): job.pods for job in wave}
+    halves = sum(0 < up[job] < pods for job, pods in sizes.items())
+    found = Wave(submitted, jobs.gpus, wanted, halves)
+    remove(cluster, row, namespaces)
+    await_moving(lambda: jobs.left, lambda left: f"{left} workloads and pods do not go")
+    return found
+
+
+def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str], float]:
+    """Submit jobs as members of their teams, in the order of each team; return when each was."""
+    found: dict[tuple[str, str], float] = {}
+
+    def some(number: int) -> None:
+        cluster = Cluster(paths.kubeconfig)
+        for job in wave:
+            if job.team % SUBMITTERS == number:
+                document = row.document(job)
+                resource = cluster.kind(document["apiVersion"], document["kind"])
+                namespace = row.namespace(job.team)
+                found[namespace, job.name] = time.monotonic()
+                headers = {"Impersonate-User": member(job.team)} if row.wrapped else {}
+                cluster.client.create(resource, body=document, namespace=namespace, header_params=headers)
+
+    with ThreadPoolExecutor(SUBMITTERS) as pool:
+        list(pool.map(some, range(SUBMITTERS)))
+    return found
+
+
+def await_moving(left: Callable[[], int], say: Callable[[int], str]) -> None:
+    """Wait until nothing is left. Raises StalledError where it does not get less for a long time."""
+    least, since = left(), time.monotonic()
+    while found := left():
+        if found < least:
+            least, since = found, time.monotonic()
+        if time.monotonic() - since > STALLED_SECONDS:
+            raise StalledError(f"{say(found)}, and none more for {STALLED_SECONDS:.0f} s")
+        time.sleep(0.1)
+
+
+def prepare_plain(cluster: Cluster, row: Row, teams: int) -> None:
+    """Make namespaces of no team, whose Jobs go to the queues of the teams."""
+    for document in plain_documents(row, teams):
+        if not cluster.get(document["apiVersion"], document["kind"], *_identity(document)):
+            cluster.create(document)
+
+
+def plain_documents(row: Row, teams: int) -> Iterator[dict[str, Any]]:
+    """Yield a namespace and its LocalQueue for each team."""
+    for team in range(teams):
+        namespace = row.namespace(team)
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        yield {
+            "apiVersion": names.KUEUE_API,
+            "kind": "LocalQueue",
+            "metadata": {"name": names.LOCAL_QUEUE, "namespace": namespace},
+            "spec": {"clusterQueue": f"{team_name(team)}-cluster-queue"},
+        }
+
+
+def remove(cluster: Cluster, row: Row, namespaces: Sequence[str]) -> None:
+    """Tell all jobs to go."""
+    api, kind = (names.APPWRAPPER_API, "AppWrapper") if row.wrapped else ("batch/v1", "Job")
+    resource = cluster.kind(api, kind)
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+    for namespace in namespaces:
+        try:
+            cluster.client.delete(
+                resource, namespace=namespace, field_selector=f"metadata.namespace={namespace}", body=body
+            )
+        except NotFoundError:
+            continue
+
+
+def _identity(document: dict[str, Any]) -> tuple[str, str | None]:
+    return document["metadata"]["name"], document["metadata"].get("namespace")

@@ -1,0 +1,104 @@
+"""How much memory each controller has, as the machine counts it, at most between two moments."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from emulator.cluster import processes
+from emulator.cluster.layout import Layout
+from emulator.paths import Paths
+
+CONTROL_PLANE: Final = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok")
+_SANDBOX: Final = "emulator/cluster/sandbox.py"
+EVERY: Final = 2.0
+
+
+class Memory:
+    """The most resident memory of each program for the length of a context. peaks: MiB by the program's title."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.peaks: Counter[str] = Counter()
+        self._processes = programs(paths)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="memory", daemon=True)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        self._look()
+
+    def _run(self) -> None:
+        while not self._over.wait(EVERY):
+            self._look()
+
+    def _look(self) -> None:
+        now: Counter[str] = Counter()
+        for process, title in self._processes.items():
+            now[title] += resident_mib(process)
+        for title, mib in now.items():
+            self.peaks[title] = max(self.peaks[title], mib)
+
+
+def programs(paths: Paths) -> dict[int, str]:
+    """Return the processes of a local cluster's control plane and controllers, with their names."""
+    commands = processes.find(Layout(paths))
+    found = {process: _base(command) for process, command in commands.items() if _base(command) in CONTROL_PLANE}
+    sandboxes = {
+        process: _deployment(command.split(_SANDBOX)[1].split()[1])
+        for process, command in commands.items()
+        if _SANDBOX in command and "unshare" not in command
+    }
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            sandbox = sandboxes.get(_parent(folder))
+            if sandbox:
+                found[int(folder.name)] = sandbox
+    return found
+
+
+def resident_mib(process: int) -> int:
+    """Return the memory that a process has in RAM (proc(5), VmRSS), none for one that is over."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) // 1024
+    return 0
+
+
+def table(peaks: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return a table: a line for each controller, a column for each row that was measured."""
+    names = sorted(
+        {name for row in peaks.values() for name in row},
+        key=lambda name: -max(row.get(name, 0) for row in peaks.values()),
+    )
+    width = max(map(len, peaks), default=0)
+    header = f"{'MiB at most':28}" + "".join(f"  {title:>{width}}" for title in peaks)
+    return [
+        header,
+        *(f"{name:28}" + "".join(f"  {row.get(name, 0):{width}}" for row in peaks.values()) for name in names),
+    ]
+
+
+def _base(command: str) -> str:
+    return command.partition(" ")[0].rpartition("/")[2]
+
+
+def _deployment(pod: str) -> str:
+    """Return the name of a pod's Deployment, which the names of its ReplicaSet and of the pod follow."""
+    return pod.rsplit("-", 2)[0]
+
+
+def _parent(folder: Path) -> int:
+    # proc(5): state and parent follow the command name, which is in parentheses and may hold any character.
+    return int((folder / "stat").read_text().rpartition(")")[2].split()[1])

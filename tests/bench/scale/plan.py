@@ -1,0 +1,135 @@
+"""What is measured: how large the cluster is, which jobs are submitted, and whether this machine holds it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+GPUS_PER_NODE: Final = 8
+MOST_NODES, MOST_TEAMS, MOST_JOBS = 1000, 100, 10_000
+SHAPES: Final = (((1, 1), 50), ((1, 2), 20), ((1, 4), 12), ((1, 8), 12), ((2, 8), 4), ((4, 8), 2))
+"""Pods and GPUs of each, with how many of a hundred jobs are so: many small ones hold few of the GPUs, and gangs of
+whole nodes hold a third.
+
+GPUs are powers of two, so that filling the nodes from the largest pod to the smallest leaves none idle that a waiting
+pod could have: the best possible packing of a wave is all of it.
+"""
+_BASE_MIB, _NODE_MIB, _JOB_MIB = 2600.0, 1.2, 1.4
+"""Memory of all processes together: of an empty cluster, and for each node and each job that is there at once."""
+_JOBS_A_SECOND: Final = 2.0
+"""How many jobs get through a row, from submission until nothing is left of them, on two cores."""
+_ROW_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of so many pods with so many GPUs each. team: its number."""
+
+    name: str
+    team: int
+    pods: int
+    gpus_per_pod: int
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it holds."""
+        return self.pods * self.gpus_per_pod
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether its pods have to start together."""
+        return self.pods > 1
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A cluster of nodes with eight GPUs, which teams share evenly, and how many jobs they submit.
+
+    Raises ValueError for what is too little or too much, naming the argument as `make` has it.
+    """
+
+    nodes: int
+    teams: int
+    jobs: int
+
+    def __post_init__(self) -> None:
+        for key, value, most in (
+            ("NODES", self.nodes, MOST_NODES),
+            ("TEAMS", self.teams, MOST_TEAMS),
+            ("JOBS", self.jobs, MOST_JOBS),
+        ):
+            if not 1 <= value <= most:
+                raise ValueError(f"{key}={value} is not measured: give 1 to {most}")
+        if self.teams > self.gpus:
+            raise ValueError(
+                f"TEAMS={self.teams} are more than the {self.gpus} GPUs of NODES={self.nodes}: a team has one"
+            )
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+        return self.nodes * GPUS_PER_NODE
+
+    @property
+    def team_gpus(self) -> int:
+        """GPUs of each team's quota; what does not divide belongs to nobody."""
+        return self.gpus // self.teams
+
+    @property
+    def mib(self) -> float:
+        """Memory that the local cluster takes with it, more or less."""
+        return _BASE_MIB + _NODE_MIB * self.nodes + _JOB_MIB * min(self.jobs, self.gpus)
+
+    def seconds(self, rows: int) -> float:
+        """Return how long so many rows take, more or less."""
+        return rows * (_ROW_SECONDS + self.jobs / _JOBS_A_SECOND)
+
+    def check_memory(self, available_mib: float) -> None:
+        """Raise ValueError where this machine does not hold the cluster, with the number of nodes that it does."""
+        if self.mib <= available_mib:
+            return
+        fits = next((n for n in range(self.nodes - 1, 0, -1) if self._of(n).mib <= available_mib), 0)
+        text = f"NODES={self.nodes} with JOBS={self.jobs} take {self.mib:.0f} MiB, and {available_mib:.0f} MiB are free"
+        raise ValueError(f"{text}: NODES={fits} JOBS={self._of(fits).jobs} fit" if fits else f"{text}: nothing fits")
+
+    def _of(self, nodes: int) -> Scale:
+        """Return the same on another number of nodes, with jobs in proportion."""
+        jobs = max(1, self.jobs * nodes // self.nodes)
+        return Scale(nodes, min(self.teams, nodes * GPUS_PER_NODE), jobs)
+
+
+def available_mib(file: Path = Path("/proc/meminfo")) -> float:
+    """Return the memory that new processes can have (proc(5), MemAvailable)."""
+    line = next(line for line in file.read_text().splitlines() if line.startswith("MemAvailable:"))
+    return int(line.split()[1]) / 1024
+
+
+def waves(scale: Scale, seed: int) -> list[list[Job]]:
+    """Return the jobs in waves: each is as many as the GPUs hold, and the next comes when it is over."""
+    chance = random.Random(seed)  # noqa: S311 - a load, no secret
+    found: list[list[Job]] = []
+    number = 0
+    while number < scale.jobs:
+        wave, free = [], scale.gpus
+        for pods, gpus in _shapes(chance, scale):
+            if number == scale.jobs or not free:
+                break
+            if pods * gpus <= free:
+                wave.append(Job(f"job-{number}", number % scale.teams, pods, gpus))
+                number, free = number + 1, free - pods * gpus
+        found.append(wave)
+    return found
+
+
+def _shapes(chance: random.Random, scale: Scale) -> Iterator[tuple[int, int]]:
+    shapes = [(shape, weight) for shape, weight in SHAPES if shape[0] <= scale.nodes]
+    while True:
+        yield chance.choices([shape for shape, _ in shapes], [weight for _, weight in shapes])[0]
+
+
+def best(jobs: Sequence[Job]) -> int:
+    """Return the GPUs in use when the jobs of a wave are packed in the best possible way: see SHAPES."""
+    return sum(job.gpus for job in jobs)

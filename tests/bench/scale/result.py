@@ -1,0 +1,71 @@
+"""What came of a row, and how it is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tests.bench.scale.requests import Asked
+
+_READS: Final = frozenset({"GET", "LIST"})
+HEADER: Final = (
+    f"{'':12} | admitted/s  ratio | admission s median    p99 | start s median    p99 "
+    "| GPUs in use  of best  half gangs | API calls a job  reads  ratio"
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The figures of a row.
+
+    to_admission, to_start: seconds from a job's submission until Kueue admits it, and until the last of its pods that
+    found a node was bound to it; sorted. held: GPUs in use when all jobs are admitted and no more pods find a node;
+    best: with the best possible packing; halves: gangs of which only a part has nodes then; all three summed over the
+    waves. asked: requests to the API server. memory: MiB at most, by program. curve: GPUs in use, by seconds.
+    """
+
+    title: str
+    admitted_per_second: float
+    to_admission: Sequence[float]
+    to_start: Sequence[float]
+    held: int
+    best: int
+    halves: int
+    asked: Asked
+    memory: Mapping[str, int]
+    curve: Sequence[tuple[float, int]]
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs were admitted."""
+        return len(self.to_admission)
+
+    @property
+    def calls(self) -> float:
+        """Requests to the API server for each job."""
+        return sum(self.asked.values()) / self.jobs
+
+    @property
+    def reads(self) -> float:
+        """Those of them that only read."""
+        return sum(count for (verb, _), count in self.asked.items() if verb in _READS) / self.jobs
+
+    def line(self, first: Result) -> str:
+        """Return it as a row of the table. first: the row that ratios are to."""
+        ratio = self.admitted_per_second / first.admitted_per_second
+        return (
+            f"{self.title:12} | {self.admitted_per_second:10.1f}  {ratio:5.2f} "
+            f"| {percentile(self.to_admission, 50):18.1f}  {percentile(self.to_admission, 99):5.1f} "
+            f"| {percentile(self.to_start, 50):14.1f}  {percentile(self.to_start, 99):5.1f} "
+            f"| {self.held:11}  {100 * self.held / self.best:5.1f} %  {self.halves:10} "
+            f"| {self.calls:15.1f}  {self.reads:5.1f}  {self.calls / first.calls:5.2f}"
+        )
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest of sorted values that so many percent are not above (nearest rank); NaN of none."""
+    if not values:
+        return math.nan
+    return values[max(0, math.ceil(len(values) * percent / 100) - 1)]

@@ -1,0 +1,90 @@
+"""What is compared: who queues the jobs, who places them, and with which limits of their clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components import names
+from components.scheduling.coscheduling import SCHEDULER
+from components.scheduling.pod_group import in_group, pod_group
+from tests.bench.admission import Limits
+from tests.bench.scale.plan import Job
+from tests.local.environment import gang
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_PLAIN: Final = "batch/job"
+_PATIENT: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "6h"}
+"""A job that finds no node is not started anew while it is looked at."""
+_LIMITS: Final = Limits("the platform's")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A way to run the same jobs.
+
+    wrapped: in AppWrappers, as members submit them; otherwise they are Jobs of Kueue in namespaces of no team. packed:
+    by the second scheduler, gangs as PodGroups; otherwise by Kubernetes' own. limits: of Kueue's client and workers.
+    """
+
+    title: str
+    wrapped: bool
+    packed: bool
+    limits: Limits = _LIMITS
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Return Kueue's configuration: the platform's with these limits; for plain Jobs, with them alone."""
+        found = self.limits.configuration()
+        if not self.wrapped:
+            found["integrations"] = {"frameworks": [_PLAIN]}
+            found["controller"]["groupKindConcurrency"] = _plain_workers(found)
+            del found["manageJobsWithoutQueueName"], found["managedJobsNamespaceSelector"]
+        return found
+
+    def namespace(self, team: int) -> str:
+        """Return where a team's jobs are."""
+        return team_name(team) if self.wrapped else f"plain-{team}"
+
+    def document(self, job: Job) -> dict[str, Any]:
+        """Return a job as it is submitted."""
+        namespace = self.namespace(job.team)
+        wrapper = gang(job.name, namespace, job.pods, job.gpus_per_pod, annotations=_PATIENT)
+        inner = wrapper["spec"]["components"][0]["template"]
+        inner["spec"]["template"]["spec"]["schedulerName"] = SCHEDULER if self.packed else DEFAULT_SCHEDULER
+        if not self.wrapped:
+            inner["metadata"] |= {"namespace": namespace, "labels": {names.QUEUE_LABEL: names.LOCAL_QUEUE}}
+            return {**inner, "spec": {**inner["spec"], "suspend": True}}
+        if self.packed and job.is_gang:
+            grouped = (pod_group(job.name, job.pods), in_group(job.name, inner))
+            wrapper["spec"]["components"] = [{"template": deepcopy(item)} for item in grouped]
+        return wrapper
+
+
+def _plain_workers(configuration: Mapping[str, Any]) -> dict[str, int]:
+    """Return Kueue's workers with as many for plain Jobs as for AppWrappers."""
+    workers: dict[str, int] = dict(configuration["controller"]["groupKindConcurrency"])
+    kind = next(key for key in workers if key.startswith("AppWrapper."))
+    return {**{key: value for key, value in workers.items() if key != kind}, "Job.batch": workers[kind]}
+
+
+def team_name(team: int) -> str:
+    """Return the namespace of a team."""
+    return f"team-{team}"
+
+
+def member(team: int) -> str:
+    """Return the user who submits a team's jobs."""
+    return f"user-{team}"
+
+
+PLATFORM: Final = Row("platform", wrapped=True, packed=True)
+PLAIN: Final = Row("plain Kueue", wrapped=False, packed=False)
+ROWS: Final = (
+    PLATFORM,
+    PLAIN,
+    Row("unpacked", wrapped=True, packed=False),
+    Row("untuned", wrapped=True, packed=True, limits=Limits("upstream's", queries=50, burst=100, workers=1)),
+)
+"""The platform; Kueue without AppWrapper; the platform with Kubernetes' own scheduler; and with upstream's limits."""

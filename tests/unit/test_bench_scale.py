@@ -1,0 +1,264 @@
+"""The benchmark of a large cluster: what it submits, what it counts, how it says what does not fit."""
+
+from __future__ import annotations
+
+import json
+import threading
+import xml.etree.ElementTree as ElementTree
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from queue import Queue
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
+
+import kubernetes
+import pytest
+
+from runner.report import Client
+from tests.bench.scale import __main__ as command
+from tests.bench.scale.load import plain_documents
+from tests.bench.scale.memory import table
+from tests.bench.scale.plan import Job, Scale, available_mib, best, waves
+from tests.bench.scale.plot import svg, ticks
+from tests.bench.scale.requests import Asked, parse
+from tests.bench.scale.result import Result, percentile
+from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS
+from tests.bench.scale.watching import Jobs, Watch
+
+GANG = Job("job-7", 3, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "teams", "jobs", "said"),
+    [
+        (1001, 10, 10, "NODES=1001 is not measured: give 1 to 1000"),
+        (10, 101, 10, "TEAMS=101 is not measured: give 1 to 100"),
+        (10, 10, 0, "JOBS=0 is not measured: give 1 to 10000"),
+        (1, 9, 10, "TEAMS=9 are more than the 8 GPUs of NODES=1: a team has one"),
+    ],
+)
+def test_what_is_not_measured_is_told_by_the_argument(nodes: int, teams: int, jobs: int, said: str) -> None:
+    with pytest.raises(ValueError, match="^" + said):
+        Scale(nodes, teams, jobs)
+
+
+def test_what_the_memory_does_not_hold_is_told_with_what_fits() -> None:
+    scale = Scale(1000, 100, 10_000)
+    scale.check_memory(scale.mib)
+    with pytest.raises(
+        ValueError, match=r"^NODES=1000 with JOBS=10000 take .* MiB, and 8000 MiB are free: NODES="
+    ) as told:
+        scale.check_memory(8000)
+    nodes, jobs = (int(word.partition("=")[2]) for word in str(told.value).rpartition(": ")[2].split()[:2])
+    Scale(nodes, 100, jobs).check_memory(8000)
+    with pytest.raises(ValueError, match="NODES="):
+        Scale(nodes + 5, 100, 10 * (nodes + 5)).check_memory(8000)
+    with pytest.raises(ValueError, match="nothing fits"):
+        scale.check_memory(100)
+
+
+def test_the_command_ends_with_one_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command.main(["--nodes", "0"]) == 1
+    assert capsys.readouterr().err == "error: NODES=0 is not measured: give 1 to 1000\n"
+    monkeypatch.setattr(command, "available_mib", lambda: 100.0)
+    assert command.main(["--nodes", "10"]) == 1
+    assert "nothing fits" in capsys.readouterr().err
+
+
+def test_free_memory_is_what_new_processes_can_have(tmp_path: Path) -> None:
+    file = tmp_path / "meminfo"
+    file.write_text("MemTotal:       24692216 kB\nMemFree: 100 kB\nMemAvailable:   2048 kB\n")
+    assert available_mib(file) == 2
+
+
+def test_a_long_run_says_how_long_and_what_is_short() -> None:
+    assert list(command.introduction(Scale(60, 10, 130), 4)) == ["130 jobs of 10 teams on 60 nodes of 8 GPUs, 4 rows"]
+    (_, note) = command.introduction(Scale(1000, 100, 10_000), 4)
+    assert note.startswith("note: this takes 337m20s, more or less; JOBS=")
+    assert "JOBS=" in note
+
+
+def test_a_seed_decides_the_jobs_and_waves_fill_the_gpus() -> None:
+    scale = Scale(20, 5, 200)
+    found = waves(scale, 1)
+    assert found == waves(scale, 1) != waves(scale, 2)
+    jobs = [job for wave in found for job in wave]
+    assert [job.name for job in jobs] == [f"job-{number}" for number in range(200)]
+    assert {job.team for job in jobs} == set(range(5))
+    assert [best(wave) for wave in found[:-1]] == [scale.gpus] * (len(found) - 1)
+    assert all(nodes_needed(wave) <= scale.nodes for wave in found)
+
+
+def nodes_needed(wave: list[Job]) -> int:
+    """Pack the pods, the largest first, each onto the first node that has room."""
+    free: list[int] = []
+    for gpus in sorted((job.gpus_per_pod for job in wave for _ in range(job.pods)), reverse=True):
+        node = next((index for index, room in enumerate(free) if room >= gpus), None)
+        if node is None:
+            free.append(8 - gpus)
+        else:
+            free[node] -= gpus
+    return len(free)
+
+
+def test_no_gang_is_larger_than_the_cluster() -> None:
+    assert {job.pods for wave in waves(Scale(1, 1, 100), 1) for job in wave} == {1}
+
+
+def test_requests_are_counted_by_verb_and_resource_and_those_without_jobs_are_not() -> None:
+    text = "\n".join(
+        [
+            "# HELP apiserver_request_total [STABLE] Counter of apiserver requests",
+            'apiserver_request_total{code="201",component="apiserver",resource="pods",verb="POST"} 12',
+            'apiserver_request_total{code="409",component="apiserver",resource="pods",verb="POST"} 3',
+            'apiserver_request_total{code="200",resource="workloads",subresource="status",verb="PATCH"} 1.2e+02',
+            'apiserver_request_total{code="200",resource="leases",verb="PUT"} 900',
+            'apiserver_request_total{code="0",resource="pods",verb="WATCH"} 7',
+            'apiserver_request_duration_seconds_count{resource="pods",verb="POST"} 15',
+        ]
+    )
+    assert parse(text) == {("POST", "pods"): 15, ("PATCH", "workloads"): 120}
+
+
+def test_a_job_is_submitted_as_its_row_says() -> None:
+    wrapper = PLATFORM.document(GANG)
+    assert (wrapper["kind"], wrapper["metadata"]["namespace"]) == ("AppWrapper", "team-3")
+    group, inner = (part["template"] for part in wrapper["spec"]["components"])
+    assert (group["kind"], group["spec"]) == ("PodGroup", {"minMember": 2})
+    assert inner["spec"]["template"]["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+
+    unpacked = next(row for row in ROWS if row.title == "unpacked").document(GANG)
+    (part,) = unpacked["spec"]["components"]
+    assert part["template"]["spec"]["template"]["spec"]["schedulerName"] == "default-scheduler"
+
+    job = PLAIN.document(GANG)
+    assert (job["kind"], job["metadata"]["namespace"], job["spec"]["suspend"]) == ("Job", "plain-3", True)
+    assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default-queue"}
+    assert [item["kind"] for item in plain_documents(PLAIN, 2)] == ["Namespace", "LocalQueue"] * 2
+
+
+def test_plain_kueue_has_the_platforms_limits_and_queues_jobs_alone() -> None:
+    platform, plain = PLATFORM.configuration(), PLAIN.configuration()
+    assert plain["integrations"] == {"frameworks": ["batch/job"]}
+    assert plain["clientConnection"] == platform["clientConnection"]
+    workers = platform["controller"]["groupKindConcurrency"]["AppWrapper.workload.codeflare.dev"]
+    assert plain["controller"]["groupKindConcurrency"]["Job.batch"] == workers
+    assert "batch/job" not in platform["integrations"]["frameworks"]
+
+
+def workload(*conditions: str) -> dict[str, object]:
+    return {
+        "metadata": {"namespace": "team-0", "uid": "w", "ownerReferences": [{"name": "job-0"}]},
+        "status": {"conditions": [{"type": kind, "status": "True"} for kind in conditions]},
+    }
+
+
+def pod(uid: str, node: str | None, phase: str = "Running", namespace: str = "team-0") -> dict[str, object]:
+    return {
+        "metadata": {"namespace": namespace, "uid": uid, "name": uid, "labels": {"job-name": "job-0"}},
+        "spec": {"nodeName": node, "containers": [{"resources": {"limits": {"nvidia.com/gpu": "4"}}}]},
+        "status": {"phase": phase},
+    }
+
+
+def test_jobs_are_followed_from_admission_to_the_end() -> None:
+    jobs = Jobs(frozenset({"team-0"}))
+    jobs.workload("ADDED", workload("QuotaReserved"))
+    assert not jobs.admitted
+    jobs.workload("MODIFIED", workload("QuotaReserved", "Admitted"))
+    first = jobs.admitted["team-0", "job-0"]
+    jobs.workload("MODIFIED", workload("Admitted", "PodsReady"))
+    assert jobs.admitted == {("team-0", "job-0"): first}
+    jobs.pod("ADDED", pod("a", None, "Pending"))
+    assert (jobs.gpus, jobs.left) == (0, 2)
+    for uid in ("a", "b"):
+        jobs.pod("MODIFIED", pod(uid, "node"))
+        jobs.pod("MODIFIED", pod(uid, "node"))
+    jobs.pod("ADDED", pod("c", "node", namespace="elsewhere"))
+    assert (jobs.gpus, dict(jobs.pods)) == (8, {("team-0", "job-0"): 2})
+    jobs.pod("MODIFIED", pod("a", "node", "Succeeded"))
+    jobs.pod("DELETED", pod("b", "node"))
+    jobs.pod("DELETED", pod("a", "node", "Succeeded"))
+    jobs.workload("DELETED", workload())
+    assert (jobs.gpus, jobs.left) == (0, 0)
+    assert [gpus for _, gpus in jobs.curve] == [4, 8, 4, 0]
+
+
+def result(title: str, rate: float, held: int) -> Result:
+    return Result(
+        title=title,
+        admitted_per_second=rate,
+        to_admission=[0.5, 1.0, 1.5, 9.0],
+        to_start=[1.0, 2.0, 2.5],
+        held=held,
+        best=160,
+        halves=1,
+        asked=Asked({("GET", "pods"): 8, ("POST", "pods"): 40}),
+        memory={"kueue": 100},
+        curve=[(1.0, 8), (2.0, held)],
+    )
+
+
+def test_a_row_has_its_ratios_to_the_first() -> None:
+    first = result("platform", 5.0, 160)
+    words = result("plain Kueue", 10.0, 120).line(first).replace("|", "").split()
+    assert words == [
+        *("plain", "Kueue", "10.0", "2.00", "1.0", "9.0", "2.0", "2.5"),
+        *("120", "75.0", "%", "1", "12.0", "2.0", "1.00"),
+    ]
+
+
+def test_percentiles_are_of_the_nearest_rank() -> None:
+    values = [float(number) for number in range(1, 201)]
+    assert [percentile(values, percent) for percent in (0, 50, 99, 100)] == [1, 100, 198, 200]
+    assert str(percentile([], 50)) == "nan"
+
+
+def test_memory_is_a_table_with_a_column_for_each_row() -> None:
+    assert table({"platform": {"kueue": 90, "etcd": 200}, "plain Kueue": {"kueue": 80}}) == [
+        "MiB at most                      platform  plain Kueue",
+        "etcd                                  200            0",
+        "kueue                                  90           80",
+    ]
+
+
+def test_the_picture_has_a_line_in_each_panel_for_each_row() -> None:
+    picture = svg("a & b", [result("platform", 5.0, 160), result("plain", 10.0, 120)], 160)
+    root = ElementTree.fromstring(picture)  # noqa: S314
+    assert len(root.findall("{*}polyline")) == 4
+    assert {"a & b", "platform", "plain"} <= {text.text for text in root.findall("{*}text")}
+    assert ticks(160) == [0, 20, 40, 60, 80, 100, 120, 140, 160]
+
+
+class Api(BaseHTTPRequestHandler):
+    """Lists one object, tells of another and of its end, and lists none from then on."""
+
+    lists: ClassVar[list[list[dict[str, Any]]]] = []
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        if "watch" in self.path:
+            for kind, uid in (("ADDED", "b"), ("DELETED", "b")):
+                self.wfile.write(json.dumps({"type": kind, "object": {"metadata": {"uid": uid}}}).encode() + b"\n")
+        else:
+            items = self.lists.pop(0) if self.lists else []
+            self.wfile.write(json.dumps({"metadata": {"resourceVersion": "7"}, "items": items}).encode())
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+def test_a_watch_tells_of_all_also_of_what_went_between_two_connections() -> None:
+    Api.lists = [[{"metadata": {"uid": "a"}}], []]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    configuration = kubernetes.client.Configuration(host=f"http://127.0.0.1:{server.server_port}")
+    api = kubernetes.client.ApiClient(configuration)
+    client = SimpleNamespace(client=api, request=lambda *a, **k: Client.request(SimpleNamespace(client=api), *a, **k))
+    told: Queue[tuple[str, str]] = Queue()
+    with Watch(cast("Client", client), "/pods", lambda kind, item: told.put((kind, item["metadata"]["uid"]))):
+        found = [told.get(timeout=30) for _ in range(4)]
+    server.shutdown()
+    server.server_close()
+    assert found == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "b"), ("DELETED", "a")]
