@@ -153,6 +153,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
 	$(VENV)/bin/python -m tests.scenarios
 	$(VENV)/bin/python -m tests.scenarios --break
+	$(VENV)/bin/python -m tests.soak.answers --seed $(SEED)
 	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --hours 8
 	$(MAKE) training
 	$(MAKE) local-openshift-ai

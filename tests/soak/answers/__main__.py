@@ -1,0 +1,159 @@
+"""Ask about 60 jobs, then submit them: ends with an error where one answer is not what then becomes of the job.
+
+python -m tests.soak.answers [--seed 1] [--only TEXT ...]
+
+Thirty are written, thirty are made as a seed decides. What waits on the full cluster is submitted to the empty one too:
+there it runs, or never does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ask import source
+from ask.__main__ import ask
+from ask.answer import Answer, Verdict
+from ask.manifest import ManifestError, read
+from ask.replica import Replica
+from emulator import cluster as local_cluster
+from emulator.paths import Paths
+from emulator.progress import Progress
+from emulator.toolchain import Toolchain
+from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
+from tests.local.jobs import phase, pods_of
+from tests.local.member import as_member
+from tests.local.submission import submitted
+from tests.scenarios.size import Size
+from tests.scenarios.size import settings as scenario_settings
+from tests.soak.answers.cases import WRITTEN, Case, State, generated
+from tests.soak.answers.live import Live, Outcome
+from tests.soak.answers.verdict import NO_JOB, difference
+
+COUNT = 30
+"""How many are made as a seed decides."""
+LOANS = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Ask, submit, compare and print; return the process's exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak.answers", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of those to try; default: all")
+    options = parser.parse_args(arguments)
+    every = {**WRITTEN, **generated(options.seed, COUNT)}
+    cases = {name: case for name, case in every.items() if any(part in name for part in options.only)}
+    print(f"seed {options.seed}: {len(cases)} jobs", flush=True)
+    wrong = []
+    with (
+        tempfile.TemporaryDirectory(prefix="mlbatch-answers-") as folder,
+        local_environment(with_job_operators) as paths,
+    ):
+        place = Path(folder) / "project"
+        place.mkdir()
+        project = Project(place, paths, "dev")
+        project.configure(settings(project))
+        project.up()
+        replica = Replica(Paths.of(root=ROOT, state=Path(folder) / "replica"))
+        try:
+            for name, case, answer, outcome in compared(paths, replica, cases):
+                problem = difference(case, answer, outcome)
+                wrong += [name] if problem else []
+                print(
+                    f"{'WRONG' if problem else 'ok':5}  {case.state}  {name}: {problem or answer.verdict}", flush=True
+                )
+        finally:
+            local_cluster.stop(replica.paths)
+    print(f"{len(cases) - len(wrong)} of {len(cases)} answers are what then became of the job")
+    if wrong:
+        print(f"error: wrong about {'; '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def with_job_operators(paths: Paths) -> None:
+    """Have the cluster's kubelet find the operators that make the pods of PyTorch's and Ray's kinds."""
+    toolchain = Toolchain(paths)
+    missing = toolchain.missing(cluster=True, job_operators=True)
+    toolchain.install(cluster=True, job_operators=True, progress=Progress(len(missing)))
+
+
+def settings(project: Project) -> dict[str, Any]:
+    """Return the stack's settings: those of the scenarios, with the operators of all kinds that members submit."""
+    base = scenario_settings(project, Size())
+    operators = {name: {"enabled": True} for name in ("trainingOperator", "kuberay")}
+    return {**base, "queueing": {**base["queueing"], **operators}}
+
+
+def compared(paths: Paths, replica: Replica, cases: Mapping[str, Case]) -> Iterator[tuple[str, Case, Answer, Outcome]]:
+    """Yield each case with what was answered and what came. In each state all are asked about first."""
+    live = Live(paths)
+    kept = []
+    for state in State:
+        here = {name: case for name, case in cases.items() if case.state is state}
+        with held(paths, state):
+            answers = {name: answered(paths, replica, case) for name, case in here.items()}
+            for name, case in here.items():
+                outcome = live.outcome(case)
+                if outcome.verdict is Verdict.PREEMPTS:
+                    loans_run(live.cluster)
+                if outcome.verdict is not Verdict.WAITS:
+                    yield name, case, answers[name], outcome
+                elif state is State.EMPTY:
+                    yield name, case, answers[name], Outcome(Verdict.NEVER, said=outcome.said)
+                else:
+                    kept.append((name, case, answers[name], outcome))
+    for name, case, answer, outcome in kept:
+        runs = live.outcome(case).verdict is Verdict.ADMITTED
+        yield name, case, answer, outcome if runs else Outcome(Verdict.NEVER, said=outcome.said)
+
+
+def answered(paths: Paths, replica: Replica, case: Case) -> Answer:
+    """Return what is answered about a case; a file that is no job that members submit is refused."""
+    began = time.monotonic()
+    try:
+        job = read(yaml.safe_dump(case.document), case.team)
+        found = ask(replica, source.read(paths.kubeconfig, None), job, case.team, case.submitter)
+    except ManifestError as error:
+        return Answer(verdict=Verdict.REFUSED, job=f"{case.team}/{case.name}", queue="", rule=NO_JOB, reason=str(error))
+    print(f"       asked in {time.monotonic() - began:.1f} s: {found.verdict}", flush=True)
+    return found
+
+
+@contextlib.contextmanager
+def held(paths: Paths, state: State) -> Iterator[None]:
+    """Have the cluster hold what the state says, for the length of the context."""
+    if state is State.EMPTY:
+        yield
+        return
+    cluster, loans = Cluster(paths.kubeconfig), [gang(f"loan-{index}", "blue", 1, 8) for index in range(LOANS)]
+    with submitted(as_member(paths, "alice"), *loans):
+        loans_run(cluster)
+        with submitted(as_member(paths, "alice"), gang("first", "blue", 1, 8)):
+            yield
+
+
+def loans_run(cluster: Cluster) -> None:
+    """Wait until the loans have all GPUs, again: the job that came after them takes one's place for a while."""
+    eventually(
+        "the loans run",
+        lambda: (
+            [len(pods_of(cluster, "blue", f"loan-{index}")) for index in range(LOANS)]
+            + [phase(cluster, "blue", f"loan-{index}") for index in range(LOANS)]
+        ),
+        lambda found: found == [1] * LOANS + ["Running"] * LOANS,
+        seconds=300,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""What becomes of a job that a member submits, as the cluster itself shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
+
+from ask.answer import Verdict
+from emulator.paths import Paths
+from tests.local.environment import Cluster, eventually
+from tests.local.jobs import KUEUE
+from tests.local.member import as_member, message
+from tests.soak.answers.cases import Case
+
+SECONDS: Final = 45.0
+"""After which a job counts as one that does not run."""
+_SETTLED: Final = 12.0
+"""Seconds for which a job has to stay as it is, when it does not run, before that counts."""
+_DENIED: Final = ("denied request", "is forbidden")
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job. gave_way: other jobs that did. said: why it does not run."""
+
+    verdict: Verdict
+    gave_way: tuple[str, ...] = ()
+    said: str = ""
+
+
+class Live:
+    """The cluster. Jobs that are submitted to it are taken away again."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self.cluster = Cluster(paths.kubeconfig)
+
+    def outcome(self, case: Case) -> Outcome:
+        """Submit a job as its member does, and return what becomes of it."""
+        before = self._given_way()
+        member = as_member(self._paths, case.submitter)
+        try:
+            member.create(case.document)
+        except (ApiException, DynamicApiError) as error:
+            return Outcome(Verdict.REFUSED, said=message(error))
+        try:
+            return self._watch(case, before)
+        finally:
+            self._remove(case)
+
+    def _watch(self, case: Case, before: set[tuple[str, str]]) -> Outcome:
+        deadline, still, last = time.monotonic() + SECONDS, time.monotonic(), ""
+        while True:
+            workload = self._workload(case)
+            state = self._state(case, workload)
+            if isinstance(state, Outcome):
+                gone = tuple(sorted({name for name, _ in self._given_way() - before}))
+                if state.verdict is Verdict.ADMITTED and gone:
+                    return Outcome(Verdict.PREEMPTS, gone)
+                return state
+            if state != last:
+                still, last = time.monotonic(), state
+            if time.monotonic() > deadline or (state and time.monotonic() - still > _SETTLED):
+                return Outcome(Verdict.WAITS, said=state)
+            time.sleep(0.3)
+
+    def _state(self, case: Case, workload: Document | None) -> Outcome | str:
+        """Return what has become of the job; or why nothing has, as far as somebody says so."""
+        if workload is None:
+            return ""
+        reserved = condition(workload, "QuotaReserved") or {}
+        if reserved.get("status") != "True":
+            said = str(reserved.get("message") or "")
+            return "" if "Pending the preemption" in said else said
+        denied = next((said for said in self._warnings(case) if any(word in said for word in _DENIED)), None)
+        if denied:
+            return Outcome(Verdict.REFUSED, said=denied)
+        pods = self._pods(case)
+        wanted = sum(int(each["count"]) for each in workload["spec"]["podSets"])
+        if sum(bool(pod["spec"].get("nodeName")) for pod in pods) >= wanted:
+            return Outcome(Verdict.ADMITTED)
+        scheduled = [condition(pod, "PodScheduled") for pod in pods if not pod["spec"].get("nodeName")]
+        return next((str(each["message"]) for each in scheduled if each and each["status"] == "False"), "")
+
+    def _workload(self, case: Case) -> Document | None:
+        kind = case.document["kind"]
+        for item in self.cluster.list(KUEUE, "Workload", case.team):
+            owners = item["metadata"].get("ownerReferences") or ()
+            if any((owner["kind"], owner["name"]) == (kind, case.name) for owner in owners):
+                return item
+        return None
+
+    def _pods(self, case: Case) -> list[Document]:
+        """Return the pods that descend from the job, by their owners."""
+        return [pod for pod in self.cluster.list("v1", "Pod", case.team) if self._descends(pod, case)]
+
+    def _descends(self, item: Document, case: Case) -> bool:
+        for owner in item["metadata"].get("ownerReferences") or ():
+            if (owner["kind"], owner["name"]) == (case.document["kind"], case.name):
+                return True
+            found = self.cluster.get(owner["apiVersion"], owner["kind"], owner["name"], case.team)
+            if found is not None and self._descends(found, case):
+                return True
+        return False
+
+    def _warnings(self, case: Case) -> Iterator[str]:
+        """Yield what controllers say of the job, and of what they made for it."""
+        for event in self.cluster.list("v1", "Event", case.team):
+            about = event["involvedObject"]
+            if event.get("type") != "Warning" or "apiVersion" not in about:
+                continue
+            found = self.cluster.get(about["apiVersion"], about["kind"], about["name"], case.team)
+            if found is None or found["metadata"]["uid"] != about.get("uid"):
+                continue
+            if (about["kind"], about["name"]) == (case.document["kind"], case.name) or self._descends(found, case):
+                yield str(event.get("message"))
+
+    def _given_way(self) -> set[tuple[str, str]]:
+        """Return the jobs that have been told to give way, and when."""
+        told = [(item, condition(item, "Preempted")) for item in self.cluster.list(KUEUE, "Workload")]
+        return {
+            (
+                f"{item['metadata']['namespace']}/{item['metadata']['ownerReferences'][0]['name']}",
+                each["lastTransitionTime"],
+            )
+            for item, each in told
+            if each and each["status"] == "True"
+        }
+
+    def _remove(self, case: Case) -> None:
+        document = case.document
+        resource = self.cluster.kind(document["apiVersion"], document["kind"])
+        pods = {pod["metadata"]["uid"] for pod in self._pods(case)}
+        try:
+            self.cluster.client.delete(resource, name=case.name, namespace=case.team)
+        except NotFoundError:
+            return
+        eventually(
+            f"{case.team}/{case.name} is gone",
+            lambda: (
+                self._workload(case) is None
+                and not pods & {pod["metadata"]["uid"] for pod in self.cluster.list("v1", "Pod", case.team)}
+            ),
+            seconds=120,
+        )
+
+
+def condition(item: Document, kind: str) -> Document | None:
+    """Return a condition of an object's status."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == kind), None)

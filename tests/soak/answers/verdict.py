@@ -1,0 +1,31 @@
+"""Whether an answer was right."""
+
+from __future__ import annotations
+
+from ask.answer import Answer, Verdict
+from tests.soak.answers.cases import Case
+from tests.soak.answers.live import Outcome
+
+NO_JOB = "no job"
+"""The rule of an answer that a file is none that members submit."""
+_WORDS = {"RBAC": "is forbidden", NO_JOB: "is forbidden"}
+
+
+def difference(case: Case, answer: Answer, outcome: Outcome) -> str:
+    """Return what was answered in another way than it came, nothing where all of it was right."""
+    if case.expected is not None and outcome.verdict is not case.expected:
+        return f"the cluster: {_told(outcome)}; expected: {case.expected}"
+    if answer.verdict is not outcome.verdict:
+        return f"answered: {answer.verdict} ({answer.reason}); the cluster: {_told(outcome)}"
+    if outcome.verdict is Verdict.PREEMPTS and tuple(sorted(answer.preempts)) != outcome.gave_way:
+        return f"answered: {', '.join(answer.preempts)} give way; on the cluster {', '.join(outcome.gave_way)} do"
+    rule = answer.rule or ""
+    if outcome.verdict is Verdict.REFUSED and rule.startswith("mlbatch-") and rule not in outcome.said:
+        return f"answered: refused by {rule}; the cluster: {outcome.said}"
+    if rule in _WORDS and _WORDS[rule] not in outcome.said:
+        return f"answered: refused by {rule}; the cluster: {outcome.said}"
+    return ""
+
+
+def _told(outcome: Outcome) -> str:
+    return f"{outcome.verdict}" + (f" ({outcome.said})" if outcome.said else "")
