@@ -16,8 +16,8 @@ from tests.local.environment import gang
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _PLAIN: Final = "batch/job"
-_PATIENT: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "6h"}
-"""A job that finds no node is not started anew while it is looked at."""
+_PATIENT: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
+"""The longest that members may ask for: a job that finds no node is not started anew while it is looked at."""
 _LIMITS: Final = Limits("the platform's")
 
 
