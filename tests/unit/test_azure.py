@@ -648,7 +648,9 @@ class TestFeature:
 
     def test_the_wait_ends(self, said: list[str]) -> None:
         with pytest.raises(
-            FeatureError, match=r"still Registering after 60 s.*`az feature show [^`]+ --query properties\.state`"
+            FeatureError,
+            match=r"still Registering after 60 s.*`az feature show --namespace Microsoft\.ContainerService "
+            r"--name AKSInfinibandSupport --query properties\.state`",
         ) as caught:
             run(self.program, **{STATE: self.states("Registering")})
         assert "mlbatch:azure.feature.timeoutSeconds" in str(caught.value)

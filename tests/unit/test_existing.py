@@ -156,6 +156,15 @@ def test_a_job_that_takes_a_whole_node_leaves_its_daemon_sets_theirs(mirror: Mir
     assert "a node has 184 cpu and 2 for its DaemonSets, a pod asks for 185" in refused(asking(185), mirror, kubeconfig)
 
 
+def test_members_data_is_protected_unless_the_settings_say_otherwise(mirror: Mirror, kubeconfig: Path) -> None:
+    def protected(**tenancy: bool) -> set[str]:
+        stack = loaded({**shipped(), "tenancy": tenancy}, mirror, kubeconfig)
+        return {item.object_name for item in registered(stack).of("Namespace") if item.protect}
+
+    assert protected() == protected(protect=True) == {"blue", "red"}
+    assert protected(protect=False) == set()
+
+
 def test_the_shipped_stack_installs_queues_and_teams_and_nothing_that_the_cluster_has(
     mirror: Mirror, kubeconfig: Path
 ) -> None:

@@ -193,3 +193,9 @@ def test_a_volcano_launcher_waits_for_its_workers_within_bounds(tmp_path: Path, 
     ran = subprocess.run(["/bin/bash", "-c", never], env=environment, capture_output=True, text=True, timeout=20)
     assert ran.returncode == 70
     assert "a takes no ssh" in ran.stderr
+
+
+def test_a_port_that_nobody_listens_on_does_not_answer() -> None:
+    assert not mpi_index.answers("127.0.0.1", free_port())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert mpi_index.answers("127.0.0.1", listener.getsockname()[1])

@@ -75,6 +75,7 @@ from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
+from components.workbench import demos
 from components.workbench.notebook import NotebookArgs
 from components.workbench.object_store import ObjectStore, ObjectStoreArgs, StoreKind
 from components.workbench.queue import QueueArgs
@@ -468,7 +469,7 @@ def record(kueue_release: Release, appwrapper_release: Release, scheduler_releas
 def kinds() -> Iterator[type[pulumi.ComponentResource]]:
     """Yield every component that layers consist of."""
     for module in pkgutil.walk_packages([str(COMPONENTS)], "components."):
-        if module.name.startswith(("components.azure", "components.openstack", training.__name__)):
+        if module.name.startswith(("components.azure", "components.openstack", training.__name__, demos.__name__)):
             continue
         for value in vars(importlib.import_module(module.name)).values():
             if (
