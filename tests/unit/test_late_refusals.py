@@ -162,11 +162,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (logs(storageClass="managed-csi-premium"), "workloads.logs.storageClass", "disks, which one node mounts"),
     (aks(monitoring={"storageClass": "azurefile-csi"}), "monitoring.storageClass", "on which Prometheus loses"),
     (aks(monitoring={"storageClass": "mlbatch-files-nfs"}), "monitoring.storageClass", "on which Prometheus loses"),
-    (
-        aks(azure__gpuPool__count=0, samples={"gang": {"team": "blue", "pods": 1, "gpusPerPod": 8}}),
-        "samples.gang.pods",
-        "there are no GPU nodes",
-    ),
     (aks(monitoring={"storage": "64Ti"}), "monitoring.storage", "Azure makes no disk of this size"),
     (
         aks(monitoring={"alertmanagerStorage": "32Ti"}),
