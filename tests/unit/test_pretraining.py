@@ -182,14 +182,6 @@ def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, 
     assert fix in problem.hint
 
 
-def test_without_nodes_it_is_refused_by_the_number_of_its_pods() -> None:
-    none = settings(azure__gpuPool__count=0, queueing=OPERATOR, workloads=raw()["workloads"])
-    (problem,) = errors_of(none)
-    assert str(problem).startswith("mlbatch:workloads.pretraining.")
-    assert (problem.message, problem.expected) == ("there are no GPU nodes", "no job while there are none")
-    assert "raise mlbatch:azure.gpuPool.count" in problem.hint
-
-
 def test_without_the_training_operator_it_is_refused() -> None:
     (problem,) = errors_of({**raw(), "queueing": {}})
     assert "mlbatch:workloads.pretraining.enabled = true" in str(problem)
@@ -203,3 +195,11 @@ def test_two_trainings_do_not_write_into_one_volume() -> None:
     changed["workloads"]["vllm"] = {"enabled": True, "submission": {"team": "blue"}}
     (problem,) = errors_of(changed)
     assert "granite-3.2-8b-instruct" in str(problem)
+
+
+def test_a_job_without_nodes_is_refused_by_the_number_of_its_pods() -> None:
+    gang = {"team": "blue", "pods": 1, "gpusPerPod": 8}
+    (problem,) = errors_of(settings(azure__gpuPool__count=0, samples={"gang": gang}))
+    assert str(problem).startswith("mlbatch:samples.gang.pods = 1\n")
+    assert (problem.message, problem.expected) == ("there are no GPU nodes", "no job while there are none")
+    assert "raise mlbatch:azure.gpuPool.count" in problem.hint
