@@ -14,15 +14,17 @@ from pathlib import Path
 
 from tests.mutants.changes import Change
 
+FOLDERS = ("unit", "emulator")
+"""Of tests: what `make unit` runs."""
 NEAR = 12
 """Lines before and after a change that tell what it is about."""
 
 
 class Selection:
-    """Orders the files of unit tests for a change. root: the checkout."""
+    """Orders the files of tests that need no cluster for a change. root: the checkout."""
 
     def __init__(self, root: Path) -> None:
-        files = sorted((root / "tests" / "unit").rglob("test_*.py"))
+        files = sorted(file for folder in FOLDERS for file in (root / "tests" / folder).rglob("test_*.py"))
         self._texts = {str(file.relative_to(root)): file.read_text() for file in files}
         self._words = {
             str(file.relative_to(root)): words("\n".join(text.read_text() for text in (file, *_beside(file))))
