@@ -45,6 +45,8 @@ class Cluster:
         no such load balancer.
     made_by: the resource that is the cluster, with which all that is installed goes, and is replaced; its provider has
         to be replaced with it. None where the cluster outlives the stack.
+    kept: the stack takes the way to the cluster down with itself, and the cluster stays with all that is in it, on a
+        disk. What is installed is deleted one by one only while its provider stays, as when a layer is switched off.
     ready: before anything is installed. gpus_ready: before a pod is to run on a GPU node.
     """
 
@@ -61,6 +63,7 @@ class Cluster:
     default_priority: str | None = None
     load_balancer: Mapping[str, str] | None = None
     made_by: pulumi.Resource | None = None
+    kept: bool = False
     ready: Sequence[pulumi.Resource] = ()
     gpus_ready: Sequence[pulumi.Resource] = ()
 
@@ -72,7 +75,8 @@ class Cluster:
         waited = [*self.ready, *(self.gpus_ready if gpus else ()), *needs]
         options = pulumi.ResourceOptions(providers=[self.provider], depends_on=needed(waited))
         if self.made_by is None:
-            return options
+            gone = pulumi.ResourceOptions(deleted_with=self.provider) if self.kept else None
+            return pulumi.ResourceOptions.merge(options, gone)
         # Of what is replaced with a resource, the engine deletes each object first, in no order: a controller's rights
         # before what it has to let go. It asks for no deletion of what is deleted with one of them, the provider.
         return standing_on(self.made_by, options, gone_with=self.provider)

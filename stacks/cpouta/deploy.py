@@ -24,6 +24,8 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
     """Register what OpenStack gives and the platform on it; return the stack's outputs.
 
     The cluster lives on the volume: a VM in another's place has the same one, so that nothing in it goes with a VM.
+    Neither does anything with the stack: claims that were deleted would take the data of the platform's pods with them,
+    and the volume is protected for their sake. docs/cpouta.md says how the next update takes over what it finds there.
     """
     resolved = inputs.resolved
     facts = inputs.site if isinstance(inputs.site, ProjectFacts) else None
@@ -41,6 +43,7 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
         gpu_resource=resolved.gpu_resource,
         storage=StorageClasses(block=KIND_CLASS),
         has_admission_policies=resolved.has_admission_policies,
+        kept=True,
         ready=[made.cluster],
     )
     return {**platform.install(inputs, releases, cluster), **outputs(inputs.settings, made)}

@@ -80,6 +80,13 @@ def test_every_object_goes_with_what_the_cluster_goes_with_and_is_made_anew_with
     assert component.replace_with == child.replace_with == (machine,)
 
 
+def test_on_a_cluster_that_is_kept_nothing_is_deleted_while_the_way_to_it_is() -> None:
+    record, _ = installed(lambda lab: Namespace("pods", NamespaceArgs(name="plain"), replace(lab, kept=True).options()))
+    (provider,) = [item.urn for item in record.resources if item.type == "pulumi:providers:kubernetes"]
+    (component,) = [item for item in record.resources if item.name == "pods"]
+    assert (component.deleted_with, component.replace_with) == (provider, ())
+
+
 def test_without_such_a_resource_objects_stand_for_themselves() -> None:
     record, _ = installed(lambda lab: Namespace("pods", NamespaceArgs(name="plain"), lab.options()))
     assert {(item.deleted_with, item.replace_with) for item in record.resources} == {("", ())}

@@ -325,8 +325,23 @@ def test_the_batch_platform_is_off_and_can_be_had() -> None:
     queue = whole.record.one("ClusterQueue", "blue-cluster-queue")
     cluster = whole.one("RemoteCluster")
     assert cluster.urn in whole.record.closure(queue)
-    # A VM in another's place has the same cluster: what is in it does not go with a VM.
-    assert {item.deleted_with for item in whole.record.objects()} == {""}
+
+
+def test_no_object_is_deleted_with_the_stack_and_none_replaced_with_the_vm() -> None:
+    """The protected volume has the cluster, and kind's class deletes what a claim had when the claim goes."""
+    whole = Run(sections={**LAYERS, "gpu": {"operator": True}}, flavor="gpu.1.1gpu").record
+    (provider,) = [item.urn for item in whole.resources if item.type == "pulumi:providers:kubernetes"]
+    by_urn = {item.urn: item for item in whole.resources}
+
+    def gone_with(item: Registered) -> str:
+        # The engine hands it down to children.
+        return item.deleted_with or (gone_with(by_urn[item.parent]) if item.parent in by_urn else "")
+
+    installed = [item for item in whole.resources if item.provider.rpartition("::")[0] == provider]
+    assert {"kubernetes:core/v1:Namespace", "kubernetes:helm.sh/v3:Release"} <= {item.type for item in installed}
+    assert {gone_with(item) for item in installed} == {provider}
+    assert {item.replace_with for item in installed} == {()}
+    assert not by_urn[provider].deleted_with
 
 
 def test_a_preview_without_credentials_shows_the_plan() -> None:
