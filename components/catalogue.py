@@ -673,6 +673,28 @@ MLOPS: Final = Repository(
     source="https://github.com/OSS-MLOPS-PLATFORM/oss-mlops-platform/tree/mvp-cloud-hpc-integration: of the repository "
     "that the tutorial clones the branch studying is not public, and the setup of its main branch does not parse",
 )
+PIPELINES: Final = Repository(
+    name="kubeflow-manifests",
+    url="https://github.com/kubeflow/manifests",
+    commit="d8d643f1a736b28c525bd9b8ee5c9b2f4a661b39",
+    content="h1:tbacpKB/01ApodHZpBIoDIC8MQiLsuchb4XsUMCSRY4=",
+    source="https://github.com/kubeflow/manifests/tree/v1.10.2/applications/pipeline: Kubeflow Pipelines 2.5.0, which "
+    "the OSS MLOps platform took over in its commit 295c746",
+)
+"""Kubeflow Pipelines of the OSS MLOps platform (see `components.mlops.pipelines`)."""
+MOVED_IMAGES: Final[Mapping[str, str]] = {
+    "gcr.io/kubebuilder/kube-rbac-proxy:v0.13.1": "quay.io/brancz/kube-rbac-proxy:v0.13.1",
+    "gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0": "quay.io/brancz/kube-rbac-proxy:v0.8.0",
+    "gcr.io/ml-pipeline/minio:RELEASE.2019-08-14T20-37-41Z-license-compliance": (
+        "docker.io/minio/minio:RELEASE.2019-08-14T20-37-41Z"
+    ),
+    "gcr.io/ml-pipeline/mysql:8.0.26": "docker.io/library/mysql:8.0.26",
+}
+"""Images that the OSS MLOps platform names where they no longer are, and the same release where it is.
+
+As OSS-MLOPS-PLATFORM/oss-mlops-platform has them since b706950 (MinIO) and 295c746 (kube-rbac-proxy); MySQL is Docker's
+official image, which Kubeflow went over to. Nobody has verified their digests yet.
+"""
 
 
 def versions(name: str, artifacts: Sequence[Artifact] = ARTIFACTS) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components import catalogue
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest, edited, identity
 from components.layer import Layer
 
@@ -123,6 +124,8 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     if document["kind"] in _ROLES and ("aggregationRule" in document or not document.get("rules")):
         # Kubernetes fills it from other roles, or has null for it; each update would put an empty list back.
         document.pop("rules", None)
+    for container in _containers(document):
+        container["image"] = catalogue.MOVED_IMAGES.get(container["image"], container["image"])
     _keep_inside(document)
     for called in _called(document):
         if called.get("caBundle") == _PLACEHOLDER:
@@ -132,16 +135,21 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
 
 def _keep_inside(document: Document) -> None:
     """Take off what has nodes listen: whoever wants to get to a service forwards its port."""
-    if document["kind"] in _WORKLOADS:
-        for container in document["spec"]["template"]["spec"]["containers"]:
-            for port in container.get("ports") or ():
-                port.pop("hostPort", None)
+    for container in _containers(document):
+        for port in container.get("ports") or ():
+            port.pop("hostPort", None)
     if document["kind"] == "Service" and document["spec"].get("type") in _ON_NODES:
         document["spec"]["type"] = "ClusterIP"
         for field in _OF_THESE:
             document["spec"].pop(field, None)
         for port in document["spec"].get("ports") or ():
             port.pop("nodePort", None)
+
+
+def _containers(document: Document) -> Iterator[dict[str, Any]]:
+    if document["kind"] in _WORKLOADS:
+        pod = document["spec"]["template"]["spec"]
+        yield from (*pod["containers"], *(pod.get("initContainers") or ()))
 
 
 def _called(document: Document) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """A stub of the repository of the OSS MLOps platform: its ten overlays, with every object that they have, by name.
 
-The repository is no Go module, so that nothing of it can be had here. A site with internet access fetches the archive
-that the catalogue of the program names.
+These are the objects that there are with Kubeflow's pipelines in the place of its own, whose repository has a stub with
+nothing in it. The repositories are no Go modules, so that nothing of them can be had here. A site with internet access
+fetches the archives that the catalogue of the program names.
 """
 
 from __future__ import annotations
@@ -19,16 +20,23 @@ NAME: Final = "oss-mlops-platform"
 COMMIT: Final = "087a88b2fd8b7c38f349b85efa222b671840ce3b"
 SOURCE: Final = f"https://github.com/OSS-MLOPS-PLATFORM/oss-mlops-platform/tree/{COMMIT}"
 
+PIPELINES: Final = ("kubeflow-manifests", "d8d643f1a736b28c525bd9b8ee5c9b2f4a661b39")
+"""Name and commit of the other repository."""
+
 _CONTENT: Final = Path(__file__).with_name("stub.yaml")
 _PARTS: Final = "deployment/stub"
 _GROUP: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 
 
 def fill(mirror: Path) -> None:
-    """Put the archive into the mirror where it is missing, or older than what it is made from.
+    """Put the archives into the mirror where they are missing, or older than what they are made from.
 
-    The archive of the repository itself is left alone, whoever has put it there.
+    The archive of a repository itself is left alone, whoever has put it there.
     """
+    pipelines = mirror / f"{'-'.join(PIPELINES)}.tar.gz"
+    if not pipelines.exists():
+        kustomization = {"applications/pipeline/upstream/base/kustomization.yaml": yaml.safe_dump(_GROUP).encode()}
+        pipelines.write_bytes(archive.pack("-".join(PIPELINES), kustomization))
     file = mirror / f"{NAME}-{COMMIT}.tar.gz"
     changed = max(_CONTENT.stat().st_mtime, Path(__file__).stat().st_mtime)
     if not file.exists() or (file.stat().st_mtime < changed and f"{_PARTS}/base/objects.yaml" in archive.unpack(file)):

@@ -8,10 +8,11 @@ from typing import Any
 
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror, Release
-from components.catalogue import Artifact
+from components.catalogue import Artifact, Repository
 from components.kubernetes import kustomize
 from components.kubernetes.kustomize import KustomizeError
 from components.kubernetes.manifests import Document
+from components.mlops import pipelines
 from components.observability import dashboards
 from stacks.inputs import StackInputs
 
@@ -71,19 +72,27 @@ def _mlops(inputs: StackInputs[Any]) -> str | None:
     settings, mirror = inputs.settings.mlops, inputs.mirror
     if not settings.enabled:
         return None
-    source, entry = settings.source, settings.deployment
+    files = _files(mirror, settings.source, _DEPLOYMENTS)
+    for repository in settings.pipelines:
+        files = pipelines.replaced(files, _files(mirror, repository, pipelines.FOLDER))
+    try:
+        return kustomize.render(files, settings.deployment.folder)
+    except KustomizeError as error:
+        where, overlay = mirror.locate(settings.source.archive), settings.deployment.overlay
+        raise ArtifactError(f"{where}: the deployment {overlay} cannot be rendered: {error}") from error
+
+
+def _files(mirror: Mirror, source: Repository, folder: str) -> Mapping[str, bytes]:
+    """Return the files of a repository's folder, held to their digest; raises ArtifactError."""
     where = mirror.locate(source.archive)
     try:
-        files = {
-            name: content
-            for name, content in kustomize.unpacked(mirror.fetch(source.archive)).items()
-            if name.startswith(_DEPLOYMENTS)
-        }
-        if mirror.verify and (found := kustomize.digest(files)) != source.content:
-            raise ArtifactError(
-                f"{where}: the files in {_DEPLOYMENTS} have the digest {found}, and {source.content} is expected of "
-                f"{source.url} at {source.commit}"
-            )
-        return kustomize.render(files, entry.folder)
+        unpacked = kustomize.unpacked(mirror.fetch(source.archive))
     except KustomizeError as error:
-        raise ArtifactError(f"{where}: the deployment {entry.overlay} cannot be rendered: {error}") from error
+        raise ArtifactError(f"{where}: {error}") from error
+    files = {name: content for name, content in unpacked.items() if name.startswith(folder)}
+    if mirror.verify and (found := kustomize.digest(files)) != source.content:
+        raise ArtifactError(
+            f"{where}: the files in {folder} have the digest {found}, and {source.content} is expected of "
+            f"{source.url} at {source.commit}"
+        )
+    return files

@@ -74,7 +74,9 @@ class MlopsSettings(SettingsModel):
     repository: Url = catalogue.MLOPS.url
     """Where it is taken from."""
     revision: Commit = catalogue.MLOPS.commit
-    """Commit of the repository."""
+    """Commit of the repository. The default one gets the pipelines of Kubeflow 1.10.2 in the place of its own, whose
+    images no registry has any more; another one is installed with those that it has.
+    """
     digest: Content | None = None
     """Digest of the files in its folder `deployment`, in the form of Go's modules; default of the default commit.
     Required with another one.
@@ -98,9 +100,15 @@ class MlopsSettings(SettingsModel):
             source=pinned.source,
         )
 
+    @property
+    def pipelines(self) -> Sequence[Repository]:
+        """Where the pipelines of the default commit are taken from; none of another one, which has its own."""
+        return [catalogue.PIPELINES] if self.revision == catalogue.MLOPS.commit else []
+
     def artifacts(self) -> Sequence[Artifact]:
         """Return what it is installed from."""
-        return [self.source.archive] if self.enabled else []
+        repositories = [self.source, *self.pipelines]
+        return [repository.archive for repository in repositories] if self.enabled else []
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the number to its menu, the forwarder to that of integration, and a commit to a digest."""

@@ -13,10 +13,12 @@ import pytest
 
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror
+from components.catalogue import Repository
 from components.kubernetes import kustomize
 from components.kubernetes.kustomize import KustomizeError
 from components.mlops import menu
 from components.mlops.menu import MENU, Deployment
+from components.mlops.pipelines import replaced
 from components.mlops.platform import LABEL, MlopsArgs, MlopsPlatform, documents
 from emulator import mlops as emulated
 from emulator.charts import archive
@@ -50,7 +52,10 @@ OVERLAYS = {
 }
 
 OBJECTS = dict(zip(MENU, (669, 650, 390, 371, 431, 412, 675, 550, 396, 437), strict=True))
-"""What `kubectl kustomize` makes of the repository itself, at the pinned commit, by entry."""
+"""What `kubectl kustomize` makes of the repository itself, at the pinned commit with Kubeflow's pipelines, by entry."""
+
+RETIRED = ("gcr.io/ml-pipeline/", "gcr.io/kubebuilder/")
+"""Where no image is served any more (kubeflow/pipelines, issue 12422; the platform's own commits 295c746, abd9c45)."""
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +107,30 @@ def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Pa
         "kubeflow" in entry.overlay and "reduced" not in entry.overlay
     )
     assert (("Deployment", "celery-server") in found) == entry.integration
+    images = {container["image"] for item in objects for container in containers(item)}
+    assert "quay.io/argoproj/workflow-controller:v3.5.14" in images
+    assert [image for image in images if image.startswith(RETIRED)] == []
+
+
+def containers(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the containers of a workload, those that begin it too; none of another object."""
+    pod = (
+        item.get("spec", {}).get("template", {}).get("spec", {})
+        if item["kind"] in ("Deployment", "StatefulSet")
+        else {}
+    )
+    return [*pod.get("containers", []), *pod.get("initContainers", [])]
+
+
+def test_the_pipelines_of_kubeflow_stand_in_the_place_of_the_platforms_own() -> None:
+    place = "deployment/kubeflow/manifests/apps/pipeline/upstream"
+    own = {
+        f"{place}/base/old.yaml": b"old",
+        f"{place}/base/both.yaml": b"2.0.0-alpha.7",
+        "deployment/envs/a.yaml": b"a",
+    }
+    theirs = {"applications/pipeline/upstream/base/both.yaml": b"2.5.0", "applications/katib/upstream/x.yaml": b"x"}
+    assert replaced(own, theirs) == {f"{place}/base/both.yaml": b"2.5.0", "deployment/envs/a.yaml": b"a"}
 
 
 MANIFESTS = """
@@ -115,7 +144,16 @@ webhooks:
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: server, namespace: mlflow}
-spec: {template: {spec: {containers: [{name: minio, ports: [{containerPort: 9000, hostPort: 9000}]}]}}}
+spec:
+  template:
+    spec:
+      initContainers: [{name: wait, image: "gcr.io/ml-pipeline/mysql:8.0.26"}]
+      containers:
+        - name: minio
+          image: gcr.io/ml-pipeline/minio:RELEASE.2019-08-14T20-37-41Z-license-compliance
+          ports: [{containerPort: 9000, hostPort: 9000}]
+        - {name: proxy, image: "gcr.io/kubebuilder/kube-rbac-proxy:v0.13.1"}
+        - {name: agent, image: "postgres:13"}
 ---
 apiVersion: example.org/v1
 kind: Gateway
@@ -203,10 +241,19 @@ class TestObjects:
 
     def test_no_node_listens_for_any_of_it(self) -> None:
         record = self.record()
-        (container,) = record.one("Deployment", "server").inputs["spec"]["template"]["spec"]["containers"]
+        container = record.one("Deployment", "server").inputs["spec"]["template"]["spec"]["containers"][0]
         assert [port.keys() for port in container["ports"]] == [{"containerPort"}]
         service = record.one("Service", "server").inputs["spec"]
         assert service == {"type": "ClusterIP", "ports": [{"port": 5000}]}
+
+    def test_images_that_have_moved_are_pulled_from_where_they_are(self) -> None:
+        pod = self.record().one("Deployment", "server").inputs["spec"]["template"]["spec"]
+        assert [each["image"] for each in (*pod["initContainers"], *pod["containers"])] == [
+            "docker.io/library/mysql:8.0.26",
+            "docker.io/minio/minio:RELEASE.2019-08-14T20-37-41Z",
+            "quay.io/brancz/kube-rbac-proxy:v0.13.1",
+            "postgres:13",
+        ]
 
     def test_rules_that_kubernetes_fills_are_left_to_it(self) -> None:
         record = self.record()
@@ -253,9 +300,15 @@ class TestSource:
         with pytest.raises(ArtifactError, match="this is no archive of a repository"):
             releases.read(_with_mirror(stack, Mirror(artifacts=str(tmp_path), verify=False)))
 
-    def test_a_mirror_without_it_says_what_to_put_there(self, mirror: Mirror, kubeconfig: Path) -> None:
-        said = refused(config(), mirror, kubeconfig)
-        assert f"put {catalogue.MLOPS.url}/archive/{catalogue.MLOPS.commit}.tar.gz there" in said
+    @pytest.mark.parametrize("repository", [catalogue.MLOPS, catalogue.PIPELINES], ids=lambda one: one.name)
+    def test_a_mirror_without_it_says_what_to_put_there(
+        self, filled: Mirror, kubeconfig: Path, tmp_path: Path, repository: Repository
+    ) -> None:
+        for file in Path(str(filled.artifacts)).glob("*"):
+            if file.name != repository.archive.file:
+                (tmp_path / file.name).symlink_to(file)
+        said = refused(config(), Mirror(artifacts=str(tmp_path)), kubeconfig)
+        assert f"put {repository.url}/archive/{repository.commit}.tar.gz there" in said
 
     def test_another_commit_needs_a_digest(self, filled: Mirror, kubeconfig: Path) -> None:
         raw = config(revision="7" * 40)
@@ -264,6 +317,26 @@ class TestSource:
         raw["mlops"]["digest"] = "h1:" + "a" * 43 + "="
         source = loaded(raw, filled, kubeconfig).settings.mlops.source
         assert (source.commit, source.content) == ("7" * 40, "h1:" + "a" * 43 + "=")
+
+    def test_another_commit_has_pipelines_of_its_own(self, filled: Mirror, kubeconfig: Path) -> None:
+        pinned = loaded(config(), filled, kubeconfig).settings.mlops
+        assert [artifact.url for artifact in pinned.artifacts()] == [
+            f"{catalogue.MLOPS.url}/archive/{catalogue.MLOPS.commit}.tar.gz",
+            f"{catalogue.PIPELINES.url}/archive/{catalogue.PIPELINES.commit}.tar.gz",
+        ]
+        other = pinned.model_copy(update={"revision": "7" * 40})
+        assert [artifact.version for artifact in other.artifacts()] == ["7" * 40]
+
+    def test_pipelines_with_another_digest_are_refused(
+        self, filled: Mirror, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        own = {name: text for name, text in stub.files().items() if name.startswith("deployment/")}
+        content = kustomize.digest(own)
+        monkeypatch.setattr(catalogue, "MLOPS", replace(catalogue.MLOPS, content=content))
+        stack = loaded(config(), filled, kubeconfig)
+        with pytest.raises(ArtifactError) as error:
+            releases.read(_with_mirror(stack, Mirror(artifacts=filled.artifacts)))
+        assert f"{catalogue.PIPELINES.content} is expected of {catalogue.PIPELINES.url}" in str(error.value)
 
     @pytest.mark.parametrize(
         ("key", "value", "said"),
@@ -328,6 +401,7 @@ class TestNeighbours:
 
 def test_the_stub_is_of_the_commit_of_the_catalogue_and_says_that_it_is_one() -> None:
     assert (catalogue.MLOPS.name, catalogue.MLOPS.commit) == (stub.NAME, stub.COMMIT)
+    assert (catalogue.PIPELINES.name, catalogue.PIPELINES.commit) == stub.PIPELINES
     assert kustomize.digest(stub.files()) != catalogue.MLOPS.content
     workload = {"metadata": {"annotations": {"emulator/stub-of": stub.SOURCE}}}
     assert emulated.report([workload]) == (
