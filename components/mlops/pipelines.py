@@ -1,8 +1,8 @@
 """Kubeflow Pipelines of the OSS MLOps platform, whose own release can no longer be installed.
 
-The platform has 2.0.0-alpha.7, and its images are gone with their registry (kubeflow/pipelines, issue 12422). Its repair
-(OSS-MLOPS-PLATFORM/oss-mlops-platform, issue 58, commit 295c746) is the manifests of Kubeflow 1.10 in the place of its
-own. Its main branch has them without the folders that .gitignore names, so that no whole Kubeflow renders there.
+The platform has 2.0.0-alpha.7, and its images are gone with their registry (kubeflow/pipelines, issue 12422). The
+repair upstream (OSS-MLOPS-PLATFORM/oss-mlops-platform, issue 58, 295c746) puts those of Kubeflow 1.10 in their place.
+Its main branch has them without the folders that .gitignore names, so that no whole Kubeflow renders there.
 """
 
 from __future__ import annotations

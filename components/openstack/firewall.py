@@ -37,8 +37,10 @@ class FirewallArgs:
 class Firewall(Layer):
     """Create a security group of the VM's own, which lets in nobody but whom its rules name, and lets out everything.
 
-    Each rule is a resource under its own name: an address that changed replaces that rule alone. The new rule is there
-    before the old one goes.
+    Each rule is a resource under the name of its port and network, which is what Neutron knows a rule by: it refuses a
+    second one of the same, whatever the description says (neutron/db/securitygroups_db.py, `_rule_to_key`), and the
+    engine makes what is new before it deletes what is old. An address that changed is one rule made and one deleted;
+    a name that changed is nothing at all.
     """
 
     ready: Sequence[pulumi.Resource]
@@ -47,30 +49,57 @@ class Firewall(Layer):
 
     def __init__(self, name: str, args: FirewallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openstack:Firewall", name, None, opts)
-        options = pulumi.ResourceOptions(parent=self)
-        group = networking.SecGroup(name, name=args.name, description=f"Who may reach {args.name}", opts=options)
-        self.ready = [
-            _rule(f"ssh-{who}", f"{SSH_RULE}{who}", group, Opening(port=SSH, cidr=cidr), options)
-            for who, cidr in args.ssh.items()
-        ]
-        for what, opening in args.ports.items():
-            _rule(f"port-{what}", what, group, opening, options)
+        group = networking.SecGroup(
+            name, name=args.name, description=f"Who may reach {args.name}", opts=pulumi.ResourceOptions(parent=self)
+        )
+        rules = {rule: _rule(rule, reasons, group, self) for rule, reasons in _wanted(args).items()}
+        self.ready = [made for rule, made in rules.items() if rule.port == SSH]
         self.group_id = group.id
         self.register_outputs({"group_id": self.group_id})
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Reason:
+    """Why there is a rule. former: the name of its resource in stacks that named it by this."""
+
+    description: str
+    former: str
+
+
+def _wanted(args: FirewallArgs) -> Mapping[Opening, Sequence[_Reason]]:
+    """Return each rule once, with everything that asks for it."""
+    wanted: dict[Opening, list[_Reason]] = {}
+    for who, cidr in args.ssh.items():
+        reason = _Reason(description=f"{SSH_RULE}{who}", former=f"ssh-{who}")
+        wanted.setdefault(_canonical(SSH, cidr), []).append(reason)
+    for what, opening in args.ports.items():
+        reason = _Reason(description=what, former=f"port-{what}")
+        wanted.setdefault(_canonical(opening.port, opening.cidr), []).append(reason)
+    return wanted
+
+
+def _canonical(port: int, cidr: str) -> Opening:
+    return Opening(port=port, cidr=str(ip_network(cidr)))
+
+
 def _rule(
-    name: str, description: str, group: networking.SecGroup, opening: Opening, options: pulumi.ResourceOptions
+    opening: Opening, reasons: Sequence[_Reason], group: networking.SecGroup, parent: pulumi.Resource
 ) -> networking.SecGroupRule:
     return networking.SecGroupRule(
-        name,
+        # Two colons would end the name in a URN.
+        f"tcp-{opening.port}-{opening.cidr.replace(':', '-')}",
         security_group_id=group.id,
-        description=description,
+        description=", ".join(reason.description for reason in reasons),
         direction="ingress",
         ethertype=f"IPv{ip_network(opening.cidr).version}",
         protocol="tcp",
         port_range_min=opening.port,
         port_range_max=opening.port,
         remote_ip_prefix=opening.cidr,
-        opts=options,
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            # A rule has no update, and the one in its place would be a second one of the same.
+            ignore_changes=["description"],
+            aliases=[pulumi.Alias(name=reason.former) for reason in reasons],
+        ),
     )

@@ -99,4 +99,7 @@ def test_an_update_that_is_killed_and_carried_on_makes_nothing_twice(
 
 def test_a_changed_address_is_that_one_rule_and_nothing_else(project: Project) -> None:
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
-    assert planned(project) == {"SecGroupRule ssh-me": "replace"}
+    assert planned(project) == {
+        "SecGroupRule tcp-22-203.0.113.7/32": "delete",
+        "SecGroupRule tcp-22-198.51.100.9/32": "create",
+    }

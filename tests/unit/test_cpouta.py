@@ -108,22 +108,43 @@ def test_who_may_reach_the_vm() -> None:
     }
 
 
-def test_a_changed_address_changes_that_rule_and_nothing_else() -> None:
+def rules(run: Run) -> dict[str, tuple[Any, ...]]:
+    """Return what Neutron knows each rule by, by the name of its resource."""
+    keys = ("ethertype", "portRangeMin", "portRangeMax", "remoteIpPrefix")
+    return {item.name: tuple(numbers(item.inputs)[key] for key in keys) for item in run.all("SecGroupRule")}
+
+
+def test_a_changed_address_is_one_rule_made_and_one_deleted_and_nothing_else() -> None:
     two = {"me": "203.0.113.7/32", "office": "2001:db8:1::/48"}
     before, after = Run(sshFrom=two), Run(sshFrom={**two, "me": "198.51.100.9/32"})
-    old, new = ({item.urn: item.inputs for item in run.record.resources} for run in (before, after))
-    assert old.keys() == new.keys()
-    differ = [(urn.rpartition("::")[2], new[urn]["remoteIpPrefix"]) for urn in old if old[urn] != new[urn]]
-    assert differ == [("ssh-me", "198.51.100.9/32")]
-    assert {item.name: item.inputs["ethertype"] for item in before.all("SecGroupRule")} == {
-        "ssh-me": "IPv4",
-        "ssh-office": "IPv6",
+    assert rules(before) == {
+        "tcp-22-203.0.113.7/32": ("IPv4", 22, 22, "203.0.113.7/32"),
+        "tcp-22-2001-db8-1--/48": ("IPv6", 22, 22, "2001:db8:1::/48"),
     }
+    assert rules(after).items() - rules(before).items() == {
+        ("tcp-22-198.51.100.9/32", ("IPv4", 22, 22, "198.51.100.9/32"))
+    }
+    old, new = ({item.urn: item.inputs for item in run.record.resources} for run in (before, after))
+    assert [urn.rpartition("::")[2] for urn in old.keys() - new.keys()] == ["tcp-22-203.0.113.7/32"]
+    assert all(old[urn] == new[urn] for urn in old.keys() & new.keys())
+
+
+def test_no_rule_is_made_while_neutron_still_has_the_same_one() -> None:
+    """The engine makes first and deletes last, and Neutron refuses a second rule of the same port and network."""
+    two = {"me": "203.0.113.7/32", "office": "192.0.2.0/28"}
+    before = rules(Run(sshFrom=two))
+    for after in ({"home": two["me"], "office": two["office"]}, {"me": two["office"], "office": two["me"]}):
+        changed = Run(sshFrom=after)
+        assert rules(changed) == before
+        assert {item.ignore_changes for item in changed.all("SecGroupRule")} == {("description",)}
+    (rule,) = Run(ports=[{"name": "shell", "port": 22, "source": two["me"]}]).all("SecGroupRule")
+    assert rule.inputs["description"] == "SSH from me, shell"
+    assert rule.former_names == ("ssh-me", "port-shell")
 
 
 def test_other_ports_are_open_to_their_networks_alone() -> None:
     run = Run(ports=[{"name": "https", "port": 443, "source": "192.0.2.0/28"}])
-    (rule,) = [item for item in run.all("SecGroupRule") if item.name == "port-https"]
+    (rule,) = [item for item in run.all("SecGroupRule") if item.former_names == ("port-https",)]
     assert numbers(rule.inputs)["portRangeMin"] == 443
     assert rule.inputs["remoteIpPrefix"] == "192.0.2.0/28"
 

@@ -67,7 +67,11 @@ def test_a_plan_costs_billing_units_and_no_dollars() -> None:
 
 
 def test_an_address_changes_its_rule_alone() -> None:
-    assert changed(plan(sshFrom={"me": "198.51.100.9/32"})) == {"SecGroupRule": Operation.REPLACE}
+    changes = compare(BASE, plan(sshFrom={"me": "198.51.100.9/32"})).changes
+    assert {(each.resource.name, each.operation) for each in changes} == {
+        ("tcp-22-203.0.113.7/32", Operation.DELETE),
+        ("tcp-22-198.51.100.9/32", Operation.CREATE),
+    }
     assert list(losses(compare(BASE, plan(sshFrom={"me": "198.51.100.9/32"})))) == []
 
 
