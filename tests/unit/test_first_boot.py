@@ -194,6 +194,7 @@ def test_the_log_has_each_step_with_its_end(ready: Machine) -> None:
 def test_docker_is_on_the_volume_with_nvidias_runtime(ready: Machine) -> None:
     daemon = json.loads(ready.path("/etc/docker/daemon.json").read_text())
     assert daemon["data-root"] == "/media/volume/docker"
+    assert daemon["mtu"] == 1450, "that of the default route's device"
     assert daemon["features"] == {"containerd-snapshotter": False}
     assert daemon["default-runtime"] == "nvidia"
     assert ready.path("/etc/nvidia-container-runtime.toml").read_text() == (
@@ -263,6 +264,17 @@ def test_a_step_that_fails_is_tried_again_so_often_and_then_says_so(tmp_path: Pa
     assert machine.log.count("packages: attempt") == 10
     (machine.folder / "machine/offline").unlink()
     assert machine.up()["state"] == "ready"
+
+
+def test_a_new_kernel_runs_before_anything_is_installed_and_nothing_restarts_the_unit(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    (machine.folder / "machine/kernel").touch()
+    (machine.folder / "machine/libraries").touch()
+    machine.boot()
+    assert machine.log.endswith("packages: boots once more\n")
+    machine.boot()
+    assert machine.marker["state"] == "ready", machine.log
+    assert not (machine.folder / "machine/kernel").exists()
 
 
 def test_a_volume_that_comes_from_another_vm_keeps_its_data_and_its_cluster(ready: Machine, tmp_path: Path) -> None:

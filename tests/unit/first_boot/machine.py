@@ -25,7 +25,20 @@ from tests.local.debian import unpacked
 
 STAND_IN = Path(__file__).with_name("stand-in")
 PLAYED = (
-    *("apt-get", "apt-mark", "boot", "chown", "curl", "docker", "dpkg", "dpkg-query", "findmnt", "gpg", "iptables"),
+    *(
+        "apt-get",
+        "apt-mark",
+        "boot",
+        "chown",
+        "curl",
+        "docker",
+        "dpkg",
+        "dpkg-query",
+        "findmnt",
+        "gpg",
+        "ip",
+        "iptables",
+    ),
     *("kind", "kubectl", "lspci", "mkfs.xfs", "mount", "nvidia-ctk", "nvidia-smi", "runuser", "sleep", "sync"),
     *("sysctl", "systemctl", "usermod"),
 )

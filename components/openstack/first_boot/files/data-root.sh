@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Has Docker keep its data on the volume; what it kept elsewhere is copied there first.
+# Has Docker keep its data on the volume, and fit the network; what it kept elsewhere is copied there first.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -19,6 +19,11 @@ if [[ $old != "$root" && ! -e $root && -d $old && -n $(ls -A "$old") ]]; then
 fi
 mkdir -p "$root"
 
+# Docker takes 1500 for granted, and a project's network in a tunnel has less: large packets of containers would be lost
+# (moby/moby, issue 22028). kind's network is as the default one.
+device=$(ip -json route show default | jq --raw-output '.[0].dev')
+mtu=$(ip -json link show dev "$device" | jq '.[0].mtu')
+
 # Images belong to the data root: with the other store containerd would have them on the system's disk.
-jq --arg root "$root" '. + {"data-root": $root} | .features["containerd-snapshotter"] = false' "$settings" |
+jq --arg root "$root" --argjson mtu "$mtu" '. + {"data-root": $root, mtu: $mtu} | .features["containerd-snapshotter"] = false' "$settings" |
   replace "$settings"

@@ -2,7 +2,8 @@
 # What the steps of the first boot share. The runner tells them their settings by environment variables.
 
 set -euo pipefail
-export DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a
+# needrestart would restart the unit that these steps are of, with apt at work in it (needrestart(1)).
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 
 # Ends a step that no other attempt would help.
 refuse() {
