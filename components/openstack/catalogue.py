@@ -29,10 +29,17 @@ class KindRelease:
     source: str
 
 
-DOCKER: Final = "28.5.2"
-"""Docker Engine; the last of 28, for 29 keeps images outside its data root (docs.docker.com, storage/containerd)."""
-CONTAINERD: Final = "1.7.28"
-"""containerd.io of Docker's repository."""
+DOCKER: Final = "28.5.2-1"
+"""Docker Engine; the last of 28, for 29 keeps images outside its data root (docs.docker.com, storage/containerd).
+
+Of this and the three below: version and build of the package, without what Docker appends for the system.
+"""
+CONTAINERD: Final = "1.7.29-1"
+"""containerd.io of Docker's repository; the first with a runc without CVE-2025-31133, -52565 and -52881."""
+BUILDX: Final = "0.29.1-1"
+"""docker-buildx-plugin, of the month of Docker 28.5."""
+COMPOSE: Final = "2.40.3-1"
+"""docker-compose-plugin, of the month of Docker 28.5."""
 DOCKER_KEY: Final = SigningKey(
     url="https://download.docker.com/linux/ubuntu/gpg",
     fingerprint="9DC858229FC7DD38854AE2D88D81803C0EBFCD88",

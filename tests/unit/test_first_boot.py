@@ -208,15 +208,24 @@ def test_docker_is_on_the_volume_with_nvidias_runtime(ready: Machine) -> None:
     held = {name.removeprefix("var/lib/held.") for name in kept if name.startswith("var/lib/held.")}
     assert held == {
         "containerd.io",
+        "docker-buildx-plugin",
         "docker-ce",
         "docker-ce-cli",
+        "docker-compose-plugin",
         "libnvidia-container-tools",
         "libnvidia-container1",
         "nvidia-container-toolkit",
         "nvidia-container-toolkit-base",
         "nvidia-driver-535-server",
     }
-    assert kept["var/lib/packages/docker-ce"] == "5:28.5.2-1~ubuntu.22.04~jammy\n"
+    packages = ("docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin", "docker-compose-plugin")
+    assert [kept[f"var/lib/packages/{name}"] for name in packages] == [
+        "5:28.5.2-1~ubuntu.22.04~jammy\n",
+        "5:28.5.2-1~ubuntu.22.04~jammy\n",
+        "1.7.29-1~ubuntu.22.04~jammy\n",
+        "0.29.1-1~ubuntu.22.04~jammy\n",
+        "2.40.3-1~ubuntu.22.04~jammy\n",
+    ]
     assert kept["var/lib/packages/libnvidia-container1"] == "1.17.8-1\n"
 
 

@@ -28,10 +28,12 @@ class HostKey:
 
 @dataclass(frozen=True, kw_only=True)
 class DockerArgs:
-    """Versions of docker-ce and containerd.io, without what Docker's packages append for the system."""
+    """Versions and builds of Docker's packages, without what they append for the system."""
 
     version: str = catalogue.DOCKER
     containerd: str = catalogue.CONTAINERD
+    buildx: str = catalogue.BUILDX
+    compose: str = catalogue.COMPOSE
 
 
 @dataclass(frozen=True, kw_only=True)

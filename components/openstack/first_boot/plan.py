@@ -65,6 +65,8 @@ def environment(args: FirstBootArgs, volume_id: str) -> dict[str, str]:
         "PAUSE": str(PAUSE),
         "DOCKER_VERSION": args.docker.version,
         "CONTAINERD_VERSION": args.docker.containerd,
+        "BUILDX_VERSION": args.docker.buildx,
+        "COMPOSE_VERSION": args.docker.compose,
         "DOCKER_KEY": catalogue.DOCKER_KEY.fingerprint,
         "DOCKER_KEY_URL": catalogue.DOCKER_KEY.url,
         "HELLO_WORLD": catalogue.HELLO_WORLD.reference,
