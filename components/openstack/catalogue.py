@@ -58,20 +58,13 @@ DRIVER: Final = "535"
 """Branch of NVIDIA's driver; Ubuntu's own archive has it as nvidia-driver-535-server, signed as the system is."""
 
 CUDA: Final = "12.2"
-CUDA_INSTALLER: Final = Artifact(
-    name="cuda-repo-ubuntu2204-12-2-local",
-    version="12.2.0-535.54.03-1",
-    url="https://developer.download.nvidia.com/compute/cuda/12.2.0/local_installers/cuda-repo-ubuntu2204-12-2-local_12.2.0-535.54.03-1_amd64.deb",
-    source="https://developer.nvidia.com/cuda-12-2-0-download-archive",
-    suffix="deb",
-)
-"""The apt repository of CUDA 12.2.0 as a package, 3 GB: a digest is worth it, and nobody has verified one yet."""
-CUDA_PIN: Final = Artifact(
-    name="cuda-ubuntu2204",
-    version="12.2",
-    url="https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/cuda-ubuntu2204.pin",
-    source="https://developer.nvidia.com/cuda-12-2-0-download-archive",
-    suffix="pin",
+CUDA_PACKAGE: Final = "12.2.2-1"
+"""cuda-toolkit-12-2 of NVIDIA's apt repository. The installer of the guides, 3 GB, has no published SHA-256."""
+CUDA_REPOSITORY: Final = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64"
+CUDA_KEY: Final = SigningKey(
+    url=f"{CUDA_REPOSITORY}/3bf863cc.pub",
+    fingerprint="EB693B3035CD5710E231E123A4B469963BF863CC",
+    source="https://developer.nvidia.com/blog/updating-the-cuda-linux-gpg-repository-key/",
 )
 
 KIND_RELEASES: Final = (
@@ -111,19 +104,16 @@ HELLO_WORLD: Final = Image(
     reference="docker.io/library/hello-world:linux",
     source="https://docs.docker.com/engine/install/ubuntu/",
 )
+"""Of this and the next nobody has verified a digest yet: they run once, without rights on the VM."""
 NBODY: Final = Image(
     reference="nvcr.io/nvidia/k8s/cuda-sample:nbody",
     source="https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/1.17.8/sample-workload.html",
 )
 REGISTRY: Final = Image(
-    reference="docker.io/library/registry:2",
+    reference="docker.io/library/registry:2.8.3@sha256:a3d8aaa63ed8681a604f1dea0aa03f100d5895b6a58ace528858a7b332415373",
     source="https://kind.sigs.k8s.io/docs/user/local-registry/",
 )
-"""The registry beside the kind cluster, as in the platform's scripts/install_local_registry.sh."""
+"""The registry beside the kind cluster, the last 2 of which upstream's `registry:2` is, as in the platform's scripts/install_local_registry.sh."""
 
-ARTIFACTS: Final = (
-    CUDA_INSTALLER,
-    CUDA_PIN,
-    *(release.kind for release in KIND_RELEASES),
-)
+ARTIFACTS: Final = tuple(release.kind for release in KIND_RELEASES)
 CHARTS: Final[tuple[Chart, ...]] = ()

@@ -170,7 +170,7 @@ def test_the_marker_has_versions_and_checks(ready: Machine) -> None:
     marker = ready.marker
     assert marker["state"] == "ready"
     assert marker["versions"] == {
-        "cuda": "12.2.91",
+        "cuda": "12.2.140",
         "docker": "28.5.2",
         "kind": "kind v0.30.0 go1.24.6 linux/amd64",
         "kubernetes": "v1.34.0",
@@ -402,6 +402,23 @@ def test_kind_which_runs_as_root_is_checked_by_its_pinned_digest(image: str) -> 
     (release,) = (each for each in catalogue.KIND_RELEASES if image in each.node_images)
     assert (told["KIND_URL"], told["KIND_SHA256"]) == (release.kind.url, release.kind.sha256)
     assert len(told["KIND_SHA256"]) == 64
+
+
+def test_a_download_without_a_digest_is_refused(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(replace(PLAIN, kind=KindArgs(node_image=SEED))), gpu=False)
+    machine.tell(KIND_SHA256="")
+    marker = machine.up()
+    assert (marker["state"], marker["step"]) == ("failed", "cluster")
+    said = f"{catalogue.KIND_RELEASES[1].kind.url} has no digest in the catalogue, and root would run it"
+    assert said in marker["log"]
+    assert not machine.path("/usr/local/bin/kind").exists()
+
+
+def test_cuda_is_signed_and_its_repository_is_gone_afterwards(ready: Machine) -> None:
+    kept = ready.kept()
+    assert kept["var/lib/packages/cuda-toolkit-12-2"] == "12.2.2-1\n"
+    assert kept["etc/apt/keyrings/cuda.asc"] == catalogue.CUDA_KEY.fingerprint
+    assert "etc/apt/sources.list.d/cuda.list" not in kept
 
 
 def test_a_download_with_another_digest_is_refused(tmp_path: Path) -> None:

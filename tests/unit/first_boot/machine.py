@@ -6,6 +6,7 @@ kind and the network would do is played by `stand-in`, which keeps it in files, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -106,7 +107,7 @@ class Machine:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(file["content"])
             target.chmod(int(file["permissions"], 8))
-        machine.tell(PAUSE="0", VOLUME_SECONDS="0", API_SECONDS="0", KIND_SHA256="")
+        machine.tell(PAUSE="0", VOLUME_SECONDS="0", API_SECONDS="0", KIND_SHA256=machine.digest("KIND_URL"))
         machine.serve_keys()
         return machine
 
@@ -125,10 +126,14 @@ class Machine:
         plan["environment"] |= variables
         self.path("/etc/mlbatch/first-boot.json").write_text(json.dumps(plan))
 
+    def digest(self, address: str) -> str:
+        """Return the digest of what `curl` gets at an address that the steps are told."""
+        return hashlib.sha256(f"bytes of {self.plan['environment'].get(address)}".encode()).hexdigest()
+
     def serve_keys(self) -> None:
         """Have the repositories' keys be those that are expected."""
         told = self.plan["environment"]
-        pairs = [(told.get(f"{name}_KEY_URL"), told.get(f"{name}_KEY")) for name in ("DOCKER", "TOOLKIT")]
+        pairs = [(told.get(f"{name}_KEY_URL"), told.get(f"{name}_KEY")) for name in ("DOCKER", "TOOLKIT", "CUDA")]
         self.serve({url: key for url, key in pairs if url})
 
     def serve(self, served: Mapping[str, str]) -> None:

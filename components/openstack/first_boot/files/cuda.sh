@@ -1,23 +1,15 @@
 #!/usr/bin/env bash
-# CUDA's toolkit, without the driver that comes in the same repository and is older than the installed one.
+# CUDA's toolkit, from NVIDIA's repository, without the drivers that it has too.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC1091 # of the system
 . /etc/os-release
 [[ $VERSION_ID == 22.04 ]] || refuse "CUDA $CUDA_VERSION is packaged for Ubuntu 22.04, and this is $VERSION_ID"
-repository=cuda-repo-ubuntu2204-${CUDA_VERSION/./-}-local
-installer=/var/tmp/$repository.deb
-
-fetch "$CUDA_PIN_URL" /etc/apt/preferences.d/cuda-repository-pin-600 "$CUDA_PIN_SHA256"
-fetch "$CUDA_URL" "$installer" "$CUDA_SHA256"
-packages install "$installer"
-cp "/var/$repository/"cuda-*-keyring.gpg /usr/share/keyrings/
-packages update
-packages install "cuda-toolkit-${CUDA_VERSION/./-}"
-# 6 GB of a system disk of 80.
-packages purge "$repository"
-rm -f "$installer"
+repository cuda "$CUDA_KEY_URL" "$CUDA_KEY" "$CUDA_REPOSITORY /"
+packages install "cuda-toolkit-${CUDA_VERSION/./-}=$CUDA_PACKAGE"
+# No later upgrade takes a driver from there.
+rm /etc/apt/sources.list.d/cuda.list
 
 replace /etc/profile.d/cuda.sh <<PROFILE
 export PATH=/usr/local/cuda-$CUDA_VERSION/bin:\$PATH

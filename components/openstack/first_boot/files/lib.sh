@@ -43,12 +43,18 @@ packages() {
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
 }
 
-# fetch URL FILE SHA256; no SHA256 while nobody has verified one.
-fetch() {
+# download URL FILE.part: what nobody has looked at yet.
+download() {
   mkdir -p "$(dirname "$2")"
   curl --fail --silent --show-error --location --proto '=https' --connect-timeout 20 \
-    --retry 5 --retry-delay 5 --output "$2.part" "$1"
-  if [[ -n $3 ]] && ! sha256sum --check --status <<<"$3  $2.part"; then
+    --retry 5 --retry-delay 5 --output "$2" "$1"
+}
+
+# fetch URL FILE SHA256: never without a digest, for root runs it.
+fetch() {
+  [[ $3 =~ ^[0-9a-f]{64}$ ]] || refuse "$1 has no digest in the catalogue, and root would run it"
+  download "$1" "$2.part"
+  if ! sha256sum --check --status <<<"$3  $2.part"; then
     rm "$2.part"
     refuse "$1 has not the digest sha256:$3"
   fi
@@ -58,13 +64,14 @@ fetch() {
 # repository NAME KEY-URL FINGERPRINT "ADDRESS...": a source of packages, signed by that key alone.
 repository() {
   local key=/etc/apt/keyrings/$1.asc found
-  fetch "$2" "$key" ""
-  found=$(gpg --show-keys --with-colons "$key" | awk -F: '$1 == "fpr" && !seen++ { print $10 }')
+  download "$2" "$key.part"
+  found=$(gpg --show-keys --with-colons "$key.part" | awk -F: '$1 == "fpr" && !seen++ { print $10 }')
   if [[ $found != "$3" ]]; then
-    rm "$key"
+    rm "$key.part"
     refuse "the key at $2 has the fingerprint '$found', not $3"
   fi
-  chmod 0644 "$key"
+  chmod 0644 "$key.part"
+  mv "$key.part" "$key"
   echo "deb [arch=amd64 signed-by=$key] $4" | replace "/etc/apt/sources.list.d/$1.list"
   packages update
 }
