@@ -113,7 +113,7 @@ REGISTRY: Final = Image(
     reference="docker.io/library/registry:2.8.3@sha256:a3d8aaa63ed8681a604f1dea0aa03f100d5895b6a58ace528858a7b332415373",
     source="https://kind.sigs.k8s.io/docs/user/local-registry/",
 )
-"""The registry beside the kind cluster, the last 2 of which upstream's `registry:2` is, as in the platform's scripts/install_local_registry.sh."""
+"""The registry beside the kind cluster: the last `registry:2`, which the platform's install_local_registry.sh has."""
 
 ARTIFACTS: Final = tuple(release.kind for release in KIND_RELEASES)
 CHARTS: Final[tuple[Chart, ...]] = ()

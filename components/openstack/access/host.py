@@ -65,6 +65,10 @@ class Host:
         settings = {
             "BatchMode": "yes",
             "ConnectTimeout": "20",
+            # Whatever the caller's own configuration has: no agent for the VM, and no connection of somebody else's.
+            "ControlMaster": "no",
+            "ControlPath": "none",
+            "ForwardAgent": "no",
             "GlobalKnownHostsFile": "/dev/null",
             "HostKeyAlias": _ALIAS,
             "IdentitiesOnly": "yes",

@@ -36,7 +36,7 @@ if ! is_open; then
   # Another run of this may have been faster.
   ssh -f -N -M -S "$socket" -i "$key" -p "$PORT" -L "127.0.0.1:$LOCAL_PORT:127.0.0.1:$API_PORT" \
     -o BatchMode=yes -o ConnectTimeout=20 -o ControlPersist=600 -o ExitOnForwardFailure=yes \
-    -o GlobalKnownHostsFile=/dev/null -o HostKeyAlias=mlbatch-vm -o IdentitiesOnly=yes \
+    -o ForwardAgent=no -o GlobalKnownHostsFile=/dev/null -o HostKeyAlias=mlbatch-vm -o IdentitiesOnly=yes \
     -o ServerAliveCountMax=3 -o ServerAliveInterval=15 -o StrictHostKeyChecking=yes -o UserKnownHostsFile="$known" \
     "$USER_NAME@$ADDRESS" </dev/null >/dev/null 2>"$errors" || is_open || is_anothers || {
     echo "no SSH tunnel to $USER_NAME@$ADDRESS with the key $key (another one: \$MLBATCH_SSH_KEY):" >&2
