@@ -66,6 +66,9 @@ class FirstBoot:
         names["nvidia-container-toolkit"] = "TOOLKIT_VERSION"
         ready = state == "ready"
         versions = {name: told[variable] for name, variable in names.items() if variable in told} if ready else {}
+        if "docker" in versions:
+            # Docker says its own version, without its package's build.
+            versions["docker"] = versions["docker"].partition("-")[0]
         checks = ["hello-world", *(["nbody", "nvcc", "nvidia-smi"] if "CUDA_VERSION" in told else [])] if ready else []
         return {
             "state": state,
