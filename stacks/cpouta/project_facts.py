@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from components.openstack import address
 from components.openstack.machine import IMAGE
+from stacks.cpouta.key_file import Obstacle
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -81,6 +82,7 @@ class ProjectFacts:
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
     has_address, has_group: the stack has its floating address and its security group already. rules: of that group.
     existing: the volume that the settings name, None where there is none of its id.
+    obstacle: why this machine could not sign in to a VM of the project, None where it could.
     """
 
     flavors: Mapping[str, FlavorFacts]
@@ -96,6 +98,7 @@ class ProjectFacts:
     has_group: bool = False
     rules: tuple[RuleFacts, ...] = ()
     existing: VolumeFacts | None = None
+    obstacle: Obstacle | None = None
 
     def image_id(self, name: str) -> str | None:
         """Return the image to boot: the one that the VM has while it was asked for by the same name, else today's.

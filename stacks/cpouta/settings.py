@@ -18,7 +18,7 @@ from stacks.cpouta import values
 from stacks.cpouta.shape import node_shape
 from stacks.errors import MISSING, ConfigError, Path, key, listed
 from stacks.settings import PlatformSettings
-from stacks.settings.addresses import too_wide
+from stacks.settings.addresses import NOT_PUBLIC, too_wide, within
 from stacks.settings.cidr import Network
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.model import SettingsModel, choice
@@ -191,6 +191,7 @@ class OpenstackSettings(SettingsModel):
                 expected="at least one network",
                 hint="write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
             )
+        yield from self._from_the_internet((*path, "sshFrom"))
         twice = [who for who in self.ssh_from if list(self.ssh_from.values()).count(self.ssh_from[who]) > 1]
         if twice:
             yield ConfigError(
@@ -221,6 +222,28 @@ class OpenstackSettings(SettingsModel):
                     f"{key((*path, 'allowAnySource'))}: true",
                     hint="write the addresses of your own, such as 203.0.113.7/32",
                 )
+
+    def _from_the_internet(self, path: Path) -> Iterator[ConfigError]:
+        """Yield sources from which nobody reaches the VM's floating address, which is one of IPv4."""
+        away = "networks as the internet sees them, one of IPv4 among them: the VM has a floating address of IPv4"
+        own = "write the address that `curl -4 https://api.ipify.org` prints, with /32 behind it"
+        inside = [who for who, source in self.ssh_from.items() if within(source, NOT_PUBLIC)]
+        for who in inside:
+            yield ConfigError(
+                path=(*path, who),
+                value=self.ssh_from[who],
+                message="nobody comes to the VM's floating address from this network: it is none of the internet",
+                expected=away,
+                hint=f"{own}; for VMs of the same network write a rule of ports with port {SSH_PORT}",
+            )
+        if self.ssh_from and not inside and all(":" in source for source in self.ssh_from.values()):
+            yield ConfigError(
+                path=path,
+                value=list(self.ssh_from.values()),
+                message="these are IPv6 alone, and the VM's floating address is one of IPv4",
+                expected=away,
+                hint=own,
+            )
 
     def _doors(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yield who may come in through each port, under the key that says so."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup
-from stacks.cpouta import project_facts, validation
+from stacks.cpouta import key_file, project_facts, validation
 from stacks.cpouta.project_facts import ProjectError, ProjectFacts
 from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
 from stacks.errors import ConfigError
@@ -64,12 +65,12 @@ class Cpouta(TargetSpec[CpoutaSettings]):
         return openstack.kind.kubernetes if openstack is not None else None
 
     def ask(self, partial: PartialSettings, environment: Mapping[str, str]) -> ProjectFacts | None:
-        """Ask the project of the credentials what it offers and has room for."""
+        """Ask the project of the credentials what it offers and has room for, and look for the private key."""
         openstack = partial.section(OpenstackSettings)
         if openstack is None:
             return None
         try:
-            return project_facts.ask(environment, name=openstack.name, existing=openstack.volume.existing)
+            facts = project_facts.ask(environment, name=openstack.name, existing=openstack.volume.existing)
         except ProjectError as error:
             raise UnansweredError(
                 ConfigError(
@@ -79,6 +80,8 @@ class Cpouta(TargetSpec[CpoutaSettings]):
                     hint=error.hint,
                 )
             ) from None
+        found = key_file.obstacle(openstack.private_key_file, openstack.ssh_public_key, environment)
+        return replace(facts, obstacle=found)
 
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what the VM is too small for, and what the project does not have, or has no room for."""
@@ -90,8 +93,10 @@ class Cpouta(TargetSpec[CpoutaSettings]):
             yield from validation.room(openstack, facts)
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
-        """Yield what becomes of the VM that is there."""
+        """Yield the values that are examples, who else was let in, and what becomes of the VM that is there."""
         openstack, facts = partial.section(OpenstackSettings), partial.site
+        if openstack is not None:
+            yield from validation.examples(openstack)
         if openstack is not None and isinstance(facts, ProjectFacts):
             yield from validation.warnings(openstack, facts)
 

@@ -12,6 +12,7 @@ from stacks.cpouta.project_facts import ProjectFacts
 from stacks.cpouta.settings import SSH_PORT, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
+from stacks.settings.addresses import DOCUMENTATION, within
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.validation.mlops import chosen
@@ -73,7 +74,15 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
 
 
 def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
-    """Yield what the settings name and the project does not have."""
+    """Yield what the settings name and the project does not have, and why nobody could sign in to its VM."""
+    if facts.obstacle is not None:
+        yield ConfigError(
+            path=(*SECTION, "privateKeyFile"),
+            value=openstack.private_key_file,
+            message=facts.obstacle.message,
+            expected="the file of sshPublicKey's private half, which the stack reaches the VM by",
+            hint=facts.obstacle.hint,
+        )
     wanted = (
         ("flavor", openstack.flavor, [name for name in facts.flavors if name in FLAVORS]),
         ("image", openstack.image, sorted(facts.images)),
@@ -189,6 +198,17 @@ def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigEr
                 f"{need.amount}{need.unit}, and of {quota.limit}{need.unit} {quota.used}{need.unit} are used",
                 expected=f"at most {max(free, 0)}{need.unit} more, or a larger quota",
                 hint="ask servicedesk@csc.fi for more, or delete what is no longer needed",
+            )
+
+
+def examples(openstack: OpenstackSettings) -> Iterator[str]:
+    """Yield networks of documents, which are nobody's: the example has some for who is to write their own."""
+    for who, source in openstack.ssh_from.items():
+        if within(source, DOCUMENTATION):
+            yield (
+                f"{key((*SECTION, 'sshFrom', who))}: {source} is kept for examples (RFC 5737, RFC 3849), and nobody "
+                "comes from there: write the address that the internet sees you by, such as "
+                "`curl -4 https://api.ipify.org` prints it"
             )
 
 

@@ -23,7 +23,9 @@ _KEYS: Final = (
     f"a public key in one line, of type ssh-ed25519, ecdsa-sha2-nistp256 (384, 521), or ssh-rsa of at least "
     f"{LEAST_RSA_BITS} bits"
 )
-_KEY_FILES: Final = "the path of a private key's file, absolute or from the home folder (~)"
+_KEY_FILES: Final = "the path of a private key's file, which begins with / or ~/"
+_PRIVATE: Final = re.compile(r"PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktdjE")
+"""Shows a private key: PEM, PuTTY's format, and base64 of OpenSSH's without its frame."""
 
 
 def _public_key(value: str) -> str:
@@ -40,7 +42,7 @@ def _public_key(value: str) -> str:
 
 
 def _key_file(value: str) -> str:
-    if "PRIVATE KEY" in value:
+    if _PRIVATE.search(value):
         reject(
             message="this is a private key itself, which now stands in the stack's configuration",
             expected=_KEY_FILES,
@@ -49,6 +51,18 @@ def _key_file(value: str) -> str:
         )
     if not value.strip() or "\n" in value or "\0" in value:
         reject(message="this is no path of a file", expected=_KEY_FILES, hint="remove the key for the tutorial's")
+    if not value.startswith(("/", "~/")):
+        reject(
+            message="ssh would look for it in another place: it knows neither variables nor the stack's folder",
+            expected=_KEY_FILES,
+            hint="write the whole path, such as ~/.ssh/local-cpouta.pem",
+        )
+    if value.endswith(".pub"):
+        reject(
+            message="this is the file of the public half",
+            expected=_KEY_FILES,
+            hint=f"did you mean {value.removesuffix('.pub')}?",
+        )
     return value
 
 

@@ -29,6 +29,11 @@ NOT_PUBLIC: Final = (
 )
 """Networks from which nobody comes over the internet (IANA's registries of special-purpose addresses)."""
 
+DOCUMENTATION: Final = tuple(
+    ip_network(text) for text in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+)
+"""Networks of examples (RFC 5737, RFC 3849)."""
+
 
 def too_wide(texts: Iterable[str]) -> list[Addresses]:
     """Return the networks that the given ones make together and that are next to every address."""

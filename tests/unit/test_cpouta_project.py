@@ -24,7 +24,7 @@ from stacks.cpouta.project_facts import (
     VolumeFacts,
 )
 from stacks.cpouta.settings import OpenstackSettings
-from stacks.errors import ConfigError, key
+from stacks.errors import ConfigError, SettingsError, key
 from tests.unit.configurations import ROOT, settings_of
 from tests.unit.test_cpouta_settings import shipped
 
@@ -82,6 +82,15 @@ def test_what_the_project_does_not_have_is_refused_with_what_it_has(field: str, 
     assert key(error.path) == f"mlbatch:openstack.{field}"
     assert error.value == value
     assert error.expected == there
+
+
+def test_a_key_that_nobody_could_sign_in_by_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_facts, "ask", lambda environment, **_: FACTS)
+    with pytest.raises(SettingsError) as caught:
+        inputs.interpret(shipped(privateKeyFile="/nowhere/key"), base=ROOT, environment={})
+    (error,) = caught.value.problems
+    assert (key(error.path), error.value) == ("mlbatch:openstack.privateKeyFile", "/nowhere/key")
+    assert error.message == "there is no file /nowhere/key on this machine"
 
 
 def test_a_flavor_that_csc_has_to_grant_is_told_so() -> None:

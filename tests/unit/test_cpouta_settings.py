@@ -9,8 +9,9 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from stacks import validation
 from stacks.errors import ConfigError, key
-from tests.unit.configurations import ROOT, errors_of, settings_of
+from tests.unit.configurations import ROOT, errors_of, partial_of, settings_of
 
 PRIVATE = (
     ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
@@ -91,7 +92,7 @@ class TestSources:
     def test_four_quarters_are_everybody_and_so_is_ipv6(self) -> None:
         quarters = {f"q{number}": f"{number * 64}.0.0.0/2" for number in range(4)}
         assert "0.0.0.0/0" in only(shipped(sshFrom=quarters)).message
-        assert "::/0" in only(shipped(sshFrom={"all": "::/0"})).message
+        assert "::/0" in only(shipped(sshFrom={"me": "198.51.100.9/32", "all": "::/0"})).message
 
     def test_everybody_is_taken_where_that_is_said(self) -> None:
         assert errors_of(shipped(sshFrom={"all": "0.0.0.0/0"}, allowAnySource=True)) == []
@@ -124,6 +125,30 @@ class TestSources:
         assert key(error.path) == "mlbatch:openstack.sshFrom.me"
         assert (error.message, error.hint) == (message, hint)
 
+    @pytest.mark.parametrize(
+        "source", ["192.168.1.20/32", "127.0.0.1/32", "10.0.0.0/8", "239.0.0.1/32", "fc00::/7", "100.64.0.1/32"]
+    )
+    def test_a_network_from_which_nobody_gets_to_the_vm_is_refused(self, source: str) -> None:
+        error = only(shipped(sshFrom={"me": source}))
+        assert (key(error.path), error.value) == ("mlbatch:openstack.sshFrom.me", source)
+        assert error.message.endswith("it is none of the internet")
+        assert "/32" in error.hint
+        assert errors_of(shipped(ports=[{"name": "bastion", "port": 22, "source": "192.168.1.0/24"}])) == []
+
+    def test_ipv6_alone_does_not_reach_a_floating_address_of_ipv4(self) -> None:
+        error = only(shipped(sshFrom={"me": "2a02:2770::7/128"}))
+        assert key(error.path) == "mlbatch:openstack.sshFrom"
+        assert error.message == "these are IPv6 alone, and the VM's floating address is one of IPv4"
+        assert errors_of(shipped(sshFrom={"me": "2a02:2770::7/128", "office": "86.50.1.1/32"})) == []
+
+    def test_the_examples_address_is_warned_of_and_ones_own_is_not(self) -> None:
+        def said(source: str) -> list[str]:
+            return list(validation.warnings(partial_of(shipped(sshFrom={"me": source}))))
+
+        (warning,) = said("203.0.113.7/32")
+        assert warning.startswith("mlbatch:openstack.sshFrom.me: 203.0.113.7/32 is kept for examples")
+        assert said("86.50.1.1/32") == []
+
     def test_nobody_is_refused(self) -> None:
         assert (
             only(shipped(sshFrom={})).message
@@ -149,6 +174,23 @@ class TestKeys:
         error = only(shipped(privateKeyFile=PRIVATE))
         assert key(error.path) == "mlbatch:openstack.privateKeyFile"
         assert PRIVATE.splitlines()[1] not in str(error)
+
+    @pytest.mark.parametrize("file", ["id_ed25519", "$HOME/.ssh/key", "~alice/.ssh/key", r"C:\Users\me\key"])
+    def test_a_path_that_ssh_would_look_for_elsewhere_is_refused(self, file: str) -> None:
+        error = only(shipped(privateKeyFile=file))
+        assert (key(error.path), error.value) == ("mlbatch:openstack.privateKeyFile", file)
+        assert error.expected == "the path of a private key's file, which begins with / or ~/"
+
+    def test_the_file_of_the_public_half_is_told_the_others_name(self) -> None:
+        assert only(shipped(privateKeyFile="~/.ssh/key.pub")).hint == "did you mean ~/.ssh/key?"
+
+    @pytest.mark.parametrize(
+        "pasted", ["PuTTY-User-Key-File-3: ssh-ed25519 Private-Lines: 1 AAAAhunter2", "b3BlbnNzaC1rZXktdjEAAAAAhunter2"]
+    )
+    def test_a_private_key_in_another_form_is_not_repeated(self, pasted: str) -> None:
+        error = only(shipped(privateKeyFile=pasted))
+        assert error.message.startswith("this is a private key itself")
+        assert "hunter2" not in str(error)
 
     def test_a_short_rsa_key_is_refused(self) -> None:
         short = public(rsa.generate_private_key(65537, 1024))
