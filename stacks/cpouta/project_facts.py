@@ -53,15 +53,22 @@ class ServerFacts:
     flavor: str
     image: str
     image_id: str
+    id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeFacts:
-    """A volume. size_gib: as it is. status: available, in-use and so on. has_system: an image was written to it."""
+    """A volume.
+
+    size_gib: as it is. status: available, in-use and so on. has_system: an image was written to it. kind: its type.
+    servers: the ids of the VMs that have it.
+    """
 
     size_gib: int
     status: str
     has_system: bool
+    kind: str = ""
+    servers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +201,7 @@ def _server(cloud: Connection, name: str) -> ServerFacts | None:
             metadata = item.metadata or {}
             image_id = (item.image or {}).get("id") or _booted(cloud, item)
             flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
-            return ServerFacts(flavor=flavor, image=metadata.get(IMAGE, ""), image_id=image_id)
+            return ServerFacts(flavor=flavor, image=metadata.get(IMAGE, ""), image_id=image_id, id=item.id)
     return None
 
 
@@ -221,7 +228,13 @@ def _existing(cloud: Connection, identifier: str | None) -> VolumeFacts | None:
 
 
 def _volume(item: Any) -> VolumeFacts:
-    return VolumeFacts(size_gib=item.size, status=item.status, has_system=bool(item.volume_image_metadata))
+    return VolumeFacts(
+        size_gib=item.size,
+        status=item.status,
+        has_system=bool(item.volume_image_metadata),
+        kind=item.volume_type or "",
+        servers=frozenset(attached["server_id"] for attached in item.attachments or ()),
+    )
 
 
 def _quotas(cloud: Connection) -> Iterator[tuple[str, Room]]:

@@ -38,6 +38,9 @@ LEAST_VOLUME: Final = 75
 """GiB: 49 that the MLOps platform's six claims ask for with its deployment option 4, and the 25 GB that its setup.sh
 wants free for images."""
 
+TOO_SLOW: Final = "capacity"
+"""A type of volumes that CSC has for files at rest: too slow for databases such as the cluster's."""
+
 
 class OpeningSettings(SettingsModel):
     """A port of the VM that a network may reach."""
@@ -58,8 +61,8 @@ class VolumeSettings(SettingsModel):
     type: str = "standard"
     """Type: standard; capacity is cheaper, and too slow for databases."""
     existing: values.VolumeId | None = None
-    """Id of a volume that is there, such as one from another project, in place of a new one. The stack attaches it, and
-    neither changes nor deletes it; a file system on it is kept.
+    """Id of a volume that is there, such as one from another project, in place of a new one, whose `size` and `type` are
+    left out then. The stack attaches it, and neither changes nor deletes it; a file system on it is kept.
     """
     protect: bool = True
     """No update and no destroy may delete the volume. With false it leaves the stack, and stays in the project."""
@@ -256,7 +259,17 @@ class OpenstackSettings(SettingsModel):
 
     def _volume(self, path: Path) -> Iterator[ConfigError]:
         volume = self.volume
-        if volume.existing is None and volume.size < LEAST_VOLUME:
+        if volume.existing is not None:
+            for name in sorted({"size", "type"} & volume.model_fields_set):
+                yield ConfigError(
+                    path=(*path, "volume", name),
+                    value=getattr(volume, name),
+                    message=f"{key((*path, 'volume', 'existing'))} names a volume, which the stack does not change",
+                    expected="nothing beside existing",
+                    hint="remove the key, or existing for a new volume",
+                )
+            return
+        if volume.size < LEAST_VOLUME:
             yield ConfigError(
                 path=(*path, "volume", "size"),
                 value=volume.size,
@@ -264,12 +277,12 @@ class OpenstackSettings(SettingsModel):
                 expected=f"at least {LEAST_VOLUME} GiB",
                 hint="remove the key for 500",
             )
-        if volume.type == "capacity":
+        if volume.type == TOO_SLOW:
             yield ConfigError(
                 path=(*path, "volume", "type"),
                 value=volume.type,
                 message="CSC's capacity volumes are for files at rest, too slow for databases such as the cluster's",
-                expected=listed(kind for kind in VOLUME_RATES if kind != "capacity"),
+                expected=listed(kind for kind in VOLUME_RATES if kind != TOO_SLOW),
                 hint="remove the key",
             )
 

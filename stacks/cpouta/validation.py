@@ -8,8 +8,8 @@ from typing import Final
 
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
-from stacks.cpouta.project_facts import ProjectFacts
-from stacks.cpouta.settings import SSH_PORT, CpoutaGpuSettings, OpenstackSettings
+from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
+from stacks.cpouta.settings import LEAST_VOLUME, SSH_PORT, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.addresses import DOCUMENTATION, within
@@ -150,6 +150,33 @@ def _volume(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Confi
             expected="an empty volume, or one that held such a platform's data",
             hint="name another volume, or remove the key for a new one",
         )
+    elif (wrong := _unfit(found, facts.server.id if facts.server is not None else "")) is not None:
+        message, hint = wrong
+        yield ConfigError(
+            path=there,
+            value=volume.existing,
+            message=message,
+            expected=f"a volume of at least {LEAST_VOLUME} GiB that is available, or that the stack's VM has",
+            hint=hint,
+        )
+
+
+def _unfit(volume: VolumeFacts, server: str) -> tuple[str, str] | None:
+    """Return why a volume cannot be the platform's, and what to do, None where it can. server: id of the stack's VM."""
+    another = "name another volume, or remove the key for a new one"
+    others = volume.servers - {server}
+    if others:
+        return f"VM {listed(sorted(others))} has it", f"`openstack server remove volume {min(others)} <volume>` first"
+    if volume.status != "available" and not volume.servers:
+        return (
+            f"its status is {volume.status}, in which no VM can take it",
+            f"wait until it is available, as `openstack volume show` tells; where it stays {volume.status}, {another}",
+        )
+    if volume.size_gib < LEAST_VOLUME:
+        return f"the platform's images and volumes do not fit into its {volume.size_gib} GiB", another
+    if volume.kind == TOO_SLOW:
+        return f"it is of type {TOO_SLOW}, too slow for databases such as the cluster's", another
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -204,6 +204,29 @@ def test_an_existing_volume_is_looked_at() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ({"status": "error"}, "its status is error, in which no VM can take it"),
+        ({"status": "reserved"}, "its status is reserved, in which no VM can take it"),
+        ({"status": "in-use", "servers": frozenset({"other"})}, "VM other has it"),
+        ({"size_gib": 74}, "the platform's images and volumes do not fit into its 74 GiB"),
+        ({"kind": "capacity"}, "it is of type capacity, too slow for databases such as the cluster's"),
+    ],
+)
+def test_an_existing_volume_that_the_vm_cannot_take_is_refused(there: dict[str, Any], said: str) -> None:
+    whole: dict[str, Any] = {"size_gib": 75, "status": "available", "has_system": False, **there}
+    (error,) = refused(replace(FACTS, existing=VolumeFacts(**whole)), volume={"existing": VOLUME})
+    assert (key(error.path), error.message) == ("mlbatch:openstack.volume.existing", said)
+    assert error.expected == "a volume of at least 75 GiB that is available, or that the stack's VM has"
+
+
+def test_a_volume_that_the_stacks_own_vm_has_is_taken() -> None:
+    own = ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="image-0", id="own")
+    volume = VolumeFacts(size_gib=75, status="in-use", has_system=False, servers=frozenset({"own"}))
+    assert refused(replace(FACTS, server=own, existing=volume), volume={"existing": VOLUME}) == []
+
+
 class TestCredentials:
     def test_without_any_a_preview_is_told_what_was_not_checked(self) -> None:
         found = inputs.interpret(shipped(), base=ROOT, environment={})
@@ -314,6 +337,7 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(name="vm-2", metadata={}, image=None, flavor={}),
                 thing(
                     name="vm",
+                    id="s0",
                     metadata={"mlbatch-image": "Ubuntu-22.04"},
                     image={"id": "i0"},
                     flavor={"original_name": "standard.xxlarge"},
@@ -333,7 +357,15 @@ def test_facts_are_read_off_the_services() -> None:
         image=thing(images=lambda **_: [thing(name="Ubuntu-22.04", id="old"), thing(name="Ubuntu-22.04", id="new")]),
         block_storage=thing(
             types=lambda: [thing(name="standard")],
-            volumes=lambda name: [thing(size=500, status="in-use", volume_image_metadata=None)],
+            volumes=lambda name: [
+                thing(
+                    size=500,
+                    status="in-use",
+                    volume_image_metadata=None,
+                    volume_type="standard",
+                    attachments=[{"server_id": "s0"}],
+                )
+            ],
             find_volume=lambda identifier: None,
             get_limits=lambda: thing(
                 absolute=thing(
@@ -361,8 +393,10 @@ def test_facts_are_read_off_the_services() -> None:
             "floating addresses": Room(limit=2, used=1),
             "security groups": Room(limit=None, used=0),
         },
-        server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="i0"),
-        volume=VolumeFacts(size_gib=500, status="in-use", has_system=False),
+        server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="i0", id="s0"),
+        volume=VolumeFacts(
+            size_gib=500, status="in-use", has_system=False, kind="standard", servers=frozenset({"s0"})
+        ),
         has_address=True,
         has_group=True,
         rules=(

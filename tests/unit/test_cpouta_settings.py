@@ -222,6 +222,12 @@ class TestVolume:
     def test_a_capacity_volume_is_refused(self) -> None:
         assert only(shipped(volume={"type": "capacity"})).expected == "standard"
 
+    @pytest.mark.parametrize(("name", "value"), [("size", 500), ("type", "standard")])
+    def test_what_a_volume_that_is_there_would_not_follow_is_refused(self, name: str, value: object) -> None:
+        error = only(shipped(volume={"existing": "11111111-2222-3333-4444-555555555555", name: value}))
+        assert (key(error.path), error.value) == (f"mlbatch:openstack.volume.{name}", value)
+        assert error.expected == "nothing beside existing"
+
     def test_an_id_that_is_none_is_refused(self) -> None:
         assert only(shipped(volume={"existing": "my-volume"})).message == "this is no volume's id"
 
