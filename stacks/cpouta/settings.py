@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Final
@@ -16,7 +15,7 @@ from components.openstack.first_boot import GpuStackArgs, conflicts
 from components.openstack.flavors import FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
 from stacks.cpouta import values
 from stacks.cpouta.shape import node_shape
-from stacks.errors import MISSING, ConfigError, Path, key, listed
+from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.settings import PlatformSettings
 from stacks.settings.addresses import NOT_PUBLIC, too_wide, within
 from stacks.settings.cidr import Network
@@ -27,7 +26,10 @@ from stacks.settings.tenancy import QueueingSettings, TenancySettings
 
 SSH_PORT: Final = 22
 DEFAULT_UBUNTU: Final = "22.04"
-_UBUNTU: Final = re.compile(r"[0-9]{2}\.[0-9]{2}")
+UBUNTUS: Final = (DEFAULT_UBUNTU, "24.04")
+"""Releases of Ubuntu that the first boot is made for."""
+IMAGES: Final[Mapping[str, str]] = {f"Ubuntu-{release}": release for release in UBUNTUS}
+"""CSC's images of them, by name (CSCfi/csc-user-guide, docs/cloud/pouta/images.md)."""
 NODE_IMAGES: Final[Mapping[str, str]] = {
     str(Reference.parse(image).tag).removeprefix("v"): image
     for release in catalogue.KIND_RELEASES
@@ -61,8 +63,8 @@ class VolumeSettings(SettingsModel):
     type: str = "standard"
     """Type: standard; capacity is cheaper, and too slow for databases."""
     existing: values.VolumeId | None = None
-    """Id of a volume that is there, such as one from another project, in place of a new one, whose `size` and `type` are
-    left out then. The stack attaches it, and neither changes nor deletes it; a file system on it is kept.
+    """Id of a volume that is there, such as one from another project, in place of a new one; size and type are left out
+    then. The stack attaches it, and neither changes nor deletes it; a file system on it is kept.
     """
     protect: bool = True
     """No update and no destroy may delete the volume. With false it leaves the stack, and stays in the project."""
@@ -107,6 +109,8 @@ class OpenstackSettings(SettingsModel):
     """Flavor of the VM. Another one is a resize; one with GPUs in place of one without, or the reverse, replaces it."""
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
     """Image by name. The VM keeps the one that it was made from while this name is the same."""
+    ubuntu: Annotated[str, choice("Ubuntu", UBUNTUS)] | None = None
+    """Release of Ubuntu in an image of your own; CSC's have it in their names."""
     boot_volume: Annotated[int, Field(ge=20, le=16_384)] | None = None
     """GiB of a volume to boot from, which goes with the VM; default the flavor's own disk."""
     availability_zone: str | None = None
@@ -150,6 +154,11 @@ class OpenstackSettings(SettingsModel):
         return (self.gpu or GpuStackSettings()).stack if self.machine.gpus else None
 
     @property
+    def release(self) -> str | None:
+        """The image's release of Ubuntu, None where nothing says."""
+        return IMAGES.get(self.image, self.ubuntu)
+
+    @property
     def rates(self) -> Mapping[str, Decimal]:
         """Billing units in an hour, by what is charged for; without a volume of a type that CSC does not list."""
         volume = volume_rate(self.volume.type, self.volume.size) if self.volume.existing is None else None
@@ -160,6 +169,7 @@ class OpenstackSettings(SettingsModel):
         """Hold sources to somebody, the volume to what needs it, and GPU software to flavors with GPUs."""
         yield from self._sources(path)
         yield from self._volume(path)
+        yield from self._image(path)
         if self.gpu is not None and not self.machine.gpus:
             yield ConfigError(
                 path=(*path, "gpu"),
@@ -167,12 +177,31 @@ class OpenstackSettings(SettingsModel):
                 expected=f"nothing, or a flavor with GPUs: {listed(_with_gpus())}",
                 hint=f"remove the section, or set {key((*path, 'flavor'))} to {_with_gpus()[0]}",
             )
-        if self.gpu_stack is not None:
-            yield from self._software(path, self.gpu_stack)
+        if self.gpu_stack is not None and self.release is not None:
+            yield from self._software(path, self.gpu_stack, self.release)
 
-    def _software(self, path: Path, stack: GpuStackArgs) -> Iterator[ConfigError]:
-        found = _UBUNTU.search(self.image)
-        wrong = list(conflicts(stack, found.group() if found else self.image))
+    def _image(self, path: Path) -> Iterator[ConfigError]:
+        said = key((*path, "ubuntu"))
+        if self.release is None:
+            meant = nearest(self.image, list(IMAGES))
+            yield ConfigError(
+                path=(*path, "image"),
+                value=self.image,
+                message="this is none of CSC's images of the releases of Ubuntu that the first boot is made for",
+                expected=f"{listed(IMAGES)}, or an image of your own with its release in {said}",
+                hint=f"did you mean {meant}?" if meant else f"remove the key for Ubuntu-{DEFAULT_UBUNTU}",
+            )
+        elif self.ubuntu not in (None, self.release):
+            yield ConfigError(
+                path=(*path, "ubuntu"),
+                value=self.ubuntu,
+                message=f"{self.image} is CSC's image of Ubuntu {self.release}",
+                expected="nothing beside an image of CSC's",
+                hint="remove the key",
+            )
+
+    def _software(self, path: Path, stack: GpuStackArgs, release: str) -> Iterator[ConfigError]:
+        wrong = list(conflicts(stack, release))
         if wrong:
             default = GpuStackSettings().stack
             is_image = not list(conflicts(stack, DEFAULT_UBUNTU))

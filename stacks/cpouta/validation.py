@@ -9,7 +9,7 @@ from typing import Final
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
 from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
-from stacks.cpouta.settings import LEAST_VOLUME, SSH_PORT, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
+from stacks.cpouta.settings import IMAGES, LEAST_VOLUME, SSH_PORT, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.addresses import DOCUMENTATION, within
@@ -85,7 +85,7 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
         )
     wanted = (
         ("flavor", openstack.flavor, [name for name in facts.flavors if name in FLAVORS]),
-        ("image", openstack.image, sorted(facts.images)),
+        ("image", openstack.image, [name for name in sorted(facts.images) if name in IMAGES or openstack.ubuntu]),
         ("network", openstack.network, sorted(facts.networks)),
         ("pool", openstack.pool, sorted(facts.pools)),
         ("availabilityZone", openstack.availability_zone, sorted(facts.zones)),

@@ -232,6 +232,29 @@ class TestVolume:
         assert only(shipped(volume={"existing": "my-volume"})).message == "this is no volume's id"
 
 
+class TestImages:
+    @pytest.mark.parametrize("image", ["Ubuntu-20.04", "Ubuntu-26.04", "AlmaLinux-9", "CentOS-22.04", ""])
+    def test_one_that_the_first_boot_is_not_made_for_is_refused(self, image: str) -> None:
+        for flavor in ("standard.xxlarge", "gpu.1.1gpu"):
+            error = only(shipped(flavor=flavor, image=image))
+            assert (key(error.path), error.value) == ("mlbatch:openstack.image", image)
+            assert error.expected == (
+                "Ubuntu-22.04, Ubuntu-24.04, or an image of your own with its release in mlbatch:openstack.ubuntu"
+            )
+
+    def test_ones_own_says_its_release(self) -> None:
+        assert errors_of(shipped(flavor="gpu.1.1gpu", image="our-ubuntu", ubuntu="22.04")) == []
+        error = only(shipped(flavor="gpu.1.1gpu", image="our-ubuntu", ubuntu="24.04"))
+        assert "CUDA 12.2 is packaged for Ubuntu 22.04, and the image has 24.04" in error.message
+
+    def test_a_release_that_is_not_the_images_is_refused(self) -> None:
+        error = only(shipped(ubuntu="24.04"))
+        assert (key(error.path), error.message) == (
+            "mlbatch:openstack.ubuntu",
+            "Ubuntu-22.04 is CSC's image of Ubuntu 22.04",
+        )
+
+
 class TestGpus:
     def test_gpu_software_without_a_gpu_is_refused(self) -> None:
         error = only(shipped(gpu={}))
