@@ -87,7 +87,8 @@ class ProjectFacts:
     flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
         names of external networks and of types. zones: names of the availability zones of VMs.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
-    has_address, has_group: the stack has its floating address and its security group already. rules: of that group.
+    has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
+    rules: of that group, those that let in.
     existing: the volume that the settings name, None where there is none of its id.
     obstacle: why this machine could not sign in to a VM of the project, None where it could.
     """
@@ -102,6 +103,7 @@ class ProjectFacts:
     server: ServerFacts | None = None
     volume: VolumeFacts | None = None
     has_address: bool = False
+    has_port: bool = False
     has_group: bool = False
     rules: tuple[RuleFacts, ...] = ()
     existing: VolumeFacts | None = None
@@ -183,6 +185,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         server=_server(cloud, name),
         volume=next((_volume(item) for item in cloud.block_storage.volumes(name=name)), None),
         has_address=any(item.description == address.description(name) for item in cloud.network.ips()),
+        has_port=next(iter(cloud.network.ports(name=name)), None) is not None,
         has_group=group is not None,
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         existing=_existing(cloud, existing),
@@ -246,7 +249,12 @@ def _quotas(cloud: Connection) -> Iterator[tuple[str, Room]]:
     yield "volumes", _room(storage.max_total_volumes, storage.total_volumes_used)
     yield "gigabytes", _room(storage.max_total_volume_gigabytes, storage.total_gigabytes_used)
     network = cloud.network.get_quota(cloud.current_project_id or "", details=True)
-    for what, room in (("floating addresses", network.floating_ips), ("security groups", network.security_groups)):
+    for what, room in (
+        ("floating addresses", network.floating_ips),
+        ("security groups", network.security_groups),
+        ("security group rules", network.security_group_rules),
+        ("ports", network.ports),
+    ):
         yield what, _room(room["limit"], room["used"])
 
 

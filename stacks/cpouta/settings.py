@@ -13,18 +13,17 @@ from components.kubernetes.node_pool import NodeShape
 from components.openstack import catalogue
 from components.openstack.first_boot import GpuStackArgs, conflicts
 from components.openstack.flavors import FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
-from stacks.cpouta import values
+from stacks.cpouta import rules, values
+from stacks.cpouta.rules import OpeningSettings, Rule
 from stacks.cpouta.shape import node_shape
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.settings import PlatformSettings
-from stacks.settings.addresses import NOT_PUBLIC, too_wide, within
 from stacks.settings.cidr import Network
 from stacks.settings.gpu import ProvidedGpuSettings
 from stacks.settings.model import SettingsModel, choice
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings, TenancySettings
 
-SSH_PORT: Final = 22
 DEFAULT_UBUNTU: Final = "22.04"
 UBUNTUS: Final = (DEFAULT_UBUNTU, "24.04")
 """Releases of Ubuntu that the first boot is made for."""
@@ -42,17 +41,6 @@ wants free for images."""
 
 TOO_SLOW: Final = "capacity"
 """A type of volumes that CSC has for files at rest: too slow for databases such as the cluster's."""
-
-
-class OpeningSettings(SettingsModel):
-    """A port of the VM that a network may reach."""
-
-    name: values.Name
-    """Name of the rule."""
-    port: Annotated[int, Field(ge=1, le=65535)]
-    """TCP port, one of the 65535 ports."""
-    source: Network
-    """Network in CIDR notation."""
 
 
 class VolumeSettings(SettingsModel):
@@ -149,6 +137,11 @@ class OpenstackSettings(SettingsModel):
         return node_shape(self.machine)
 
     @property
+    def rules(self) -> list[Rule]:
+        """Who may come in."""
+        return rules.rules(self.ssh_from, self.ports)
+
+    @property
     def gpu_stack(self) -> GpuStackArgs | None:
         """NVIDIA's software on the VM, None on one without GPUs."""
         return (self.gpu or GpuStackSettings()).stack if self.machine.gpus else None
@@ -167,7 +160,8 @@ class OpenstackSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold sources to somebody, the volume to what needs it, and GPU software to flavors with GPUs."""
-        yield from self._sources(path)
+        yield from rules.same_names(path, self.ports)
+        yield from rules.check(path, self.rules, allow_any_source=self.allow_any_source)
         yield from self._volume(path)
         yield from self._image(path)
         if self.gpu is not None and not self.machine.gpus:
@@ -213,78 +207,6 @@ class OpenstackSettings(SettingsModel):
                 f"Ubuntu {DEFAULT_UBUNTU}",
                 hint=f"set it to Ubuntu-{DEFAULT_UBUNTU}" if is_image else "remove the section for these",
             )
-
-    def _sources(self, path: Path) -> Iterator[ConfigError]:
-        if not self.ssh_from:
-            yield ConfigError(
-                path=(*path, "sshFrom"),
-                value={},
-                message="nobody could sign in, and the stack itself could not reach the cluster",
-                expected="at least one network",
-                hint="write the address of the machine that runs the engine, such as me: 203.0.113.7/32",
-            )
-        yield from self._from_the_internet((*path, "sshFrom"))
-        twice = [who for who in self.ssh_from if list(self.ssh_from.values()).count(self.ssh_from[who]) > 1]
-        if twice:
-            yield ConfigError(
-                path=(*path, "sshFrom", twice[-1]),
-                value=self.ssh_from[twice[-1]],
-                message=f"{listed(twice)} are the same network, and OpenStack refuses a second rule of it",
-                expected="each network once",
-                hint="remove one of them",
-            )
-        names = [opening.name for opening in self.ports]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                yield ConfigError(
-                    path=(*path, "ports", index, "name"),
-                    value=name,
-                    message="another rule has this name",
-                    expected="each name once",
-                    hint="write another name",
-                )
-        for what, networks in self._doors():
-            wide = [] if self.allow_any_source else too_wide(networks.values())
-            if wide:
-                yield ConfigError(
-                    path=(*path, what),
-                    value=list(networks.values()),
-                    message=f"together these let in {listed(wide)}, which is next to everybody",
-                    expected="networks of no more than a /8 (IPv6: /32) together, or "
-                    f"{key((*path, 'allowAnySource'))}: true",
-                    hint="write the addresses of your own, such as 203.0.113.7/32",
-                )
-
-    def _from_the_internet(self, path: Path) -> Iterator[ConfigError]:
-        """Yield sources from which nobody reaches the VM's floating address, which is one of IPv4."""
-        away = "networks as the internet sees them, one of IPv4 among them: the VM has a floating address of IPv4"
-        own = "write the address that `curl -4 https://api.ipify.org` prints, with /32 behind it"
-        inside = [who for who, source in self.ssh_from.items() if within(source, NOT_PUBLIC)]
-        for who in inside:
-            yield ConfigError(
-                path=(*path, who),
-                value=self.ssh_from[who],
-                message="nobody comes to the VM's floating address from this network: it is none of the internet",
-                expected=away,
-                hint=f"{own}; for VMs of the same network write a rule of ports with port {SSH_PORT}",
-            )
-        if self.ssh_from and not inside and all(":" in source for source in self.ssh_from.values()):
-            yield ConfigError(
-                path=path,
-                value=list(self.ssh_from.values()),
-                message="these are IPv6 alone, and the VM's floating address is one of IPv4",
-                expected=away,
-                hint=own,
-            )
-
-    def _doors(self) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield who may come in through each port, under the key that says so."""
-        yield "sshFrom", self.ssh_from
-        by_port: dict[int, dict[str, str]] = {}
-        for opening in self.ports:
-            by_port.setdefault(opening.port, {})[opening.name] = opening.source
-        own = by_port.pop(SSH_PORT, {})
-        yield from (("ports", networks) for networks in ({**own, **self.ssh_from} if own else {}, *by_port.values()))
 
     def _volume(self, path: Path) -> Iterator[ConfigError]:
         volume = self.volume

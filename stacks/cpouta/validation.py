@@ -9,7 +9,7 @@ from typing import Final
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
 from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
-from stacks.cpouta.settings import IMAGES, LEAST_VOLUME, SSH_PORT, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
+from stacks.cpouta.settings import IMAGES, LEAST_VOLUME, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.addresses import DOCUMENTATION, within
@@ -20,6 +20,9 @@ from stacks.validation.mlops import chosen
 SECTION: Path = ("openstack",)
 _RAY_CORES: Final = 4
 """What the platform's setup.sh wants on top for Ray."""
+
+_RULES_OF_A_GROUP: Final = 2
+"""Neutron gives each new security group two, which let out everything by IPv4 and IPv6, and counts them."""
 
 
 def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[ConfigError]:
@@ -196,6 +199,7 @@ def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Nee
     boots = openstack.boot_volume if openstack.boot_volume is not None and server is None else None
     own = openstack.volume.existing is None
     has = facts.volume.size_gib if facts.volume is not None else 0
+    open_already = {(rule.ports, rule.source) for rule in facts.rules}
     return {
         "instances": Need(amount=0 if server else 1, path=by_name),
         "cores": Need(amount=(flavor.cores if flavor else 0) - (old.cores if old else 0), path=by_flavor),
@@ -208,6 +212,12 @@ def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Nee
         ),
         "floating addresses": Need(amount=0 if facts.has_address else 1, path=(*SECTION, "pool")),
         "security groups": Need(amount=0 if facts.has_group else 1, path=by_name),
+        "security group rules": Need(
+            amount=len([rule for rule in openstack.rules if (str(rule.port), rule.source) not in open_already])
+            + (0 if facts.has_group else _RULES_OF_A_GROUP),
+            path=(*SECTION, "ports" if openstack.ports else "sshFrom"),
+        ),
+        "ports": Need(amount=0 if facts.has_port else 1, path=by_name),
     }
 
 
@@ -263,9 +273,7 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
 
 def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
     """Yield the rules that somebody else has added: no resource stands for them, so that no refresh finds them."""
-    known = {(str(SSH_PORT), source) for source in openstack.ssh_from.values()} | {
-        (str(opening.port), opening.source) for opening in openstack.ports
-    }
+    known = {(str(rule.port), rule.source) for rule in openstack.rules}
     for rule in facts.rules:
         if (rule.ports, rule.source) not in known and not rule.description.startswith(SSH_RULE):
             yield (

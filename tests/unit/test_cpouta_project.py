@@ -48,6 +48,8 @@ FACTS = ProjectFacts(
         "gigabytes": Room(limit=1000, used=0),
         "floating addresses": Room(limit=2, used=0),
         "security groups": Room(limit=None, used=3),
+        "security group rules": Room(limit=100, used=8),
+        "ports": Room(limit=500, used=2),
     },
 )
 
@@ -113,6 +115,13 @@ def test_a_flavor_that_csc_has_to_grant_is_told_so() -> None:
         ("gigabytes", Room(limit=1000, used=600), "volume.size", "gigabytes is 100 GiB too small"),
         ("floating addresses", Room(limit=2, used=2), "pool", "floating addresses is 1 too small"),
         ("security groups", Room(limit=10, used=10), "name", "security groups is 1 too small"),
+        (
+            "security group rules",
+            Room(limit=100, used=98),
+            "sshFrom",
+            "security group rules is 1 too small: the stack takes 3",
+        ),
+        ("ports", Room(limit=5, used=5), "name", "ports is 1 too small"),
     ],
 )
 def test_a_quota_that_does_not_suffice_is_told_with_what_is_missing(
@@ -136,12 +145,21 @@ class TestWhatIsThere:
             "gigabytes": Room(limit=600, used=500),
             "floating addresses": Room(limit=1, used=1),
             "security groups": Room(limit=1, used=1),
+            "security group rules": Room(limit=3, used=3),
+            "ports": Room(limit=2, used=2),
         },
         server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="image-0"),
         volume=VolumeFacts(size_gib=500, status="in-use", has_system=False),
         has_address=True,
+        has_port=True,
         has_group=True,
+        rules=(RuleFacts(ports="22", source="203.0.113.7/32", description="SSH from me"),),
     )
+
+    def test_a_rule_more_takes_one_more(self) -> None:
+        (error,) = refused(self.FULL, ports=[{"name": "web", "port": 443, "source": "203.0.113.7/32"}])
+        assert key(error.path) == "mlbatch:openstack.ports"
+        assert "security group rules is 1 too small: the stack takes 1, and of 3 3 are used" in error.message
 
     def test_it_takes_nothing_more(self) -> None:
         assert refused(self.FULL) == []
@@ -314,6 +332,7 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(name="public", id="n2", is_router_external=True),
             ],
             ips=lambda: [thing(description="The address of vm")],
+            ports=lambda name: [thing(name=name)],
             security_groups=lambda name: [thing(id="g1")],
             security_group_rules=lambda security_group_id, direction: [
                 thing(port_range_min=22, port_range_max=22, remote_ip_prefix="0.0.0.0/0", description=None),
@@ -327,7 +346,10 @@ def test_facts_are_read_off_the_services() -> None:
                 ),
             ],
             get_quota=lambda project, details: thing(
-                floating_ips={"limit": 2, "used": 1}, security_groups={"limit": -1, "used": 0}
+                floating_ips={"limit": 2, "used": 1},
+                security_groups={"limit": -1, "used": 0},
+                security_group_rules={"limit": 100, "used": 7},
+                ports={"limit": 500, "used": 3},
             ),
         ),
         compute=thing(
@@ -392,10 +414,13 @@ def test_facts_are_read_off_the_services() -> None:
             "gigabytes": Room(limit=1000, used=500),
             "floating addresses": Room(limit=2, used=1),
             "security groups": Room(limit=None, used=0),
+            "security group rules": Room(limit=100, used=7),
+            "ports": Room(limit=500, used=3),
         },
         server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="i0", id="s0"),
         volume=VolumeFacts(size_gib=500, status="in-use", has_system=False, kind="standard", servers=frozenset({"s0"})),
         has_address=True,
+        has_port=True,
         has_group=True,
         rules=(
             RuleFacts(ports="22", source="0.0.0.0/0", description=""),

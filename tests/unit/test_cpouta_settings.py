@@ -157,7 +157,19 @@ class TestSources:
 
     def test_one_network_twice_is_refused_as_openstack_would(self) -> None:
         error = only(shipped(sshFrom={"me": "203.0.113.7/32", "i": "203.0.113.7/32"}))
-        assert error.expected == "each network once"
+        assert (key(error.path), error.expected) == ("mlbatch:openstack.sshFrom.i", "each network once for a port")
+        assert error.message == (
+            "mlbatch:openstack.sshFrom.me lets in the same network by port 22 already, and OpenStack refuses a second "
+            "rule of it"
+        )
+
+    def test_rules_that_differ_by_their_names_alone_are_refused(self) -> None:
+        web = {"port": 443, "source": "192.0.2.0/28"}
+        error = only(shipped(ports=[{"name": "a", **web}, {"name": "b", **web}]))
+        assert key(error.path) == "mlbatch:openstack.ports[1]"
+        error = only(shipped(ports=[{"name": "ssh", "port": 22, "source": "203.0.113.7/32"}]))
+        assert error.message.startswith("mlbatch:openstack.sshFrom.me lets in the same network by port 22 already")
+        assert errors_of(shipped(ports=[{"name": "a", **web}, {"name": "b", **web, "port": 80}])) == []
 
     def test_the_name_of_a_rule_is_a_name(self) -> None:
         assert "'My House'" in only(shipped(sshFrom={"My House": "203.0.113.7/32"})).message
