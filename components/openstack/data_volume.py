@@ -32,7 +32,7 @@ class DataVolume(pulumi.ComponentResource):
         volume = blockstorage.Volume(
             name,
             name=args.name,
-            description=f"Data of {args.name}",
+            description=description(args.name),
             size=args.size_gib,
             volume_type=args.kind,
             enable_online_resize=True,
@@ -40,3 +40,8 @@ class DataVolume(pulumi.ComponentResource):
         )
         self.id = volume.id
         self.register_outputs({"id": self.id})
+
+
+def description(name: str) -> str:
+    """Return by what the volume of a VM's name is told from another one of that name."""
+    return f"Data of {name}"

@@ -15,6 +15,7 @@ from components.layer import Layer
 SSH: Final = 22
 SSH_RULE: Final = "SSH from "
 """How the descriptions of the rules begin that let somebody sign in."""
+_OWNER: Final = ", of stack "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +28,13 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True)
 class FirewallArgs:
-    """name: of the security group. ssh: networks that may sign in, by who that is. ports: other openings, by name."""
+    """name: of the security group, owner: whose it is.
+
+    ssh: networks that may sign in, by who that is. ports: other openings, by name.
+    """
 
     name: str
+    owner: str
     ssh: Mapping[str, str]
     ports: Mapping[str, Opening] = field(default_factory=dict)
 
@@ -49,13 +54,23 @@ class Firewall(Layer):
 
     def __init__(self, name: str, args: FirewallArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:openstack:Firewall", name, None, opts)
-        group = networking.SecGroup(
-            name, name=args.name, description=f"Who may reach {args.name}", opts=pulumi.ResourceOptions(parent=self)
-        )
+        options = pulumi.ResourceOptions(parent=self)
+        text = description(args.name, args.owner)
+        group = networking.SecGroup(name, name=args.name, description=text, opts=options)
         rules = {rule: _rule(rule, reasons, group, self) for rule, reasons in _wanted(args).items()}
         self.ready = [made for rule, made in rules.items() if rule.port == SSH]
         self.group_id = group.id
         self.register_outputs({"group_id": self.group_id})
+
+
+def description(name: str, owner: str) -> str:
+    """Return the description of a stack's security group, by which others see whose it is."""
+    return f"Who may reach {name}{_OWNER}{owner}"
+
+
+def owner(text: str) -> str:
+    """Return the stack of a security group's description, nothing where it names none."""
+    return text.partition(_OWNER)[2]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from components.openstack.first_boot import FirstBootArgs, HostKey, KindArgs, us
 from components.openstack.host_key import host_key
 from components.openstack.machine import Machine, MachineArgs
 from components.openstack.provider import AUTH_URL, openstack_provider
+from stacks.cpouta import ownership
 from stacks.cpouta.project_facts import ProjectFacts
 from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
 
@@ -34,14 +35,19 @@ class Infrastructure:
 
 
 def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructure:
-    """Register the VM and all around it. facts: what the project says, None in a preview where nobody could ask it."""
+    """Register the VM and all around it. facts: what the project says, None in a preview where nobody could ask it.
+
+    Raises pulumi.RunError where another stack has the name.
+    """
     openstack = settings.openstack
+    ownership.check(openstack, facts)
     provider = openstack_provider("openstack", auth_url=None if facts is not None else AUTH_URL)
     within = pulumi.ResourceOptions(providers=[provider])
     firewall = Firewall(
         "firewall",
         FirewallArgs(
             name=openstack.name,
+            owner=ownership.stack(),
             ssh=openstack.ssh_from,
             ports={one.name: Opening(port=one.port, cidr=one.source) for one in openstack.ports},
         ),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from components.openstack import address
+from components.openstack import address, data_volume, firewall
 from components.openstack.machine import IMAGE
 from stacks.cpouta.key_file import Obstacle
 
@@ -88,7 +88,7 @@ class ProjectFacts:
         names of external networks and of types. zones: names of the availability zones of VMs.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
-    rules: of that group, those that let in.
+    owner: the stack whose group it is, empty where it does not say so. rules: of that group, those that let in.
     existing: the volume that the settings name, None where there is none of its id.
     obstacle: why this machine could not sign in to a VM of the project, None where it could.
     """
@@ -105,6 +105,7 @@ class ProjectFacts:
     has_address: bool = False
     has_port: bool = False
     has_group: bool = False
+    owner: str = ""
     rules: tuple[RuleFacts, ...] = ()
     existing: VolumeFacts | None = None
     obstacle: Obstacle | None = None
@@ -183,10 +184,11 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         zones=frozenset(item.name for item in cloud.compute.availability_zones() if item.state.get("available")),
         quotas=dict(_quotas(cloud)),
         server=_server(cloud, name),
-        volume=next((_volume(item) for item in cloud.block_storage.volumes(name=name)), None),
+        volume=_data_volume(cloud, name),
         has_address=any(item.description == address.description(name) for item in cloud.network.ips()),
         has_port=next(iter(cloud.network.ports(name=name)), None) is not None,
         has_group=group is not None,
+        owner=firewall.owner(group.description or "") if group is not None else "",
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         existing=_existing(cloud, existing),
     )
@@ -200,11 +202,12 @@ def _images(cloud: Connection) -> Iterator[tuple[str, str]]:
 def _server(cloud: Connection, name: str) -> ServerFacts | None:
     # Nova reads the name as a regular expression.
     for item in cloud.compute.servers(name=f"^{re.escape(name)}$"):
-        if item.name == name:
-            metadata = item.metadata or {}
+        metadata = item.metadata or {}
+        # Nova has several VMs of one name, and whoever made the others did not note this.
+        if item.name == name and IMAGE in metadata:
             image_id = (item.image or {}).get("id") or _booted(cloud, item)
             flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
-            return ServerFacts(flavor=flavor, image=metadata.get(IMAGE, ""), image_id=image_id, id=item.id)
+            return ServerFacts(flavor=flavor, image=metadata[IMAGE], image_id=image_id, id=item.id)
     return None
 
 
@@ -223,6 +226,12 @@ def _booted(cloud: Connection, server: Any) -> str:
         if volume.is_bootable:
             return str((volume.volume_image_metadata or {}).get("image_id", ""))
     return ""
+
+
+def _data_volume(cloud: Connection, name: str) -> VolumeFacts | None:
+    """Return the volume that a stack has made under a name; Cinder has several volumes of one name."""
+    own = data_volume.description(name)
+    return next((_volume(item) for item in cloud.block_storage.volumes(name=name) if item.description == own), None)
 
 
 def _existing(cloud: Connection, identifier: str | None) -> VolumeFacts | None:

@@ -170,7 +170,9 @@ def build(
     record = Record()
     mocks = _Mocks(calls, outputs)
     monitor = _Monitor(record, mocks)
-    pulumi.runtime.set_mocks(mocks, project="mlbatch", stack="test", preview=preview, monitor=monitor)
+    pulumi.runtime.set_mocks(
+        mocks, project="mlbatch", stack="test", organization="organization", preview=preview, monitor=monitor
+    )
 
     @pulumi.runtime.test
     def run() -> None:

@@ -94,7 +94,9 @@ def numbers(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def test_who_may_reach_the_vm() -> None:
     run = Run()
-    assert run.one("SecGroup").inputs["name"] == "mlops-platform"
+    group = run.one("SecGroup").inputs
+    assert group["name"] == "mlops-platform"
+    assert group["description"] == "Who may reach mlops-platform, of stack organization/mlbatch/test"
     rule = run.one("SecGroupRule")
     assert numbers(rule.inputs) == {
         "securityGroupId": "firewall-id",
@@ -106,6 +108,18 @@ def test_who_may_reach_the_vm() -> None:
         "portRangeMax": 22,
         "remoteIpPrefix": "203.0.113.7/32",
     }
+
+
+@pytest.mark.parametrize("owner", ["", "organization/mlbatch/test"])
+def test_a_name_that_is_ones_own_is_taken(owner: str) -> None:
+    assert Run(replace(FACTS, has_group=True, owner=owner)).one("Instance").inputs["name"] == "mlops-platform"
+
+
+def test_a_name_that_another_stack_has_is_refused_before_anything_is_registered() -> None:
+    with pytest.raises(pulumi.RunError, match="stack acme/mlbatch/other has a VM") as caught:
+        Run(replace(FACTS, has_group=True, owner="acme/mlbatch/other"))
+    assert 'mlbatch:openstack.name = "mlops-platform"' in str(caught.value)
+    assert "Nothing was created or changed" in str(caught.value)
 
 
 def rules(run: Run) -> dict[str, tuple[Any, ...]]:

@@ -333,7 +333,7 @@ def test_facts_are_read_off_the_services() -> None:
             ],
             ips=lambda: [thing(description="The address of vm")],
             ports=lambda name: [thing(name=name)],
-            security_groups=lambda name: [thing(id="g1")],
+            security_groups=lambda name: [thing(id="g1", description="Who may reach vm, of stack acme/mlbatch/site")],
             security_group_rules=lambda security_group_id, direction: [
                 thing(port_range_min=22, port_range_max=22, remote_ip_prefix="0.0.0.0/0", description=None),
                 thing(port_range_min=80, port_range_max=90, remote_ip_prefix="192.0.2.0/24", description="web"),
@@ -357,6 +357,7 @@ def test_facts_are_read_off_the_services() -> None:
             availability_zones=lambda: [thing(name="nova", state={"available": True})],
             servers=lambda name: [
                 thing(name="vm-2", metadata={}, image=None, flavor={}),
+                thing(name="vm", id="by-hand", metadata={}, image={"id": "i9"}, flavor={}),
                 thing(
                     name="vm",
                     id="s0",
@@ -380,13 +381,15 @@ def test_facts_are_read_off_the_services() -> None:
         block_storage=thing(
             types=lambda: [thing(name="standard")],
             volumes=lambda name: [
+                thing(description="somebody's", size=9),
                 thing(
+                    description="Data of vm",
                     size=500,
                     status="in-use",
                     volume_image_metadata=None,
                     volume_type="standard",
                     attachments=[{"server_id": "s0"}],
-                )
+                ),
             ],
             find_volume=lambda identifier: None,
             get_limits=lambda: thing(
@@ -422,6 +425,7 @@ def test_facts_are_read_off_the_services() -> None:
         has_address=True,
         has_port=True,
         has_group=True,
+        owner="acme/mlbatch/site",
         rules=(
             RuleFacts(ports="22", source="0.0.0.0/0", description=""),
             RuleFacts(ports="80 to 90", source="192.0.2.0/24", description="web"),
