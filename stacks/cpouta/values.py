@@ -16,6 +16,19 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,47}")
 _NAMES: Final = "1 to 48 lower-case letters, digits and -, with a letter first"
 _USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _USERS: Final = "1 to 32 lower-case letters, digits, _ and -, with a letter or _ first"
+_TAKEN: Final = re.compile(
+    r"""
+    root | daemon | bin | sys | sync | games | man | lp | mail | news | uucp | proxy | www-data | backup | list | irc
+    | gnats | _apt | nobody | adm | tty | disk | kmem | dialout | fax | voice | cdrom | floppy | tape | sudo | audio
+    | dip | operator | src | shadow | utmp | video | sasl | plugdev | staff | users | nogroup
+    | systemd-(network|resolve|timesync|journal|coredump) | messagebus | syslog | uuidd | tcpdump | tss | landscape
+    | pollinate | sshd | _ssh | usbmux | fwupd-refresh | lxd | netdev | polkitd | kvm | input | sgx | render | crontab
+    | docker
+    """,
+    re.VERBOSE,
+)
+"""Users and groups that Ubuntu's cloud images and Docker have themselves (base-passwd, passwd.master and group.master;
+then those of packages): cloud-init makes a user with a group of its own, and fails where there is one of the name."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _IDS: Final = "the volume's id: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _KEY: Final = r"\s*(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))[\s\S]*"
@@ -66,6 +79,18 @@ def _key_file(value: str) -> str:
     return value
 
 
+def _user(value: str) -> str:
+    hint = "remove the key for ubuntu"
+    if not _USER.fullmatch(value):
+        reject(message="no user can be called this", expected=_USERS, hint=hint)
+    if _TAKEN.fullmatch(value):
+        message = (
+            "nobody signs in as root" if value == "root" else "the system has a user or a group of this name itself"
+        )
+        reject(message=message, expected=f"{_USERS}; none of the system's own", hint=hint)
+    return value
+
+
 def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     for name in values:
         if not _NAME.fullmatch(name):
@@ -78,7 +103,7 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
 
 
 Name = Annotated[str, form(_NAME, _NAMES, message="this cannot be the VM's name", hint="for example 'mlops-platform'")]
-User = Annotated[str, form(_USER, _USERS, message="no user can be called this", hint="remove the key for ubuntu")]
+User = Annotated[str, matching(_user, _USER.pattern, _USERS)]
 VolumeId = Annotated[
     str, form(_ID, _IDS, message="this is no volume's id", hint="`openstack volume list` prints the ids")
 ]

@@ -225,6 +225,20 @@ class TestKeys:
         assert errors_of(shipped(sshPublicKey=f" {public(made)} me@home\n")) == []
 
 
+class TestUser:
+    @pytest.mark.parametrize("user", ["daemon", "sshd", "nobody", "sudo", "systemd-network", "docker"])
+    def test_a_name_that_the_system_has_itself_is_refused(self, user: str) -> None:
+        error = only(shipped(user=user))
+        assert (key(error.path), error.value) == ("mlbatch:openstack.user", user)
+        assert error.message == "the system has a user or a group of this name itself"
+        assert error.hint == "remove the key for ubuntu"
+
+    def test_root_is_refused_and_other_names_are_taken(self) -> None:
+        assert only(shipped(user="root")).message == "nobody signs in as root"
+        for user in ("ubuntu", "alice", "cloud-user"):
+            assert errors_of(shipped(user=user)) == []
+
+
 class TestVolume:
     def test_one_that_the_platform_does_not_fit_is_refused(self) -> None:
         error = only(shipped(volume={"size": 74}))
