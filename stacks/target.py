@@ -78,7 +78,8 @@ class TargetSpec(ABC, Generic[S]):
     count_key: of the number of its GPU nodes. registry_key: of the registry of the site's own images, where
         it has workloads.
     namespaces: prefixes of those that the cluster has itself.
-    version_key: what a message calls the cluster's Kubernetes version.
+    version_path: of its Kubernetes version, where a setting says it. kubernetes_versions: those that it can have, none
+        where that is not listed.
     reserved: of each GPU node for the pods of its DaemonSets, unless the settings say otherwise.
     has_kubeconfig: it installs on a cluster that a kubeconfig names; otherwise it makes its own.
     cluster_env: which of metaseq's own clusters its clusters are like, None for none.
@@ -94,7 +95,8 @@ class TargetSpec(ABC, Generic[S]):
     count_key: ClassVar[Path]
     registry_key: ClassVar[Path] = ()
     namespaces: ClassVar[tuple[str, ...]] = ()
-    version_key: ClassVar[str] = "the cluster's Kubernetes version"
+    version_path: ClassVar[Path] = ()
+    kubernetes_versions: ClassVar[tuple[str, ...]] = ()
     reserved: ClassVar[Mapping[str, Quantity]] = RESERVED
     has_kubeconfig: ClassVar[bool] = False
     cluster_env: ClassVar[str | None] = None

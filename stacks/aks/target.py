@@ -54,7 +54,7 @@ class Aks(TargetSpec[AksSettings]):
     count_key = ("azure", "gpuPool", "count")
     registry_key = ("azure", "registry")
     namespaces = ("aks-", "app-routing-system", "calico-", "gatekeeper-system", "tigera-operator")
-    version_key = "azure.kubernetesVersion"
+    version_path = ("azure", "kubernetesVersion")
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
         """Return the pool: as many nodes as there can be, with ports where they are handed out one by one."""

@@ -199,13 +199,15 @@ class OpenstackSettings(SettingsModel):
         if wrong:
             default = GpuStackSettings().stack
             is_image = not list(conflicts(stack, DEFAULT_UBUNTU))
+            other_image = f"set {key((*path, 'image'))} to Ubuntu-{DEFAULT_UBUNTU}"
+            both = f"remove the section for these, and {other_image}" if list(conflicts(default, release)) else ""
             yield ConfigError(
                 path=(*path, "image" if is_image else "gpu"),
                 value=self.image if is_image else MISSING,
                 message="; ".join(wrong),
                 expected=f"driver {default.driver}, CUDA {default.cuda} and toolkit {default.toolkit} on an image of "
                 f"Ubuntu {DEFAULT_UBUNTU}",
-                hint=f"set it to Ubuntu-{DEFAULT_UBUNTU}" if is_image else "remove the section for these",
+                hint=other_image if is_image else both or "remove the section for these",
             )
 
     def _volume(self, path: Path) -> Iterator[ConfigError]:

@@ -11,7 +11,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup
 from stacks.cpouta import key_file, project_facts, validation
 from stacks.cpouta.project_facts import ProjectError, ProjectFacts
-from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
+from stacks.cpouta.settings import NODE_IMAGES, CpoutaSettings, OpenstackSettings
 from stacks.errors import ConfigError
 from stacks.partial import PartialSettings
 from stacks.target import TargetSpec, UnansweredError
@@ -44,7 +44,8 @@ class Cpouta(TargetSpec[CpoutaSettings]):
     )
     namespaces = ("local-path-storage",)
     count_key = ("openstack", "flavor")
-    version_key = "openstack.kind.kubernetes"
+    version_path = ("openstack", "kind", "kubernetes")
+    kubernetes_versions = tuple(NODE_IMAGES)
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
         """Return the one node."""

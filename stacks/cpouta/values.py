@@ -103,6 +103,7 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
 
 
 Name = Annotated[str, form(_NAME, _NAMES, message="this cannot be the VM's name", hint="for example 'mlops-platform'")]
+RuleName = Annotated[str, form(_NAME, _NAMES, message="this cannot be the name of a rule", hint="for example 'web'")]
 User = Annotated[str, matching(_user, _USER.pattern, _USERS)]
 VolumeId = Annotated[
     str, form(_ID, _IDS, message="this is no volume's id", hint="`openstack volume list` prints the ids")

@@ -86,7 +86,7 @@ def _unqueued(section: str, message: str) -> ConfigError:
         value=False,
         message=message,
         expected="true, or no teams",
-        hint="remove the key, or the teams",
+        hint="set it to true, or remove the teams",
     )
 
 

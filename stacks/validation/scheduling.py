@@ -93,10 +93,14 @@ def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterat
         else f"set {key(('scheduling', 'packing'))} to {Packing.TOPOLOGY} or {Packing.NONE}"
     )
     target = partial.target or TargetSpec
+    upgraded = next((known for known in target.kubernetes_versions if goes_with((first, last), known)), None)
+    kubernetes_key = key(target.version_path) if target.version_path else "the cluster's Kubernetes version"
+    if upgraded is not None or not target.kubernetes_versions:
+        other += f", or {kubernetes_key} to {upgraded or last}"
     yield ConfigError(
         path=("scheduling", "schedulerVersion"),
         value=version,
         message=f"scheduler-plugins {version} goes with Kubernetes {first} to {last}, this cluster has {kubernetes}",
         expected=listed(suited) if suited else f"a cluster with Kubernetes {first} to {last}",
-        hint=f"{other}, or {target.version_key} to {last}",
+        hint=other,
     )

@@ -24,6 +24,8 @@ from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.target import TargetSpec
 
+_VERSION = "the cluster's Kubernetes version"
+
 
 def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is known not to work together."""
@@ -120,7 +122,7 @@ def _assessed(partial: PartialSettings) -> tuple[Combination, Assessment] | None
         kubernetes=partial.kubernetes_version,
     )
     target = partial.target or TargetSpec
-    return combination, assess(combination, kubernetes=target.version_key)
+    return combination, assess(combination, kubernetes=".".join(map(str, target.version_path)) or _VERSION)
 
 
 def _format(combination: Combination) -> str:

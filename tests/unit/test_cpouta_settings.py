@@ -172,6 +172,11 @@ class TestSources:
         assert errors_of(shipped(ports=[{"name": "a", **web}, {"name": "b", **web, "port": 80}])) == []
 
     def test_the_name_of_a_rule_is_a_name(self) -> None:
+        error = only(shipped(ports=[{"name": "A", "port": 443, "source": "192.0.2.0/28"}]))
+        assert (key(error.path), error.message) == (
+            "mlbatch:openstack.ports[0].name",
+            "this cannot be the name of a rule",
+        )
         assert "'My House'" in only(shipped(sshFrom={"My House": "203.0.113.7/32"})).message
 
 
@@ -296,6 +301,14 @@ class TestGpus:
         assert "CUDA 12.2 needs driver 535 or later, and 470 is older" in error.message
         assert error.expected == "driver 535, CUDA 12.2 and toolkit 1.17.8-1 on an image of Ubuntu 22.04"
 
+    def test_the_fix_of_wrong_software_on_an_ubuntu_without_it_names_both(self) -> None:
+        gpu = {"driver": "470", "cuda": "11.0", "toolkit": "1.0.0-1"}
+        error = only(shipped(flavor="gpu.1.1gpu", image="Ubuntu-24.04", gpu=gpu))
+        assert error.hint == "remove the section for these, and set mlbatch:openstack.image to Ubuntu-22.04"
+        assert errors_of(shipped(flavor="gpu.1.1gpu", image="Ubuntu-22.04")) == []
+        error = only(shipped(flavor="gpu.1.1gpu", gpu=gpu))
+        assert error.hint == "remove the section for these"
+
     def test_an_operator_or_shared_gpus_without_a_gpu_are_refused(self) -> None:
         error = only({**shipped(), "gpu": {"operator": True, "featureDiscovery": True}})
         assert (key(error.path), error.message) == ("mlbatch:gpu.operator", "flavor standard.xxlarge has no GPU")
@@ -325,7 +338,10 @@ class TestGpus:
 
     def test_cudas_packages_are_for_one_ubuntu(self) -> None:
         error = only(shipped(flavor="gpu.1.1gpu", image="Ubuntu-24.04"))
-        assert (key(error.path), error.hint) == ("mlbatch:openstack.image", "set it to Ubuntu-22.04")
+        assert (key(error.path), error.hint) == (
+            "mlbatch:openstack.image",
+            "set mlbatch:openstack.image to Ubuntu-22.04",
+        )
         assert errors_of(shipped(image="Ubuntu-24.04")) == []
 
 
@@ -336,6 +352,23 @@ def test_layers_are_refused_below_the_kubernetes_that_they_need() -> None:
     assert found.keys() == {"mlbatch:queueing.kueueVersion", "mlbatch:scheduling.schedulerVersion"}
     assert all("this cluster has 1.24.0" in message for message in found.values())
     assert errors_of({**shipped(), **on}) == []
+
+
+@pytest.mark.parametrize("kubernetes", ["1.33.4", "1.24.0"])
+def test_the_version_that_a_refused_scheduler_asks_for_is_one_that_kind_has(kubernetes: str) -> None:
+    on = {"queueing": {"enabled": True}, "tenancy": {"enabled": True}}
+    found = errors_of({**shipped(kind={"kubernetes": kubernetes}), **on})
+    (error,) = [one for one in found if one.path == ("scheduling", "schedulerVersion")]
+    assert error.hint.endswith(", or mlbatch:openstack.kind.kubernetes to 1.34.0")
+    assert errors_of({**shipped(kind={"kubernetes": "1.34.0"}), **on}) == []
+
+
+def test_teams_without_the_layers_that_they_need_are_told_to_switch_them_on() -> None:
+    raw = {**shipped(), "teams": [{"name": "blue", "users": ["alice"], "share": 1}]}
+    found = errors_of(raw)
+    assert [key(error.path) for error in found] == ["mlbatch:queueing.enabled", "mlbatch:tenancy.enabled"]
+    assert {error.hint for error in found} == {"set it to true, or remove the teams"}
+    assert errors_of({**raw, "queueing": {"enabled": True}, "tenancy": {"enabled": True}}) == []
 
 
 def test_a_kubernetes_that_kind_has_no_image_of_is_refused() -> None:

@@ -212,7 +212,7 @@ class TestSettings:
             text = str(found[0])
             assert f"this cluster has {kubernetes}" in text
             assert "goes with Kubernetes 1.34 to 1.35" in text
-            assert "azure.kubernetesVersion to 1.35" in text
+            assert "mlbatch:azure.kubernetesVersion to 1.35" in text
 
     @pytest.mark.parametrize(
         ("kubernetes", "version"),
