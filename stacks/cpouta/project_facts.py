@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from components.openstack import address, data_volume, firewall
 from components.openstack.machine import IMAGE
 from stacks.cpouta.key_file import Obstacle
+from stacks.settings.addresses import too_wide
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -78,6 +79,16 @@ class RuleFacts:
     ports: str
     source: str | None
     description: str
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it lets in next to everybody, and not a group of the project."""
+        if self.source is None:
+            return True
+        try:
+            return bool(too_wide([self.source]))
+        except ValueError:
+            return False
 
 
 @dataclass(frozen=True, kw_only=True)

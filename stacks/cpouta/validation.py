@@ -9,6 +9,7 @@ from typing import Final
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
 from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
+from stacks.cpouta.rules import SSH_PORT
 from stacks.cpouta.settings import IMAGES, LEAST_VOLUME, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
@@ -272,15 +273,25 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
 
 
 def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
-    """Yield the rules that somebody else has added: no resource stands for them, so that no refresh finds them."""
-    known = {(str(rule.port), rule.source) for rule in openstack.rules}
+    """Yield the rules that the settings do not say.
+
+    No resource stands for one that somebody else has added, so that no refresh finds it. A rule that is changed is not
+    told: it has the description by which the stack knows its own, and lets in few.
+    """
+    group, said = openstack.name, {(str(rule.port), rule.source) for rule in openstack.rules}
+    own = {(f"{SSH_RULE}{who}", str(SSH_PORT)) for who in openstack.ssh_from}
+    own |= {(opening.name, str(opening.port)) for opening in openstack.ports}
     for rule in facts.rules:
-        if (rule.ports, rule.source) not in known and not rule.description.startswith(SSH_RULE):
-            yield (
-                f"the security group {openstack.name} lets in {rule.source or 'everybody'} (port: {rule.ports}), which "
-                "the settings do not say: somebody has opened it; `openstack security group rule list "
-                f"{openstack.name}` shows the rule, and `openstack security group rule delete` closes it"
-            )
+        is_changed = (rule.description, rule.ports) in own and not rule.is_wide
+        if (rule.ports, rule.source) in said or is_changed:
+            continue
+        mark = f', described as "{rule.description}"' if rule.description else ""
+        yield (
+            f"the security group {group} lets in {rule.source or 'everybody'} (port: {rule.ports}{mark}), which the "
+            "settings do not say: if no update of this stack made the rule, which then goes with this one, somebody "
+            f"has opened it; `openstack security group rule list {group}` shows it, and `openstack security group rule "
+            "delete` closes it"
+        )
 
 
 def _has(gpus: int) -> str:

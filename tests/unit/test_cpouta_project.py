@@ -197,14 +197,35 @@ class TestWhatIsThere:
         rules = (
             RuleFacts(ports="22", source="203.0.113.7/32", description="SSH from me"),
             RuleFacts(ports="22", source="198.51.100.7/32", description="SSH from me"),
+            RuleFacts(ports="443", source="198.51.100.7/32", description="web"),
             RuleFacts(ports="22", source="0.0.0.0/0", description=""),
             RuleFacts(ports="all", source=None, description=""),
         )
-        said = list(validation.warnings(openstack(), replace(self.FULL, rules=rules)))
+        web = [{"name": "web", "port": 443, "source": "203.0.113.7/32"}]
+        said = list(validation.warnings(openstack(ports=web), replace(self.FULL, rules=rules)))
         assert [text.partition(", which")[0] for text in said] == [
             "the security group mlops-platform lets in 0.0.0.0/0 (port: 22)",
             "the security group mlops-platform lets in everybody (port: all)",
         ]
+
+    @pytest.mark.parametrize(
+        ("ports", "source", "description"),
+        [
+            ("22", "0.0.0.0/0", "SSH from everywhere"),
+            ("22", "0.0.0.0/0", "SSH from me"),
+            ("22", "198.51.100.7/32", "SSH from nobody"),
+            ("8080", "198.51.100.7/32", "SSH from me"),
+            ("443", "198.51.100.0/24", "web"),
+            ("22", "other-group", "helper"),
+        ],
+    )
+    def test_what_a_rule_calls_itself_hides_it_from_nobody(self, ports: str, source: str, description: str) -> None:
+        rule = RuleFacts(ports=ports, source=source, description=description)
+        (said,) = validation.warnings(openstack(), replace(self.FULL, rules=(rule,)))
+        assert said.startswith(
+            f'the security group mlops-platform lets in {source} (port: {ports}, described as "{description}")'
+        )
+        assert "if no update of this stack made the rule, which then goes with this one, somebody has opened it" in said
 
 
 def test_an_existing_volume_is_looked_at() -> None:
