@@ -47,6 +47,11 @@ _FORWARDER: Final = {
 }
 """Source: the platform's manifests at the pinned commit; local ports as in the tables of its documents."""
 
+LOCAL_PORTS: Final = frozenset(
+    one.local for one in (_KUBEFLOW, _PIPELINES, *_MLFLOW.values(), *_MONITORING.values(), *_FORWARDER.values())
+)
+"""On the VM's loopback, too, while a command forwards them."""
+
 
 def interfaces(settings: CpoutaSettings) -> Mapping[str, Interface]:
     """Return the user interfaces of what is switched on, by name."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from stacks.cpouta import values
 from stacks.errors import ConfigError, Path, key, listed
-from stacks.settings.addresses import NOT_PUBLIC, too_wide, within
+from stacks.settings.addresses import NOT_PUBLIC, too_many, too_wide, within
 from stacks.settings.cidr import Network
 from stacks.settings.model import SettingsModel
 
@@ -122,11 +122,14 @@ def _wide(path: Path, found: Sequence[Rule]) -> Iterator[ConfigError]:
     for rule in found:
         by_port.setdefault(rule.port, []).append(rule)
     for together in by_port.values():
-        if wide := too_wide(rule.source for rule in together):
+        sources = [rule.source for rule in together]
+        wide = too_wide(sources)
+        if wide or too_many(sources):
+            more = "more than a /8 (IPv6: /32) has"
             yield ConfigError(
                 path=(*path, together[-1].path[0]),
-                value=[rule.source for rule in together],
-                message=f"together these let in {listed(wide)}, which is next to everybody",
+                value=sources,
+                message=f"together these let in {listed(wide) if wide else more}, which is next to everybody",
                 expected="networks of no more than a /8 (IPv6: /32) together, or "
                 f"{key((*path, 'allowAnySource'))}: true",
                 hint="write the addresses of your own, such as 203.0.113.7/32",

@@ -39,6 +39,8 @@ LEAST_VOLUME: Final = 75
 """GiB: 49 that the MLOps platform's six claims ask for with its deployment option 4, and the 25 GB that its setup.sh
 wants free for images."""
 
+LEAST_GPU_BOOT_VOLUME: Final = 40
+"""GiB: the system, and CUDA's packages of 3 GB three times, as they are fetched, as a repository, and installed."""
 TOO_SLOW: Final = "capacity"
 """A type of volumes that CSC has for files at rest: too slow for databases such as the cluster's."""
 
@@ -123,8 +125,8 @@ class OpenstackSettings(SettingsModel):
     gpu: GpuStackSettings | None = None
     """NVIDIA's software, of a flavor with GPUs; default what is known to work."""
     kind: KindSettings = KindSettings()
-    first_boot_minutes: Annotated[int, Field(ge=5, le=240)] = 60
-    """How many minutes to wait at most for the first boot."""
+    first_boot_minutes: Annotated[int, Field(ge=15, le=240)] = 60
+    """How many minutes to wait at most for the first boot, which takes ten and more."""
 
     @property
     def machine(self) -> Flavor:
@@ -164,6 +166,14 @@ class OpenstackSettings(SettingsModel):
         yield from rules.check(path, self.rules, allow_any_source=self.allow_any_source)
         yield from self._volume(path)
         yield from self._image(path)
+        if self.machine.gpus and self.boot_volume is not None and self.boot_volume < LEAST_GPU_BOOT_VOLUME:
+            yield ConfigError(
+                path=(*path, "bootVolume"),
+                value=self.boot_volume,
+                message="NVIDIA's driver and CUDA do not fit beside the system",
+                expected=f"at least {LEAST_GPU_BOOT_VOLUME} GiB",
+                hint="remove the key for the flavor's own disk",
+            )
         if self.gpu is not None and not self.machine.gpus:
             yield ConfigError(
                 path=(*path, "gpu"),

@@ -94,10 +94,11 @@ class Cpouta(TargetSpec[CpoutaSettings]):
             yield from validation.room(openstack, facts)
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
-        """Yield the values that are examples, who else was let in, and what becomes of the VM that is there."""
+        """Yield what is an example or not offered, who else was let in, and what becomes of the VM that is there."""
         openstack, facts = partial.section(OpenstackSettings), partial.site
         if openstack is not None:
             yield from validation.examples(openstack)
+            yield from validation.unoffered(partial, openstack)
         if openstack is not None and isinstance(facts, ProjectFacts):
             yield from validation.warnings(openstack, facts)
 

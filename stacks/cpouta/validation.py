@@ -8,6 +8,7 @@ from typing import Final
 
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
+from stacks.cpouta.interfaces import LOCAL_PORTS
 from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
 from stacks.cpouta.rules import SSH_PORT
 from stacks.cpouta.settings import IMAGES, LEAST_VOLUME, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
@@ -15,6 +16,7 @@ from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
 from stacks.settings.addresses import DOCUMENTATION, within
 from stacks.settings.mlops import MlopsSettings
+from stacks.settings.nvshare import NvshareSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.validation.mlops import chosen
 
@@ -22,12 +24,14 @@ SECTION: Path = ("openstack",)
 _RAY_CORES: Final = 4
 """What the platform's setup.sh wants on top for Ray."""
 
+_REGISTRY: Final = 5001
+"""Of the VM's loopback, where the registry beside kind listens (components/openstack/first_boot/files/registry.sh)."""
 _RULES_OF_A_GROUP: Final = 2
 """Neutron gives each new security group two, which let out everything by IPv4 and IPv6, and counts them."""
 
 
 def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[ConfigError]:
-    """Yield an operator without a GPU, a second driver, no runtime for pods, and too few cores for the MLOps platform.
+    """Yield what the settings ask of the VM and its cluster, and neither can give.
 
     NVshare says itself which nodes it needs.
     """
@@ -37,6 +41,17 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
         partial.section(QueueingSettings),
     )
     flavor = openstack.machine
+    yield from _api_port(openstack)
+    nvshare = partial.section(NvshareSettings)
+    if nvshare is not None and nvshare.enabled and flavor.gpus and gpu is not None and not gpu.operator:
+        operator = key(("gpu", "operator"))
+        yield ConfigError(
+            path=("nvshare", "enabled"),
+            value=True,
+            message=f"NVshare takes the GPU as a pod does, and nobody offers it to pods while {operator} is false",
+            expected=f"{operator} and {key(('gpu', 'featureDiscovery'))} true beside it",
+            hint="set both, or remove the key",
+        )
     if gpu is not None and gpu.operator and not flavor.gpus:
         yield ConfigError(
             path=("gpu", "operator"),
@@ -74,6 +89,31 @@ def fits(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[Con
             f"{flavor.cores}",
             expected=f"a smaller deployment, or a flavor with as many: {listed(enough)}",
             hint=f"remove the key for pipelines with KServe, or set {key((*SECTION, 'flavor'))} to {enough[0]}",
+        )
+
+
+def _api_port(openstack: OpenstackSettings) -> Iterator[ConfigError]:
+    """Yield a port of the API server that the VM needs otherwise, now or later: kind cannot change it any more."""
+    port = openstack.kind.api_port
+    if port in {_REGISTRY, *LOCAL_PORTS}:
+        yield ConfigError(
+            path=(*SECTION, "kind", "apiPort"),
+            value=port,
+            message="the registry beside kind has this port"
+            if port == _REGISTRY
+            else "a user interface of the MLOps platform is forwarded by this port of the VM",
+            expected=f"another port than {listed(sorted({_REGISTRY, *LOCAL_PORTS}))}",
+            hint="remove the key for 6443",
+        )
+
+
+def unoffered(partial: PartialSettings, openstack: OpenstackSettings) -> Iterator[str]:
+    """Yield that teams have GPUs which nobody offers to pods."""
+    gpu, flavor = partial.section(CpoutaGpuSettings), openstack.machine
+    if gpu is not None and not gpu.operator and flavor.gpus and partial.known_teams:
+        yield (
+            f"{key(('gpu', 'operator'))} is false, so that nobody offers the GPUs of {flavor.name} to pods: jobs of "
+            f"teams that ask for one wait; set it and {key(('gpu', 'featureDiscovery'))} to true"
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import Final
 
-from stacks.settings.cidr import Addresses, is_too_wide
+from stacks.settings.cidr import PRIVATE, WIDEST, Addresses, is_too_wide
 
 LOOPBACK: Final = tuple(ip_network(text) for text in ("127.0.0.0/8", "::1/128"))
 NOT_PUBLIC: Final = (
@@ -37,12 +38,24 @@ DOCUMENTATION: Final = tuple(
 
 def too_wide(texts: Iterable[str]) -> list[Addresses]:
     """Return the networks that the given ones make together and that are next to every address."""
+    return [network for network in _together(texts) if is_too_wide(network)]
+
+
+def too_many(texts: Iterable[str]) -> bool:
+    """Whether networks have more addresses together than the widest one that is not next to every address."""
+    widest = dict.fromkeys(WIDEST, Fraction())
+    for network in _together(texts):
+        if not _is_subnet(network, PRIVATE):
+            widest[network.version] += Fraction(2) ** (WIDEST[network.version] - network.prefixlen)
+    return any(number > 1 for number in widest.values())
+
+
+def _together(texts: Iterable[str]) -> list[Addresses]:
     networks = [ip_network(text) for text in texts]
-    together: list[Addresses] = [
+    return [
         *collapse_addresses(network for network in networks if isinstance(network, IPv4Network)),
         *collapse_addresses(network for network in networks if isinstance(network, IPv6Network)),
     ]
-    return [network for network in together if is_too_wide(network)]
 
 
 def within(text: str, others: Iterable[Addresses]) -> bool:

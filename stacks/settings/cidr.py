@@ -13,10 +13,10 @@ from stacks.settings.model import matching, reject
 Addresses: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NETWORKS: Final = "a network in CIDR notation, such as 10.20.0.0/16 or 2001:db8::/32"
-_WIDEST: Final = {4: 8, 6: 32}
+WIDEST: Final = {4: 8, 6: 32}
 """Shortest prefix of a network that is not next to every address, by the kind of address."""
 
-_PRIVATE: Final = ipaddress.IPv6Network("fc00::/7")
+PRIVATE: Final = ipaddress.IPv6Network("fc00::/7")
 """What 10.0.0.0/8 is among IPv4's (RFC 4193)."""
 
 
@@ -68,8 +68,8 @@ def refused(
 
 def is_too_wide(network: Addresses) -> bool:
     """Whether a network is next to every address there is; all private addresses, such as fd00::/8, are a site's."""
-    is_private = isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_PRIVATE)
-    return not is_private and network.prefixlen < _WIDEST[network.version]
+    is_private = isinstance(network, ipaddress.IPv6Network) and network.subnet_of(PRIVATE)
+    return not is_private and network.prefixlen < WIDEST[network.version]
 
 
 def overlapping(network: Addresses, others: Iterable[str]) -> str | None:

@@ -94,6 +94,15 @@ class TestSources:
         assert "0.0.0.0/0" in only(shipped(sshFrom=quarters)).message
         assert "::/0" in only(shipped(sshFrom={"me": "198.51.100.9/32", "all": "::/0"})).message
 
+    def test_many_networks_are_next_to_everybody_as_one_is(self) -> None:
+        odd = {f"n{number}": f"{number}.0.0.0/9" for number in (1, 3)}
+        assert errors_of(shipped(sshFrom=odd)) == []
+        error = only(shipped(sshFrom={**odd, "n5": "5.0.0.0/32"}))
+        assert key(error.path) == "mlbatch:openstack.sshFrom"
+        assert error.message == "together these let in more than a /8 (IPv6: /32) has, which is next to everybody"
+        site = {"me": "86.50.1.1/32", "a": "2001:1000::/32", "b": "2001:3000::/32"}
+        assert "more than a /8 (IPv6: /32) has" in only(shipped(sshFrom=site)).message
+
     def test_everybody_is_taken_where_that_is_said(self) -> None:
         assert errors_of(shipped(sshFrom={"all": "0.0.0.0/0"}, allowAnySource=True)) == []
 
@@ -244,6 +253,15 @@ class TestUser:
             assert errors_of(shipped(user=user)) == []
 
 
+class TestCluster:
+    @pytest.mark.parametrize("port", [5000, 5001, 5050, 6500, 6501, 8080, 8090, 9001])
+    def test_a_port_that_the_vm_needs_for_something_else_is_refused(self, port: int) -> None:
+        error = only(shipped(kind={"apiPort": port}))
+        assert (key(error.path), error.value) == ("mlbatch:openstack.kind.apiPort", port)
+        assert error.hint == "remove the key for 6443"
+        assert errors_of(shipped(kind={"apiPort": 6444})) == []
+
+
 class TestVolume:
     def test_one_that_the_platform_does_not_fit_is_refused(self) -> None:
         error = only(shipped(volume={"size": 74}))
@@ -313,6 +331,31 @@ class TestGpus:
         error = only({**shipped(), "gpu": {"operator": True, "featureDiscovery": True}})
         assert (key(error.path), error.message) == ("mlbatch:gpu.operator", "flavor standard.xxlarge has no GPU")
         assert key(only({**shipped(), "nvshare": {"enabled": True}}).path) == "mlbatch:nvshare.enabled"
+
+    def test_shared_gpus_need_who_offers_the_whole_ones(self) -> None:
+        error = only({**shipped(flavor="gpu.1.1gpu"), "nvshare": {"enabled": True}})
+        assert (key(error.path), error.value) == ("mlbatch:nvshare.enabled", True)
+        assert error.expected == "mlbatch:gpu.operator and mlbatch:gpu.featureDiscovery true beside it"
+        gpu = {"operator": True, "featureDiscovery": True}
+        assert errors_of({**shipped(flavor="gpu.1.1gpu"), "nvshare": {"enabled": True}, "gpu": gpu}) == []
+
+    def test_teams_whose_gpus_nobody_offers_are_warned_of(self) -> None:
+        teams = [{"name": "blue", "users": ["alice"], "share": 1}]
+        raw = {"queueing": {"enabled": True}, "tenancy": {"enabled": True}, "teams": teams}
+
+        def said(flavor: str, **gpu: bool) -> list[str]:
+            found = validation.warnings(partial_of({**shipped(flavor=flavor), **raw, "gpu": gpu}))
+            return [text for text in found if text.startswith("mlbatch:gpu.operator")]
+
+        (warning,) = said("gpu.1.1gpu")
+        assert "nobody offers the GPUs of gpu.1.1gpu to pods" in warning
+        assert said("gpu.1.1gpu", operator=True, featureDiscovery=True) == said("standard.xxlarge") == []
+
+    def test_cudas_packages_need_room_on_a_boot_volume(self) -> None:
+        error = only(shipped(flavor="gpu.1.1gpu", bootVolume=39))
+        assert (key(error.path), error.expected) == ("mlbatch:openstack.bootVolume", "at least 40 GiB")
+        assert errors_of(shipped(flavor="gpu.1.1gpu", bootVolume=40)) == []
+        assert errors_of(shipped(bootVolume=20)) == []
 
     def test_a_second_driver_is_refused(self) -> None:
         gpu = {"operator": True, "featureDiscovery": True, "installDriver": True}
