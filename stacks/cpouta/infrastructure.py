@@ -108,8 +108,6 @@ def _first_boot(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[
         gpu=stack,
         kind=KindArgs(
             node_image=kind.node_image,
-            gpu=stack is not None,
-            registry=settings.mlops.enabled and settings.mlops.local_registry,
             api_port=kind.api_port,
         ),
     )

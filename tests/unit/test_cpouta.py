@@ -217,7 +217,7 @@ def test_the_first_boot_mounts_this_volume_and_starts_kind() -> None:
     )
     assert plan["environment"]["VOLUME_SERIAL"] == VOLUME[:20]
     names = [step["name"] for step in plan["steps"]]
-    assert names == ["packages", "volume", "data-root", "docker", "checks", "cluster"]
+    assert names == ["packages", "volume", "data-root", "docker", "checks", "cluster", "registry"]
 
 
 def test_only_gpus_change_the_first_boot() -> None:
@@ -344,13 +344,18 @@ def test_each_user_interface_has_a_tunnel(mlops: Mapping[str, Any], names: list[
     }
 
 
-def test_a_local_registry_runs_beside_kind() -> None:
-    settings = settings_of({**shipped(), "mlops": {"enabled": True, "localRegistry": True}})
-    made: list[Any] = []
-    record = build(lambda: made.append(infrastructure.create(settings, FACTS)), outputs=_outputs)
-    (instance,) = [item for item in record.resources if item.type.endswith(":Instance")]
-    assert "registry.sh" in instance.inputs["userData"]
-    assert "registry.sh" not in Run().one("Instance").inputs["userData"]
+def test_what_runs_in_the_cluster_changes_nothing_of_the_vm() -> None:
+    """The cluster outlives VMs, and the registry beside it always runs: tools are told of it by what is installed."""
+
+    def user_data(**mlops: Any) -> Any:
+        settings = settings_of({**shipped(), "mlops": mlops})
+        record = build(lambda: infrastructure.create(settings, FACTS), outputs=_outputs)
+        (instance,) = [item for item in record.resources if item.type.endswith(":Instance")]
+        return instance.inputs["userData"]
+
+    with_registry = user_data(enabled=True, localRegistry=True)
+    assert "registry.sh" in with_registry
+    assert with_registry == user_data(enabled=True, localRegistry=False) == user_data(enabled=False)
 
 
 def test_the_batch_platform_is_off_and_can_be_had() -> None:

@@ -30,7 +30,7 @@ PLAIN = FirstBootArgs(
     host_key=HostKey(private_openssh="-----BEGIN OPENSSH PRIVATE KEY-----\nkey\n", public="ssh-ed25519 AAAA host"),
     volume_id=f"{SERIAL}b6c-0123456789ab",
 )
-GPU = replace(PLAIN, gpu=GpuStackArgs(), kind=KindArgs(node_image=NEWEST, gpu=True, registry=True))
+GPU = replace(PLAIN, gpu=GpuStackArgs(), kind=KindArgs(node_image=NEWEST))
 
 
 def text(args: FirstBootArgs) -> str:
@@ -431,9 +431,30 @@ def test_a_download_with_another_digest_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_cluster_of_other_settings_on_the_volume_is_refused_and_stays(ready: Machine, tmp_path: Path) -> None:
-    machine = Machine.make(tmp_path, text(replace(GPU, kind=KindArgs(node_image=SEED, gpu=True))), gpu=True)
+    machine = Machine.make(tmp_path, text(replace(GPU, kind=KindArgs(node_image=SEED))), gpu=True)
     machine.take_volume(ready)
     marker = machine.up()
     assert (marker["state"], marker["step"]) == ("failed", "cluster")
-    assert "was made with other settings than /etc/mlbatch/kind.yaml has" in "\n".join(marker["log"])
+    said = f"on the volume has the node and port '{NEWEST} 6443', and the settings ask for '{SEED} 6443'"
+    assert said in "\n".join(marker["log"])
     assert any(name.endswith("control-plane/config") for name in machine.kept())
+
+
+def test_a_cluster_of_other_settings_goes_where_the_settings_let_it(ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(replace(GPU, kind=KindArgs(node_image=SEED, recreate=True))), gpu=True)
+    machine.take_volume(ready)
+    assert machine.up()["state"] == "ready", machine.log
+    (config,) = [name for name in machine.kept() if name.endswith("control-plane/config")]
+    assert yaml.safe_load(machine.kept()[config])["nodes"][0]["image"] == SEED
+
+
+def test_a_vm_with_a_gpu_goes_on_with_the_cluster_of_one_without(tmp_path: Path) -> None:
+    """That is how one begins: with standard.xxlarge, and a flavor with a GPU once CSC has granted it."""
+    kind = KindArgs(node_image=NEWEST)
+    first = Machine.make(tmp_path / "first", text(replace(PLAIN, kind=kind)), gpu=False)
+    assert first.up()["state"] == "ready", first.log
+    second = Machine.make(tmp_path / "second", text(replace(PLAIN, kind=kind, gpu=GpuStackArgs())), gpu=True)
+    second.take_volume(first)
+    assert second.up()["state"] == "ready", second.log
+    assert not any(" kind create" in call or " kind delete" in call for call in second.calls)
+    assert second.path("/var/lib/mlbatch/kubeconfig").exists()

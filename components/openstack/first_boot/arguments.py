@@ -49,14 +49,16 @@ class GpuStackArgs:
 class KindArgs:
     """A kind cluster of one node on the VM.
 
-    node_image: with its digest, of those that the catalogue's releases of kind have. gpu: whether its node has the VM's
-    GPUs. registry: whether there is a registry beside it, which it knows as 127.0.0.1:5001.
+    node_image: with its digest, of those that the catalogue's releases of kind have. recreate: whether a cluster on the
+    volume that has another image or port may go, with all that it holds.
+
+    Nothing here depends on GPUs or on what runs in the cluster, for it outlives VMs: one without a GPU makes it, and
+    one with a GPU goes on with it.
     """
 
     node_image: str
-    gpu: bool = False
-    registry: bool = False
     api_port: int = API_PORT
+    recreate: bool = False
     name: str = CLUSTER_NAME
 
 

@@ -38,16 +38,12 @@ GPU: Final = (
     Step(name="toolkit", attempts=5),
 )
 CHECKS: Final = (Step(name="checks", attempts=5),)
-CLUSTER: Final = (Step(name="cluster", seconds=1800),)
-REGISTRY: Final = (Step(name="registry"),)
+CLUSTER: Final = (Step(name="cluster", seconds=1800), Step(name="registry"))
 
 
 def steps(args: FirstBootArgs) -> tuple[Step, ...]:
     """Return the steps that these arguments ask for."""
-    chosen = SYSTEM + (GPU if args.gpu else ()) + CHECKS
-    if args.kind is not None:
-        chosen += CLUSTER + (REGISTRY if args.kind.registry else ())
-    return chosen
+    return SYSTEM + (GPU if args.gpu else ()) + CHECKS + (CLUSTER if args.kind else ())
 
 
 def plan(args: FirstBootArgs, volume_id: str) -> dict[str, object]:
@@ -97,8 +93,11 @@ def _kind(args: KindArgs) -> Mapping[str, str]:
         "KIND_NAME": args.name,
         "KIND_URL": release.kind.url,
         "KIND_SHA256": release.kind.sha256 or "",
+        "KIND_RECREATE": "yes" if args.recreate else "",
+        "NODE_IMAGE": args.node_image,
+        "API_PORT": str(args.api_port),
         "API_SECONDS": "600",
-        **({"REGISTRY_IMAGE": catalogue.REGISTRY.reference} if args.registry else {}),
+        "REGISTRY_IMAGE": catalogue.REGISTRY.reference,
     }
 
 
@@ -115,8 +114,11 @@ def kind_config(args: KindArgs) -> dict[str, object]:
     """Return kind's settings of the cluster (kind.sigs.k8s.io/docs/user/configuration).
 
     As the OSS MLOps platform's scripts/create_gpu_cluster.sh has them, with a fixed port of the API server, and all
-    ports on loopback, for the user interfaces are reached by SSH.
+    ports on loopback, for the user interfaces are reached by SSH. The mount is what NVIDIA's runtime takes for "all
+    GPUs", where it accepts devices as volume mounts; another runtime mounts an empty file. The folder of registries is
+    what nodes of kind 0.27 and later have by themselves.
     """
+    registries = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
     node: dict[str, object] = {
         "role": "control-plane",
         "image": args.node_image,
@@ -127,19 +129,12 @@ def kind_config(args: KindArgs) -> dict[str, object]:
             {"containerPort": port, "hostPort": port, "listenAddress": "127.0.0.1", "protocol": "TCP"}
             for port in (80, 443)
         ],
+        "extraMounts": [{"hostPath": "/dev/null", "containerPath": "/var/run/nvidia-container-devices/all"}],
     }
-    if args.gpu:
-        # What NVIDIA's runtime takes for "all GPUs", where it accepts devices as volume mounts.
-        all_gpus = "/var/run/nvidia-container-devices/all"
-        node["extraMounts"] = [{"hostPath": "/dev/null", "containerPath": all_gpus}]
-    config: dict[str, object] = {
+    return {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",
         "networking": {"ipFamily": "dual", "apiServerAddress": "127.0.0.1", "apiServerPort": args.api_port},
+        "containerdConfigPatches": [registries],
         "nodes": [node],
     }
-    if args.registry:
-        # Nodes of kind 0.27 and later have it so by themselves.
-        registries = '[plugins."io.containerd.grpc.v1.cri".registry]\n  config_path = "/etc/containerd/certs.d"\n'
-        config["containerdConfigPatches"] = [registries]
-    return config

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # The kind cluster on the volume, and its kubeconfig for the user.
 #
-# A cluster that came with the volume stays, for its pods' data goes with it. One that this step began and did not finish
-# is made anew: nobody was told of it yet.
+# A cluster that came with the volume stays, for its pods' data goes with it, unless it has another image or port, which
+# no node can change. One that this step began and did not finish is made anew: nobody was told of it yet.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
 settings=/etc/mlbatch/kind.yaml
 progress=$MOUNT/.mlbatch/kind
 node=$KIND_NAME-control-plane
-wanted=$(sha256sum <"$settings" | cut -d ' ' -f 1)
+wanted="$NODE_IMAGE $API_PORT"
 
 fetch "$KIND_URL" /usr/local/bin/kind "$KIND_SHA256"
 chmod 0755 /usr/local/bin/kind
@@ -22,14 +22,16 @@ nodes=$(docker ps --all --format '{{.Names}}')
 noted=$(cat "$progress" 2>/dev/null || true)
 if ! grep --quiet --line-regexp "$node" <<<"$nodes"; then
   action=create
-elif [[ $noted == "begun "* ]]; then
+elif [[ $noted == "begun "* || ($noted != "finished $wanted" && -n $KIND_RECREATE) ]]; then
   kind delete cluster --name "$KIND_NAME"
   action=create
 elif [[ $noted == "finished $wanted" ]]; then
   action=start
 else
-  refuse "the cluster '$KIND_NAME' on the volume was made with other settings than $settings has. It holds its pods'" \
-    "data: save that, remove the cluster with 'kind delete cluster --name $KIND_NAME', and boot again"
+  noted=${noted#finished }
+  refuse "the cluster '$KIND_NAME' on the volume has the node and port '${noted:-which nobody noted}', and the settings" \
+    "ask for '$wanted'. It holds its pods' data: go back to the settings that it was made with; or save the data," \
+    "remove the cluster with 'kind delete cluster --name $KIND_NAME', and boot again"
 fi
 if [[ $action == create ]]; then
   replace "$progress" <<<"begun $wanted"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A registry beside the cluster, which its node knows as 127.0.0.1:5001 (kind.sigs.k8s.io/docs/user/local-registry).
+# Tools are told of it by what is installed in the cluster.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -16,14 +17,3 @@ fi
 docker start "$name"
 docker exec "$KIND_NAME-control-plane" mkdir -p "$hosts"
 docker exec --interactive "$KIND_NAME-control-plane" tee "$hosts/hosts.toml" <<<"[host.\"http://$name:5000\"]" >/dev/null
-kubectl --kubeconfig /var/lib/mlbatch/kubeconfig apply --server-side --filename - <<'MANIFEST'
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: local-registry-hosting
-  namespace: kube-public
-data:
-  localRegistryHosting.v1: |
-    host: "127.0.0.1:5001"
-    help: "https://kind.sigs.k8s.io/docs/user/local-registry/"
-MANIFEST
