@@ -153,6 +153,12 @@ _OPENSTACK: Final[Mapping[str, tuple[str, ...]]] = {
 """By kind, beside region and project (ForceNew in terraform-provider-openstack v3.4.0, openstack/resource_*.go, which
 pulumi-openstack 5.5.3 bridges)."""
 
+OWN: Final[Mapping[str, tuple[str, ...]]] = {
+    "RemoteCluster": ("address", "user", "host_key_public", "vm", "api_port", "port"),
+    "UserData": ("asked",),
+}
+"""Of resources whose provider is a part of the program, by kind (components/openstack)."""
+
 _ADDRESS: Final = re.compile(r"^(scope|[a-z]\w*Name)$")
 """Inputs of Azure resources that are a part of their address."""
 

@@ -18,6 +18,7 @@ _KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 _AZURE: Final = "azure-native:"
 _OPENSTACK: Final = "openstack:"
 _RANDOM: Final = "random:"
+_OWN: Final = "pulumi-python:dynamic/mlbatch:"
 _CONNECTION: Final = frozenset({"kubeconfig", "context", "cluster"})
 
 
@@ -46,6 +47,8 @@ def forces(token: str, path: Path, value: Any, inputs: Mapping[str, Any], provid
         return path[0] in immutable.RELEASE
     if token.startswith(_RANDOM):
         return True
+    if token.startswith(_OWN):
+        return path[0] in immutable.OWN[token.removeprefix(_OWN)]
     if (kind := azure_type(token)) is not None:
         forcing = immutable.of_azure(kind, str(path[0]))
     elif token.startswith(_OPENSTACK):

@@ -10,6 +10,8 @@ from pulumi_openstack import compute
 
 IMAGE: Final = "mlbatch-image"
 """Under which the VM's metadata keep the name of the image that it was made from."""
+CLUSTER: Final = "mlbatch-cluster"
+"""Under which they keep which cluster the VM was asked to have, as `cluster_note` writes it."""
 _CREATE_MINUTES: Final = 30
 
 
@@ -17,9 +19,10 @@ _CREATE_MINUTES: Final = 30
 class MachineArgs:
     """A VM.
 
-    name: of the VM and its key pair. image_id: what it boots; image: that image's name. boot_volume_gib: of a volume to
-    boot from, None for the flavor's own disk. port_id, volume_id: what is there before it and stays after it.
-    user_data: what its first boot does; a secret.
+    name: of the VM and its key pair. cluster: of the cluster on it, as `cluster_note` writes it. image_id: what it
+    boots; image: that image's name. boot_volume_gib: of a volume to boot from, None for the flavor's own disk. port_id,
+    volume_id: what is there before it and stays after it.
+    user_data: what its first boot does; a secret. Another one is another VM.
     """
 
     name: str
@@ -30,6 +33,7 @@ class MachineArgs:
     port_id: pulumi.Input[str]
     volume_id: pulumi.Input[str]
     user_data: pulumi.Input[str]
+    cluster: str
     availability_zone: str | None = None
     boot_volume_gib: int | None = None
 
@@ -64,7 +68,7 @@ class Machine(pulumi.ComponentResource):
             key_pair=key.name,
             networks=[compute.InstanceNetworkArgs(port=args.port_id)],
             availability_zone=args.availability_zone,
-            metadata={IMAGE: args.image},
+            metadata={IMAGE: args.image, CLUSTER: args.cluster},
             user_data=pulumi.Output.secret(args.user_data),
             stop_before_destroy=True,
             opts=pulumi.ResourceOptions(
@@ -82,6 +86,11 @@ class Machine(pulumi.ComponentResource):
         )
         self.id = instance.id
         self.register_outputs({"id": self.id})
+
+
+def cluster_note(kubernetes: str, api_port: int) -> str:
+    """Return by what a cluster is told from another one on the same volume: what its node cannot change."""
+    return f"Kubernetes {kubernetes}, port {api_port}"
 
 
 def _boot_volume(image_id: pulumi.Input[str], size_gib: int | None) -> list[compute.InstanceBlockDeviceArgs] | None:

@@ -11,9 +11,9 @@ from components.openstack.access import RemoteCluster, RemoteClusterArgs
 from components.openstack.address import Address, AddressArgs
 from components.openstack.data_volume import DataVolume, DataVolumeArgs
 from components.openstack.firewall import Firewall, FirewallArgs, Opening
-from components.openstack.first_boot import FirstBootArgs, HostKey, KindArgs, user_data
+from components.openstack.first_boot import FirstBootArgs, HostKey, KeptUserData, KeptUserDataArgs, KindArgs
 from components.openstack.host_key import host_key
-from components.openstack.machine import Machine, MachineArgs
+from components.openstack.machine import Machine, MachineArgs, cluster_note
 from components.openstack.provider import AUTH_URL, openstack_provider
 from stacks.cpouta import ownership
 from stacks.cpouta.project_facts import ProjectFacts
@@ -65,6 +65,7 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
     )
     volume_id = openstack.volume.existing or _volume(openstack, within)
     key = host_key("host-key")
+    given = KeptUserData("user-data", _user_data(settings, key, volume_id))
     machine = Machine(
         "machine",
         MachineArgs(
@@ -75,7 +76,8 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
             public_key=openstack.ssh_public_key,
             port_id=address.port_id,
             volume_id=volume_id,
-            user_data=user_data(_first_boot(settings, key, volume_id)),
+            user_data=given.text,
+            cluster=cluster_note(openstack.kind.kubernetes, openstack.kind.api_port),
             availability_zone=openstack.availability_zone,
             boot_volume_gib=openstack.boot_volume,
         ),
@@ -97,6 +99,23 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
     return Infrastructure(address=address.address, host_key=key, volume_id=volume_id, cluster=cluster)
 
 
+def _user_data(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[str]) -> KeptUserDataArgs:
+    """Return the user data with all that the VM is replaced for, so that no new VM has an old first boot."""
+    openstack = settings.openstack
+    return KeptUserDataArgs(
+        first_boot=_first_boot(settings, key, volume_id),
+        renewal="mlbatch:openstack.generation",
+        others={
+            "availabilityZone": openstack.availability_zone or "",
+            "bootVolume": str(openstack.boot_volume or ""),
+            "generation": str(openstack.generation),
+            "image": openstack.image,
+            "name": openstack.name,
+            "network": openstack.network,
+        },
+    )
+
+
 def _first_boot(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[str]) -> FirstBootArgs:
     openstack = settings.openstack
     stack, kind = openstack.gpu_stack, openstack.kind
@@ -109,6 +128,7 @@ def _first_boot(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[
         kind=KindArgs(
             node_image=kind.node_image,
             api_port=kind.api_port,
+            recreate=kind.recreate,
         ),
     )
 

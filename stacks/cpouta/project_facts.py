@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from components.openstack import address, data_volume, firewall
-from components.openstack.machine import IMAGE
+from components.openstack.machine import CLUSTER, IMAGE
 from stacks.cpouta.key_file import Obstacle
 from stacks.settings.addresses import too_wide
 
@@ -49,12 +49,16 @@ class FlavorFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFacts:
-    """A VM that is there. image: the name of the image that it was made from, image_id: what this meant then."""
+    """A VM that is there. image: the name of the image that it was made from, image_id: what this meant then.
+
+    cluster: which one it was asked to have, as `cluster_note` writes it; empty where nobody noted it.
+    """
 
     flavor: str
     image: str
     image_id: str
     id: str = ""
+    cluster: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +222,13 @@ def _server(cloud: Connection, name: str) -> ServerFacts | None:
         if item.name == name and IMAGE in metadata:
             image_id = (item.image or {}).get("id") or _booted(cloud, item)
             flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
-            return ServerFacts(flavor=flavor, image=metadata[IMAGE], image_id=image_id, id=item.id)
+            return ServerFacts(
+                flavor=flavor,
+                image=metadata[IMAGE],
+                image_id=image_id,
+                id=item.id,
+                cluster=metadata.get(CLUSTER, ""),
+            )
     return None
 
 

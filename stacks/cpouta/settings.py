@@ -84,6 +84,11 @@ class KindSettings(SettingsModel):
     api_port: Annotated[int, Field(ge=1024, le=65535)] = 6443
     """Port of the API server on the VM's loopback, among ports that nobody reaches but through SSH."""
 
+    recreate: bool = False
+    """Take another `kubernetes` or `apiPort` for a stack that has a VM: the first boot of the new VM then removes the
+    cluster on the volume, with all that it holds. Without it such a change is refused.
+    """
+
     @property
     def node_image(self) -> str:
         """The image of the node."""
@@ -125,6 +130,10 @@ class OpenstackSettings(SettingsModel):
     gpu: GpuStackSettings | None = None
     """NVIDIA's software, of a flavor with GPUs; default what is known to work."""
     kind: KindSettings = KindSettings()
+    generation: Annotated[int, Field(ge=1, le=9999)] = 1
+    """Number of the VM. Another one is a new VM with the newest first boot; address, volume and cluster stay. A newer
+    version of this program alone replaces no VM.
+    """
     first_boot_minutes: Annotated[int, Field(ge=15, le=240)] = 60
     """How many minutes to wait at most for the first boot, which takes ten and more."""
 

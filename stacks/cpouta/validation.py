@@ -8,6 +8,7 @@ from typing import Final
 
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
+from components.openstack.machine import cluster_note
 from stacks.cpouta.interfaces import LOCAL_PORTS
 from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
 from stacks.cpouta.rules import SSH_PORT
@@ -141,6 +142,25 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     if volume.existing is None and volume.type not in facts.volume_types:
         yield _absent((*SECTION, "volume", "type"), volume.type, sorted(facts.volume_types))
     yield from _volume(openstack, facts)
+    yield from _cluster(openstack, facts)
+
+
+def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    """Yield a cluster that the VM's volume does not have: a first boot would refuse it, with the old VM gone."""
+    kind, had = openstack.kind, facts.server.cluster if facts.server is not None else ""
+    wanted = cluster_note(kind.kubernetes, kind.api_port)
+    if had in ("", wanted) or kind.recreate:
+        return
+    moved = had.startswith(cluster_note(kind.kubernetes, 0).removesuffix("0"))
+    yield ConfigError(
+        path=(*SECTION, "kind", "apiPort" if moved else "kubernetes"),
+        value=kind.api_port if moved else kind.kubernetes,
+        message=f"the cluster on the volume has {had}, which kind cannot change, and the VM that replaces this one "
+        "would refuse it",
+        expected=had,
+        hint=f"write back what it has; or save what is in the cluster and set {key((*SECTION, 'kind', 'recreate'))} to "
+        "true, which removes it with all of its data",
+    )
 
 
 def _absent(path: Path, name: str, there: list[str]) -> ConfigError:

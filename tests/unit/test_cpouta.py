@@ -15,6 +15,7 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
+from components.openstack.first_boot.kept import _Keeping
 from emulator.openstack_provider import schema
 from stacks import deploy
 from stacks.cpouta import infrastructure
@@ -56,13 +57,16 @@ class Run:
         *,
         preview: bool = False,
         sections: Mapping[str, Any] = MappingProxyType({}),
+        outputs: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         **values: Any,
     ) -> None:
         files = {"artifacts": str(FOLDER), "verify": False}
         found = interpret({**shipped(**values), "mirror": files, **sections}, base=ROOT, environment={})
         self.outputs: dict[str, Any] = {}
         self.record: Record = build(
-            lambda: self._program(replace(found, site=facts)), outputs=_outputs, preview=preview
+            lambda: self._program(replace(found, site=facts)),
+            outputs=lambda kind, name, given: outputs.get(kind.rpartition(":")[2]) or _outputs(kind, name, given),
+            preview=preview,
         )
 
     def _program(self, found: Any) -> None:
@@ -171,7 +175,7 @@ def test_the_vm() -> None:
         "imageId": "image-1",
         "keyPair": "mlops-platform",
         "networks": [{"port": "address-id"}],
-        "metadata": {"mlbatch-image": "Ubuntu-22.04"},
+        "metadata": {"mlbatch-image": "Ubuntu-22.04", "mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
         "stopBeforeDestroy": True,
     }
     assert instance.secrets == frozenset({"userData"})
@@ -226,6 +230,61 @@ def test_only_gpus_change_the_first_boot() -> None:
     assert small.inputs["userData"] == large.inputs["userData"]
     assert "driver" in gpu.inputs["userData"]
     assert gpu.inputs["userData"] != small.inputs["userData"]
+
+
+KEEPING = _Keeping()
+
+
+def kept(run: Run) -> Mapping[str, Any]:
+    """Return what the user data was made from, as a state has it."""
+    return run.one("UserData").inputs
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"flavor": "standard.3xlarge"},
+        {"sshFrom": {"me": "198.51.100.9/32"}},
+        {"firstBootMinutes": 90},
+        {"kind": {"recreate": True}},
+    ],
+)
+def test_what_asks_for_no_new_vm_leaves_its_user_data(values: Mapping[str, Any]) -> None:
+    newer = {**kept(Run(**values)), "text": "of another version of this program", "revision": "another"}
+    assert KEEPING.diff("", dict(kept(Run())), newer).changes is False
+
+
+@pytest.mark.parametrize(
+    ("values", "because"),
+    [
+        ({"flavor": "gpu.1.1gpu"}, "gpu"),
+        ({"image": "Ubuntu-24.04"}, "image"),
+        ({"generation": 2}, "generation"),
+        ({"user": "somebody"}, "user"),
+        ({"kind": {"apiPort": 6444}}, "cluster"),
+        ({"volume": {"existing": "99999999-2222-3333-4444-555555555555"}}, "volume"),
+        ({"bootVolume": 100}, "bootVolume"),
+        ({"availabilityZone": "nova"}, "availabilityZone"),
+        ({"name": "other"}, "name"),
+    ],
+)
+def test_a_new_vm_has_the_newest_first_boot(values: Mapping[str, Any], because: str) -> None:
+    before, after = kept(Run()), kept(Run(**values))
+    assert {name for name in before["asked"] if before["asked"][name] != after["asked"][name]} == {because}
+    found = KEEPING.diff("", dict(before), dict(after))
+    assert (found.changes, found.replaces) == (True, ["asked"])
+
+
+def test_the_vm_is_told_what_is_kept_and_a_newer_first_boot_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    Run()
+    assert "another first boot" not in caplog.text
+    run = Run(outputs={"UserData": {"text": "#cloud-config\nold: true\n", "revision": "of an older version"}})
+    assert run.one("Instance").inputs["userData"] == "#cloud-config\nold: true\n"
+    assert "text" in run.one("UserData").secrets
+    assert (
+        "this version has another first boot than the VM had, and the VM stays as it is. Raise "
+        "mlbatch:openstack.generation for a new one"
+    ) in caplog.text
 
 
 def test_a_boot_volume_goes_with_the_vm() -> None:

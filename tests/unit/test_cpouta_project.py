@@ -161,6 +161,23 @@ class TestWhatIsThere:
         assert key(error.path) == "mlbatch:openstack.ports"
         assert "security group rules is 1 too small: the stack takes 1, and of 3 3 are used" in error.message
 
+    @pytest.mark.parametrize(
+        ("changed", "path", "value"),
+        [({"kubernetes": "1.31.12"}, "kind.kubernetes", "1.31.12"), ({"apiPort": 6444}, "kind.apiPort", 6444)],
+    )
+    def test_another_cluster_than_the_volume_has_is_refused_while_its_vm_is_there(
+        self, changed: dict[str, Any], path: str, value: object
+    ) -> None:
+        assert self.FULL.server is not None
+        facts = replace(self.FULL, server=replace(self.FULL.server, cluster="Kubernetes 1.34.0, port 6443"))
+        assert refused(facts) == []
+        (error,) = refused(facts, kind=changed)
+        assert (key(error.path), error.value) == (f"mlbatch:openstack.{path}", value)
+        assert error.expected == "Kubernetes 1.34.0, port 6443"
+        assert "set mlbatch:openstack.kind.recreate to true, which removes it with all of its data" in str(error)
+        assert refused(facts, kind={**changed, "recreate": True}) == []
+        assert refused(replace(facts, server=None), kind=changed) == refused(replace(facts, server=None))
+
     def test_it_takes_nothing_more(self) -> None:
         assert refused(self.FULL) == []
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from components.openstack import flavors
-from review import costs, openstack_rates
+from components.openstack.access import remote_cluster
+from components.openstack.first_boot import kept
+from review import costs, immutable, openstack_rates
 from review.compare import Operation, compare
 from review.losses import losses
 from review.markdown import Review, StackReview, render
@@ -78,7 +80,15 @@ def test_an_address_changes_its_rule_alone() -> None:
 def test_a_resize_replaces_nothing_and_gpus_the_vm() -> None:
     assert changed(plan(flavor="standard.3xlarge")) == {"Instance": Operation.CHANGE}
     with_gpus = plan(flavor="gpu.1.1gpu")
-    assert changed(with_gpus) == {"Instance": Operation.REPLACE, "VolumeAttach": Operation.REPLACE}
+    assert {name: operation for name, operation in changed(with_gpus).items() if name != "RemoteCluster"} == {
+        "UserData": Operation.REPLACE,
+        "Instance": Operation.REPLACE,
+        "VolumeAttach": Operation.REPLACE,
+    }
+
+
+def test_what_the_programs_own_resources_are_replaced_for_is_known() -> None:
+    assert immutable.OWN == {"RemoteCluster": remote_cluster.REPLACING, "UserData": (kept.REPLACING,)}
 
 
 @pytest.mark.parametrize("values", [{"flavor": "gpu.1.1gpu"}, {"user": "somebody"}])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import Any, Final
 
@@ -36,6 +38,13 @@ def user_data(args: FirstBootArgs) -> pulumi.Output[str]:
         volume_id=args.volume_id,
     )
     return pulumi.Output.secret(given.apply(lambda values: _render(args, values)))
+
+
+def revision(args: FirstBootArgs) -> str:
+    """Return a digest of what a VM's first boot does, beside what it is asked for: of its programs and versions."""
+    kind = replace(args.kind, recreate=False) if args.kind is not None else None
+    files = _files(replace(args, kind=kind), "")
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _render(args: FirstBootArgs, given: Mapping[str, Any]) -> str:

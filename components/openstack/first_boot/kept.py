@@ -1,0 +1,83 @@
+"""User data that a VM keeps while the program goes on: other programs of the first boot replace no VM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pulumi
+from pulumi import dynamic
+
+from components.openstack.first_boot.arguments import FirstBootArgs
+from components.openstack.first_boot.user_data import revision, user_data
+
+REPLACING: Final = "asked"
+"""The input that says what was asked for, and whose change is a new VM."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptUserDataArgs:
+    """first_boot: of the VM. others: what else a new VM is made for, by the name of its setting, such as its image.
+
+    renewal: the setting that asks for a new VM with the newest first boot.
+    """
+
+    first_boot: FirstBootArgs
+    renewal: str
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Keeping(dynamic.ResourceProvider):
+    """Keeps what it was created with until something else is asked for."""
+
+    serialize_as_secret_always = False
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        return dynamic.CreateResult(str(props["revision"]), props)
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
+        replaces = [REPLACING] if _olds.get(REPLACING) != _news.get(REPLACING) else []
+        return dynamic.DiffResult(changes=bool(replaces), replaces=replaces)
+
+
+class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
+    """A VM's user data: the newest where the VM is new, else what the VM had at its own first boot.
+
+    The engine's option `ignoreChanges` would not do: whatever else replaced the VM would hand the new one the old user
+    data (pulumi/pulumi, pull request 2657: the engine puts the old input in the new one's place).
+
+    text: a secret. Warns when there are newer programs than those that the VM has.
+    """
+
+    text: pulumi.Output[str]
+    revision: pulumi.Output[str]
+    """Digest of the programs, and of the versions that they install."""
+
+    def __init__(self, name: str, args: KeptUserDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        newest = revision(args.first_boot)
+        inputs = {"text": user_data(args.first_boot), "revision": newest, REPLACING: {**_asked(args)}}
+        secret = pulumi.ResourceOptions(additional_secret_outputs=["text"])
+        super().__init__(_Keeping(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
+        self.revision.apply(lambda kept: _warn(args.renewal) if kept != newest else None)
+
+
+def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:
+    first = args.first_boot
+    gpu, kind = first.gpu, first.kind
+    return {
+        "user": first.user,
+        "key": first.authorized_key,
+        "host key": first.host_key.public,
+        "volume": first.volume_id,
+        "gpu": f"driver {gpu.driver}, CUDA {gpu.cuda}, toolkit {gpu.toolkit}" if gpu else "",
+        "cluster": f"{kind.node_image}, port {kind.api_port}" if kind else "",
+        **args.others,
+    }
+
+
+def _warn(renewal: str) -> None:
+    pulumi.log.warn(
+        "this version has another first boot than the VM had, and the VM stays as it is. Raise "
+        f"{renewal} for a new one: its address, its volume and the cluster on that stay, what is on its own disk goes"
+    )
