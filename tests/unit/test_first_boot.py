@@ -310,6 +310,29 @@ def written(disk: Path, content: bytes, *places: int) -> None:
             image.write(content)
 
 
+@pytest.mark.parametrize("configuration", ["[inode]\nnrext64=0\n", "[metadata]\nnrext64=0\n", None])
+def test_a_volume_of_a_newer_image_can_be_mounted_by_an_older_one(configuration: str | None, tmp_path: Path) -> None:
+    """The kernel of Ubuntu 22.04 refuses nrext64, which mkfs.xfs of 24.04 enables unless it is told otherwise.
+
+    The second configuration is as Debian 12 has it, and its own mkfs.xfs refuses it.
+    """
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    (machine.folder / "machine/newer-mkfs").touch()
+    if configuration is not None:
+        (machine.folder / "machine/lts.conf").write_text(configuration)
+    machine.tell(XFS_FEATURES="/machine/lts.conf")
+    assert machine.up()["state"] == "ready", machine.log
+    done = subprocess.run(
+        [debian() / "usr/sbin/xfs_db", "-r", "-c", "version", machine.disk],
+        env={"LD_LIBRARY_PATH": f"{debian()}/usr/lib/x86_64-linux-gnu"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "BIGTIME" in done.stdout
+    assert "NREXT64" not in done.stdout
+
+
 def swap(disk: Path) -> None:
     written(disk, b"SWAPSPACE2", 4086)
 

@@ -12,6 +12,11 @@ from components.openstack.first_boot.arguments import FirstBootArgs, KindArgs
 
 SERIAL_LENGTH: Final = 20
 """Characters of a volume's id that its disk has as a serial: what virtio-blk has room for (VIRTIO_BLK_ID_BYTES)."""
+XFS_FEATURES: Final = "/usr/share/xfsprogs/mkfs/lts_5.15.conf"
+"""What the kernel of Ubuntu 22.04 mounts, 5.15, as newer tools have it (xfsprogs-dev, mkfs/lts_5.15.conf).
+
+By default those of 24.04, 6.6, enable what that kernel refuses: nrext64.
+"""
 PAUSE: Final = 30
 """Seconds between two attempts."""
 
@@ -58,6 +63,7 @@ def environment(args: FirstBootArgs, volume_id: str) -> dict[str, str]:
         "VOLUME_SERIAL": volume_id[:SERIAL_LENGTH],
         "VOLUME_SECONDS": "600",
         "MOUNT": args.mount,
+        "XFS_FEATURES": XFS_FEATURES,
         "PAUSE": str(PAUSE),
         "DOCKER_VERSION": args.docker.version,
         "CONTAINERD_VERSION": args.docker.containerd,

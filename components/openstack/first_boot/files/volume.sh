@@ -30,11 +30,23 @@ unfinished() {
     [[ $(xfs_db -r -c 'sb 0' -c 'print inprogress' "$disk") == "inprogress = 1" ]]
 }
 
+# What the oldest kernel mounts that a VM of this volume may have, 5.15 of Ubuntu 22.04: older tools know neither, and
+# enable nothing else; those of Debian 12 have a file that they do not understand themselves.
+features=()
+choose_features() {
+  if mkfs.xfs -N -f -c "options=$XFS_FEATURES" "$disk"; then
+    features=(-c "options=$XFS_FEATURES")
+  elif mkfs.xfs -N -f -i nrext64=0 "$disk"; then
+    features=(-i nrext64=0)
+  fi >/dev/null 2>&1 # mkfs.xfs(8): nothing is written with -N
+}
+
 # Under a UUID that is noted first, by which a filesystem is known that a power cut left unfinished.
 format() {
+  choose_features
   replace "$intent" </proc/sys/kernel/random/uuid
   sync
-  mkfs.xfs -q -L "$label" -m "uuid=$(cat "$intent")" "$@" "$disk"
+  mkfs.xfs -q -L "$label" "${features[@]}" -m "uuid=$(cat "$intent")" "$@" "$disk"
   sync
 }
 
