@@ -201,7 +201,9 @@ def test_docker_is_on_the_volume_with_nvidias_runtime(ready: Machine) -> None:
         "accept-nvidia-visible-devices-as-volume-mounts=true\n"
     )
     kept = ready.kept()
-    assert kept["etc/systemd/system/docker.service.d/10-volume.conf"] == "[Unit]\nRequiresMountsFor=/media/volume\n"
+    assert kept["etc/systemd/system/docker.service.d/10-volume.conf"] == (
+        "[Unit]\nRequiresMountsFor=/media/volume\n[Service]\nExecStartPre=-/usr/sbin/xfs_growfs /media/volume\n"
+    )
     assert kept["etc/fstab"].splitlines()[1:] == [
         "UUID=UUID /media/volume xfs defaults,nofail,x-systemd.device-timeout=60s 0 2"
     ]
@@ -381,6 +383,15 @@ def test_docker_does_not_start_when_the_volume_is_gone(tmp_path: Path) -> None:
     machine.disk.rename(machine.folder / "gone.img")
     machine.boot()
     assert not machine.path("/media/volume/docker").exists()
+
+
+def test_a_filesystem_grows_with_its_volume_when_docker_starts(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    assert machine.up()["state"] == "ready", machine.log
+    os.truncate(machine.disk, 2 * DISK)
+    machine.boot()
+    assert machine.path("/var/lib/mlbatch/first-boot.d/volume.done").exists()
+    assert (machine.folder / "machine/filesystem").read_text() == f"{2 * DISK}\n"
 
 
 def test_what_docker_kept_before_is_copied_with_its_attributes(tmp_path: Path) -> None:

@@ -69,8 +69,10 @@ uuid=$(tag UUID)
   awk -v mount="$MOUNT" '$2 != mount' /etc/fstab
   echo "UUID=$uuid $MOUNT xfs defaults,nofail,x-systemd.device-timeout=60s 0 2"
 } | replace /etc/fstab
-# Docker never starts with an empty root because the volume is missing.
-printf '[Unit]\nRequiresMountsFor=%s\n' "$MOUNT" | replace /etc/systemd/system/docker.service.d/10-volume.conf
+# Docker never starts with an empty root because the volume is missing, and at each start the filesystem takes what the
+# volume has become.
+printf '[Unit]\nRequiresMountsFor=%s\n[Service]\nExecStartPre=-/usr/sbin/xfs_growfs %s\n' "$MOUNT" "$MOUNT" |
+  replace /etc/systemd/system/docker.service.d/10-volume.conf
 systemctl daemon-reload
 mkdir -p "$MOUNT"
 mountpoint --quiet "$MOUNT" || mount "$MOUNT"
