@@ -25,7 +25,7 @@ import urllib3
 import yaml
 
 from components.openstack import catalogue
-from components.openstack.access import remote_cluster
+from components.openstack.access import kubeconfig, remote_cluster
 from components.openstack.access.first_boot import FirstBootError, wait
 from components.openstack.access.host import Host
 from components.openstack.access.kubeconfig import local_port, through_tunnel
@@ -171,7 +171,7 @@ def found(host: Host, seconds: float = 20.0) -> tuple[Any, list[str]]:
 
 def test_a_late_marker_is_waited_for_and_progress_is_told(guests: Guests) -> None:
     first_boot, said = found(guests.start(seconds=3.0))
-    assert [text for text in said if "answer" not in text][-1] == "ready, step 'cluster'"
+    assert [text for text in said if "answer" not in text][-1] == "ready, step 'registry'"
     assert "running, step 'volume'" in said
     assert first_boot.versions == {"docker": "28.5.2"}
     assert first_boot.checks == {"hello-world": "not run: this VM has no guest system"}
@@ -326,6 +326,7 @@ def test_the_resource_waits_in_create_alone_and_another_vm_replaces_it(guests: G
         "timeout_seconds": 20.0,
         "api_port": 6443.0,
         "port": float(host.port),
+        "plugin": kubeconfig.plugin_digest(),
     }
     provider = remote_cluster._Waiting()
     made = provider.create(props)
@@ -344,3 +345,8 @@ def test_the_resource_waits_in_create_alone_and_another_vm_replaces_it(guests: G
     assert updated == {**made.outs, **moved, "kubeconfig": updated["kubeconfig"]}
     assert "with the key " in (refused := plugin(updated["kubeconfig"]).stderr)
     assert "/home/.ssh/other (another one" in refused
+    (older := yaml.safe_load(made.outs["kubeconfig"]))["users"][0]["user"]["exec"]["args"] = ["-c", "exit 1"]
+    before = {**made.outs, "plugin": "of another version", "kubeconfig": yaml.safe_dump(older, sort_keys=False)}
+    found = provider.diff("first", before, props)
+    assert (found.changes, found.replaces) == (True, [])
+    assert provider.update("first", before, props).outs["kubeconfig"] == made.outs["kubeconfig"]

@@ -12,7 +12,7 @@ import yaml
 
 from components.openstack.access.host import Host
 
-_KEY_FILE: Final = "KEY_FILE"
+_CREDENTIAL: Final = "CREDENTIAL"
 
 
 def local_port(host: Host) -> int:
@@ -34,25 +34,6 @@ def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
     context = _named(found, "contexts", found.get("current-context"))["context"]
     cluster = _named(found, "clusters", context["cluster"])["cluster"]
     user = _named(found, "users", context["user"])["user"]
-    variables = {
-        "ADDRESS": host.address,
-        "PORT": str(host.port),
-        "USER_NAME": host.user,
-        _KEY_FILE: host.private_key_file,
-        "HOST_KEY": host.public_key,
-        "LOCAL_PORT": str(local_port(host)),
-        "API_PORT": str(api_port),
-        "CREDENTIAL": _credential(user),
-    }
-    script = resources.files(__package__).joinpath("files", "tunnel.sh").read_text()
-    plugin = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": "sh",
-        "args": ["-c", script, "tunnel"],
-        "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "interactiveMode": "Never",
-        "installHint": "needs sh and OpenSSH's ssh on PATH",
-    }
     near = {**cluster, "server": f"https://127.0.0.1:{local_port(host)}"}
     name = str(found["current-context"])
     return yaml.safe_dump(
@@ -62,19 +43,50 @@ def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
             "current-context": name,
             "contexts": [{"name": name, "context": {**context, "cluster": name, "user": name}}],
             "clusters": [{"name": name, "cluster": near}],
-            "users": [{"name": name, "user": {"exec": plugin}}],
+            "users": [{"name": name, "user": {"exec": _plugin(host, api_port, _credential(user))}}],
         },
         sort_keys=False,
     )
 
 
-def with_key(kubeconfig: str, private_key_file: str) -> str:
-    """Return a kubeconfig of `through_tunnel` that signs in with another file's key."""
+def anew(kubeconfig: str, host: Host, api_port: int) -> str:
+    """Return a kubeconfig of `through_tunnel` with today's plugin, a host's key file and its own credential."""
     found = yaml.safe_load(kubeconfig)
-    for variable in found["users"][0]["user"]["exec"]["env"]:
-        if variable["name"] == _KEY_FILE:
-            variable["value"] = private_key_file
+    user = found["users"][0]["user"]
+    credential = next(each["value"] for each in user["exec"]["env"] if each["name"] == _CREDENTIAL)
+    user["exec"] = _plugin(host, api_port, credential)
     return yaml.safe_dump(found, sort_keys=False)
+
+
+def plugin_digest() -> str:
+    """Return by what the program that opens the tunnel is told from another version of it."""
+    return hashlib.sha256(_script().encode()).hexdigest()[:16]
+
+
+def _script() -> str:
+    return resources.files(__package__).joinpath("files", "tunnel.sh").read_text()
+
+
+def _plugin(host: Host, api_port: int, credential: str) -> dict[str, Any]:
+    """Return `users[].user.exec`. credential: members of an ExecCredential's status."""
+    variables = {
+        "ADDRESS": host.address,
+        "PORT": str(host.port),
+        "USER_NAME": host.user,
+        "KEY_FILE": host.private_key_file,
+        "HOST_KEY": host.public_key,
+        "LOCAL_PORT": str(local_port(host)),
+        "API_PORT": str(api_port),
+        _CREDENTIAL: credential,
+    }
+    return {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "sh",
+        "args": ["-c", _script(), "tunnel"],
+        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "interactiveMode": "Never",
+        "installHint": "needs sh and OpenSSH's ssh on PATH",
+    }
 
 
 def _named(kubeconfig: dict[str, Any], kind: str, name: object) -> dict[str, Any]:

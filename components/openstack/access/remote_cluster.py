@@ -12,10 +12,11 @@ from pulumi import dynamic
 
 from components.openstack.access.first_boot import FirstBootError, wait
 from components.openstack.access.host import Host
-from components.openstack.access.kubeconfig import through_tunnel, with_key
+from components.openstack.access.kubeconfig import anew, plugin_digest, through_tunnel
 
 REPLACING: Final = ("address", "user", "host_key_public", "vm", "api_port", "port")
 """Inputs that say which cluster it is."""
+_UPDATING: Final = ("private_key_file", "timeout_seconds", "plugin")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +58,20 @@ class _Waiting(dynamic.ResourceProvider):
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
         replaces = [name for name in REPLACING if _olds.get(name) != _news.get(name)]
-        others = [name for name in ("private_key_file", "timeout_seconds") if _olds.get(name) != _news.get(name)]
+        others = [name for name in _UPDATING if _olds.get(name) != _news.get(name)]
         return dynamic.DiffResult(changes=bool(replaces or others), replaces=replaces)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
-        kubeconfig = with_key(_olds["kubeconfig"], _news["private_key_file"])
+        kubeconfig = anew(_olds["kubeconfig"], _host(_news), int(_news["api_port"]))
         return dynamic.UpdateResult({**_olds, **_news, "kubeconfig": kubeconfig})
 
 
 class RemoteCluster(dynamic.Resource, name="RemoteCluster", module="mlbatch"):
     """The kind cluster of a VM.
 
-    kubeconfig: a secret; whoever uses it opens the SSH tunnel by it. versions, checks: what the first boot recorded.
+    kubeconfig: a secret; whoever uses it opens the SSH tunnel by it. Its credential is what the VM had when this was
+    created; a newer one comes by replacing this resource, which touches nothing on the VM.
+    versions, checks: what the first boot recorded.
     """
 
     kubeconfig: pulumi.Output[str]
@@ -76,7 +79,7 @@ class RemoteCluster(dynamic.Resource, name="RemoteCluster", module="mlbatch"):
     checks: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, args: RemoteClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        inputs = {**vars(args), "kubeconfig": None, "versions": None, "checks": None}
+        inputs = {**vars(args), "plugin": plugin_digest(), "kubeconfig": None, "versions": None, "checks": None}
         secret = pulumi.ResourceOptions(additional_secret_outputs=["kubeconfig"])
         super().__init__(_Waiting(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
 
