@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +12,7 @@ import asyncssh
 from emulator.openstack_guest.first_boot import FirstBoot
 
 Handler = Callable[[asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]], Awaitable[None]]
+_READ = re.compile(r"test -e (?P<path>[\w./-]+) \|\| exit (?P<absent>\d+); cat (?P=path)")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _CHUNK = 65536
 
@@ -67,16 +68,15 @@ class _Server(asyncssh.SSHServer):
 
 
 async def _run(first_boot: FirstBoot, process: asyncssh.SSHServerProcess[str]) -> None:
-    """Run `cat FILE`, the one program that there is."""
-    words = shlex.split(process.command or "")
-    if len(words) != 2 or words[0] != "cat":
+    """Print a file, or end with a code of the caller's where there is none: the one program that there is."""
+    found = _READ.fullmatch(process.command or "")
+    if found is None:
         process.stderr.write(f"{process.command}: command not found: no system runs behind this SSH server\n")
         process.exit(127)
         return
-    text = first_boot.read(words[1])
+    text = first_boot.read(found["path"])
     if text is None:
-        process.stderr.write(f"cat: {words[1]}: No such file or directory\n")
-        process.exit(1)
+        process.exit(int(found["absent"]))
         return
     process.stdout.write(text)
     process.exit(0)

@@ -42,7 +42,7 @@ def ssh_config(openstack: OpenstackSettings, address: str) -> str:
         f"Host {host}\n"
         f"    Hostname {address}\n"
         f"    User {openstack.user}\n"
-        f"    IdentityFile {openstack.private_key_file}\n"
+        f'    IdentityFile "{openstack.private_key_file}"\n'
         "    StrictHostKeyChecking yes\n"
         for host in HOSTS
     )

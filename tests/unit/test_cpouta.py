@@ -324,7 +324,7 @@ def test_what_users_get() -> None:
     assert {name: value for name, value in run.outputs.items() if name not in PLATFORM} == {
         "address": ADDRESS,
         "sshConfig": "\n".join(
-            f"Host {host}\n    Hostname {ADDRESS}\n    User ubuntu\n    IdentityFile ~/.ssh/local-cpouta.pem\n"
+            f'Host {host}\n    Hostname {ADDRESS}\n    User ubuntu\n    IdentityFile "~/.ssh/local-cpouta.pem"\n'
             "    StrictHostKeyChecking yes\n"
             for host in ("cpouta", "GPU-cpouta")
         ),

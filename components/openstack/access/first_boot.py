@@ -6,12 +6,22 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from components.openstack.access.host import Host, HostError, WrongHostKeyError
+from components.openstack.access.host import (
+    KEY_VARIABLE,
+    CommandError,
+    Host,
+    HostError,
+    RefusedKeyError,
+    WrongHostKeyError,
+)
 
 MARKER: Final = "/var/lib/mlbatch/first-boot.json"
 KUBECONFIG: Final = "/var/lib/mlbatch/kubeconfig"
+REFUSED_SECONDS: Final = 300.0
+"""For how long a key may be refused: cloud-init lets the user in before sshd starts (cloud-init.service)."""
 PAUSE: Final = 10.0
 """Seconds between two questions."""
 
@@ -32,12 +42,18 @@ class FirstBoot:
 def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = PAUSE) -> FirstBoot:
     """Wait until a VM's first boot is done; `say` is told each time something changes.
 
-    Raises FirstBootError when it failed, when it takes longer than these seconds, or when another host answers.
+    Raises FirstBootError when it failed, when it takes longer than these seconds, when another host answers, or when
+    the key is refused for minutes.
     """
     end = time.monotonic() + seconds
     said = ""
+    refused_since: float | None = None
     while True:
-        news, marker = _ask(host)
+        news, marker, is_refused = _ask(host)
+        now = time.monotonic()
+        refused_since = (refused_since or now) if is_refused else None
+        if refused_since is not None and (now - refused_since >= REFUSED_SECONDS or now + pause > end):
+            raise FirstBootError(_refused(host, news))
         if news != said:
             say(news)
             said = news
@@ -45,7 +61,7 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
             return FirstBoot(versions=marker["versions"], checks=marker["checks"], kubeconfig=host.read(KUBECONFIG))
         if marker is not None and marker["state"] == "failed":
             raise FirstBootError(_failure(host, marker))
-        if time.monotonic() + pause > end:
+        if now + pause > end:
             raise FirstBootError(
                 f"the first boot of {host.address} was not done within {seconds:.0f} s; at the end: {news}. It goes on "
                 f"by itself: run the update again, with a longer bound if need be"
@@ -53,18 +69,34 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
         time.sleep(pause)
 
 
-def _ask(host: Host) -> tuple[str, dict[str, Any] | None]:
-    """Return what to say, and the marker when there is one."""
+def _ask(host: Host) -> tuple[str, dict[str, Any] | None, bool]:
+    """Return what to say, the marker when there is one, and whether the key was refused."""
     try:
         text = host.read(MARKER)
     except WrongHostKeyError as error:
         raise FirstBootError(str(error)) from None
+    except RefusedKeyError as error:
+        return f"it refuses the key ({error})", None, True
+    except CommandError as error:
+        return f"it is up ({error})", None, False
     except HostError as error:
-        return f"it does not answer ({error})", None
+        return f"it does not answer ({error})", None, False
     if text is None:
-        return "it is up, and cloud-init at work", None
+        return "it is up, and cloud-init at work", None, False
     marker = json.loads(text)
-    return f"{marker['state']}, step '{marker['step']}'", marker
+    return f"{marker['state']}, step '{marker['step']}'", marker, False
+
+
+def _refused(host: Host, news: str) -> str:
+    why = (
+        "it has to be the private half of mlbatch:openstack.sshPublicKey, without a passphrase unless an agent has it"
+        if Path(host.key_file).is_file()
+        else "there is no such file on this machine"
+    )
+    return (
+        f"{host.address} does not let {host.user} in with the key {host.key_file} "
+        f"(mlbatch:openstack.privateKeyFile, or ${KEY_VARIABLE}): {news}. Waiting does not help: {why}"
+    )
 
 
 def _failure(host: Host, marker: Mapping[str, Any]) -> str:
