@@ -106,6 +106,7 @@ class ProjectFacts:
     owner: the stack whose group it is, empty where it does not say so. rules: of that group, those that let in.
     existing: the volume that the settings name, None where there is none of its id.
     obstacle: why this machine could not sign in to a VM of the project, None where it could.
+    key_pair: the public key in the user's key pair of the stack's name, None where there is none.
     """
 
     flavors: Mapping[str, FlavorFacts]
@@ -124,6 +125,7 @@ class ProjectFacts:
     rules: tuple[RuleFacts, ...] = ()
     existing: VolumeFacts | None = None
     obstacle: Obstacle | None = None
+    key_pair: str | None = None
 
     def image_id(self, name: str) -> str | None:
         """Return the image to boot: the one that the VM has while it was asked for by the same name, else today's.
@@ -206,6 +208,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         owner=firewall.owner(group.description or "") if group is not None else "",
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         existing=_existing(cloud, existing),
+        key_pair=_key_pair(cloud, name),
     )
 
 
@@ -230,6 +233,11 @@ def _server(cloud: Connection, name: str) -> ServerFacts | None:
                 cluster=metadata.get(CLUSTER, ""),
             )
     return None
+
+
+def _key_pair(cloud: Connection, name: str) -> str | None:
+    found = cloud.compute.find_keypair(name)
+    return str(found.public_key) if found is not None else None
 
 
 def _rules(cloud: Connection, group: str) -> Iterator[RuleFacts]:

@@ -143,6 +143,23 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
         yield _absent((*SECTION, "volume", "type"), volume.type, sorted(facts.volume_types))
     yield from _volume(openstack, facts)
     yield from _cluster(openstack, facts)
+    yield from _key_pair(openstack, facts)
+
+
+def _key_pair(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    """Yield a key pair of the user's that is in the way: Nova keeps them by user, and takes no second one of a name."""
+    there = facts.key_pair
+    if facts.server is not None or there is None or there.split()[:2] == openstack.ssh_public_key.split()[:2]:
+        return
+    yield ConfigError(
+        path=(*SECTION, "name"),
+        value=openstack.name,
+        message="the user of these credentials has a key pair of this name, with another key, and no VM that it "
+        "belongs to: OpenStack would refuse a second one, half-way",
+        expected="a name that no key pair has",
+        hint=f"set another name; or, if nobody needs that key pair, `openstack keypair delete {openstack.name}`, which "
+        "takes no key from any VM",
+    )
 
 
 def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:

@@ -132,6 +132,15 @@ def test_a_quota_that_does_not_suffice_is_told_with_what_is_missing(
     assert said in error.message
 
 
+def test_a_key_pair_of_the_users_that_is_in_the_way_is_refused_before_anything_is_made() -> None:
+    (error,) = refused(replace(FACTS, key_pair="ssh-ed25519 AAAAother somebody"))
+    assert (key(error.path), error.value) == ("mlbatch:openstack.name", "mlops-platform")
+    assert "`openstack keypair delete mlops-platform`, which takes no key from any VM" in str(error)
+    assert refused(replace(FACTS, key_pair=f"{openstack().ssh_public_key} another comment")) == []
+    # The key of a stack that exists may change: its own key pair goes first.
+    assert refused(replace(TestWhatIsThere.FULL, key_pair="ssh-ed25519 AAAAother somebody")) == []
+
+
 class TestWhatIsThere:
     """A stack that exists: its own VM, volume and address are counted as used already."""
 
@@ -399,11 +408,12 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(
                     name="vm",
                     id="s0",
-                    metadata={"mlbatch-image": "Ubuntu-22.04"},
+                    metadata={"mlbatch-image": "Ubuntu-22.04", "mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
                     image={"id": "i0"},
                     flavor={"original_name": "standard.xxlarge"},
                 ),
             ],
+            find_keypair=lambda name: thing(public_key=f"ssh-ed25519 AAAA {name}"),
             get_limits=lambda: thing(
                 absolute=thing(
                     instances=8,
@@ -458,7 +468,14 @@ def test_facts_are_read_off_the_services() -> None:
             "security group rules": Room(limit=100, used=7),
             "ports": Room(limit=500, used=3),
         },
-        server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="i0", id="s0"),
+        server=ServerFacts(
+            flavor="standard.xxlarge",
+            image="Ubuntu-22.04",
+            image_id="i0",
+            id="s0",
+            cluster="Kubernetes 1.34.0, port 6443",
+        ),
+        key_pair="ssh-ed25519 AAAA vm",
         volume=VolumeFacts(size_gib=500, status="in-use", has_system=False, kind="standard", servers=frozenset({"s0"})),
         has_address=True,
         has_port=True,
