@@ -25,16 +25,16 @@ _MOMENTS: Final = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """The time that a drawing shows, of at least a minute."""
+    """The time that a drawing shows, of at least a minute, up to when it was looked."""
 
     begin: datetime
     end: datetime
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Period:
-        """Return the time since the first of the jobs that are drawn was made."""
-        begin = min([job.created for job in latest(snapshot.jobs)], default=snapshot.taken)
-        return cls(begin=begin, end=max(snapshot.taken, begin + timedelta(minutes=1)))
+        """Return the time since the first of the jobs that are drawn was made: nothing is drawn of what is to come."""
+        first = min([job.created for job in latest(snapshot.jobs)], default=snapshot.taken)
+        return cls(begin=min(first, snapshot.taken - timedelta(minutes=1)), end=snapshot.taken)
 
     def moment(self, share: float) -> datetime:
         """Return when this share of it has passed."""

@@ -18,7 +18,7 @@ HOSTILE = "</title></svg><script>document.title=1</script><img src=x onerror=ale
 GPU, SHARE = "nvidia.com/gpu", "nvshare.com/gpu"
 
 
-def ago(minutes: int) -> str:
+def ago(minutes: float) -> str:
     return (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -54,7 +54,7 @@ def queue(name: str, *, used: int = 0, borrowed: int = 0, pending: int = 0, **qu
     }
 
 
-def workload(name: str, created: int, namespace: str = "blue", **since: int) -> Any:
+def workload(name: str, created: float, namespace: str = "blue", **since: float) -> Any:
     conditions = [
         {"type": kind, "status": "True", "lastTransitionTime": ago(minutes)} for kind, minutes in since.items()
     ]
@@ -204,6 +204,14 @@ def test_gpus_over_time_stand_one_team_above_the_other_beneath_all_that_there_ar
     ]
     assert "of 24 GPUs" in found.texts
     assert any(text.startswith("red had 8 GPUs from 22 Nov 11:20:00") for text in found.texts)
+
+
+def test_of_a_job_that_came_just_now_nothing_is_drawn_before_or_after() -> None:
+    found = drawn(nodes=[node()], workloads=[workload("job", 0.25, QuotaReserved=0.25)])
+    frame, (held,) = found.boxes("quota")[0], [box for box in found.boxes("team-0") if float(box["height"]) > 20]
+    begin, end = float(frame["x"]), float(frame["x"]) + float(frame["width"])
+    assert float(held["x"]) == pytest.approx(begin + 0.75 * (end - begin), abs=5)
+    assert float(held["x"]) + float(held["width"]) == pytest.approx(end, abs=1)
 
 
 def test_shares_of_gpus_are_counted_where_queues_count_them() -> None:
