@@ -30,7 +30,7 @@ class Opening:
 class FirewallArgs:
     """name: of the security group, owner: whose it is.
 
-    ssh: networks that may sign in, by who that is. ports: other openings, by name.
+    ssh: networks that may sign in, by who that is. ports: other openings, by name. No two of the same port and network.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Firewall(Layer):
         options = pulumi.ResourceOptions(parent=self)
         text = description(args.name, args.owner)
         group = networking.SecGroup(name, name=args.name, description=text, opts=options)
-        rules = {rule: _rule(rule, reasons, group, self) for rule, reasons in _wanted(args).items()}
+        rules = {rule: _rule(rule, reason, group, self) for rule, reason in _wanted(args).items()}
         self.ready = [made for rule, made in rules.items() if rule.port == SSH]
         self.group_id = group.id
         self.register_outputs({"group_id": self.group_id})
@@ -81,15 +81,14 @@ class _Reason:
     former: str
 
 
-def _wanted(args: FirewallArgs) -> Mapping[Opening, Sequence[_Reason]]:
-    """Return each rule once, with everything that asks for it."""
-    wanted: dict[Opening, list[_Reason]] = {}
-    for who, cidr in args.ssh.items():
-        reason = _Reason(description=f"{SSH_RULE}{who}", former=f"ssh-{who}")
-        wanted.setdefault(_canonical(SSH, cidr), []).append(reason)
+def _wanted(args: FirewallArgs) -> Mapping[Opening, _Reason]:
+    """Return each rule with what asks for it."""
+    wanted = {
+        _canonical(SSH, cidr): _Reason(description=f"{SSH_RULE}{who}", former=f"ssh-{who}")
+        for who, cidr in args.ssh.items()
+    }
     for what, opening in args.ports.items():
-        reason = _Reason(description=what, former=f"port-{what}")
-        wanted.setdefault(_canonical(opening.port, opening.cidr), []).append(reason)
+        wanted[_canonical(opening.port, opening.cidr)] = _Reason(description=what, former=f"port-{what}")
     return wanted
 
 
@@ -98,13 +97,13 @@ def _canonical(port: int, cidr: str) -> Opening:
 
 
 def _rule(
-    opening: Opening, reasons: Sequence[_Reason], group: networking.SecGroup, parent: pulumi.Resource
+    opening: Opening, reason: _Reason, group: networking.SecGroup, parent: pulumi.Resource
 ) -> networking.SecGroupRule:
     return networking.SecGroupRule(
         # Two colons would end the name in a URN.
         f"tcp-{opening.port}-{opening.cidr.replace(':', '-')}",
         security_group_id=group.id,
-        description=", ".join(reason.description for reason in reasons),
+        description=reason.description,
         direction="ingress",
         ethertype=f"IPv{ip_network(opening.cidr).version}",
         protocol="tcp",
@@ -115,6 +114,6 @@ def _rule(
             parent=parent,
             # A rule has no update, and the one in its place would be a second one of the same.
             ignore_changes=["description"],
-            aliases=[pulumi.Alias(name=reason.former) for reason in reasons],
+            aliases=[pulumi.Alias(name=reason.former)],
         ),
     )

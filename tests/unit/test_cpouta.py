@@ -155,9 +155,11 @@ def test_no_rule_is_made_while_neutron_still_has_the_same_one() -> None:
         changed = Run(sshFrom=after)
         assert rules(changed) == before
         assert {item.ignore_changes for item in changed.all("SecGroupRule")} == {("description",)}
-    (rule,) = Run(ports=[{"name": "shell", "port": 22, "source": two["me"]}]).all("SecGroupRule")
-    assert rule.inputs["description"] == "SSH from me, shell"
-    assert rule.former_names == ("ssh-me", "port-shell")
+    opened = Run(sshFrom={"me": two["me"]}, ports=[{"name": "web", "port": 443, "source": two["me"]}])
+    assert {(rule.inputs["description"], rule.former_names) for rule in opened.all("SecGroupRule")} == {
+        ("SSH from me", ("ssh-me",)),
+        ("web", ("port-web",)),
+    }
 
 
 def test_other_ports_are_open_to_their_networks_alone() -> None:
