@@ -59,9 +59,9 @@ def check(*, nodes: int, jobs: int, available: int | None = None) -> None:
     raise TooLargeError(f"{said}; what fits: {', or '.join(fits)}")
 
 
-def free_memory() -> int:
+def free_memory(file: Path = Path("/proc/meminfo")) -> int:
     """Return the bytes that this machine can give to new processes (proc(5), MemAvailable)."""
-    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    lines = dict(line.split(":") for line in file.read_text().splitlines())
     return int(lines["MemAvailable"].split()[0]) * 1024
 
 

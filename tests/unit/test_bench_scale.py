@@ -18,12 +18,13 @@ from runner.report import Client
 from tests.bench.scale import __main__ as command
 from tests.bench.scale.load import plain_documents
 from tests.bench.scale.memory import table
-from tests.bench.scale.plan import Job, Scale, available_mib, best, waves
+from tests.bench.scale.plan import Job, Scale, best, waves
 from tests.bench.scale.plot import svg, ticks
 from tests.bench.scale.requests import Asked, parse
 from tests.bench.scale.result import Result, percentile
 from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS
 from tests.bench.scale.watching import Jobs, Watch
+from tests.scenarios.memory import MIB, free_memory
 
 GANG = Job("job-7", 3, 2, 8)
 
@@ -60,7 +61,7 @@ def test_what_the_memory_does_not_hold_is_told_with_what_fits() -> None:
 def test_the_command_ends_with_one_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.main(["--nodes", "0"]) == 1
     assert capsys.readouterr().err == "error: NODES=0 is not measured: give 1 to 1000\n"
-    monkeypatch.setattr(command, "available_mib", lambda: 100.0)
+    monkeypatch.setattr(command, "free_memory", lambda: 100 * MIB)
     assert command.main(["--nodes", "10"]) == 1
     assert "nothing fits" in capsys.readouterr().err
 
@@ -68,7 +69,7 @@ def test_the_command_ends_with_one_error(capsys: pytest.CaptureFixture[str], mon
 def test_free_memory_is_what_new_processes_can_have(tmp_path: Path) -> None:
     file = tmp_path / "meminfo"
     file.write_text("MemTotal:       24692216 kB\nMemFree: 100 kB\nMemAvailable:   2048 kB\n")
-    assert available_mib(file) == 2
+    assert free_memory(file) == 2 * MIB
 
 
 def test_a_long_run_says_how_long_and_what_is_short() -> None:

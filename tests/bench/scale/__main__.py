@@ -19,11 +19,12 @@ from components import names
 from emulator.progress import duration
 from tests.bench.scale import memory
 from tests.bench.scale.load import StalledError, measure
-from tests.bench.scale.plan import Scale, available_mib, waves
+from tests.bench.scale.plan import Scale, waves
 from tests.bench.scale.plot import svg
 from tests.bench.scale.result import HEADER, Result
 from tests.bench.scale.rows import ROWS, member, team_name
 from tests.local.environment import Project, dev_settings, local_environment
+from tests.scenarios.memory import MIB, free_memory
 from tests.scenarios.size import quota
 
 NODES, TEAMS, JOBS = 60, 10, 130
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [row for row in ROWS if not options.only or row.title in options.only]
     try:
         scale = Scale(options.nodes, options.teams, options.jobs)
-        scale.check_memory(available_mib())
+        scale.check_memory(free_memory() / MIB)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 GPUS_PER_NODE: Final = 8
@@ -99,12 +98,6 @@ class Scale:
         """Return the same on another number of nodes, with jobs in proportion."""
         jobs = max(1, self.jobs * nodes // self.nodes)
         return Scale(nodes, min(self.teams, nodes * GPUS_PER_NODE), jobs)
-
-
-def available_mib(file: Path = Path("/proc/meminfo")) -> float:
-    """Return the memory that new processes can have (proc(5), MemAvailable)."""
-    line = next(line for line in file.read_text().splitlines() if line.startswith("MemAvailable:"))
-    return int(line.split()[1]) / 1024
 
 
 def waves(scale: Scale, seed: int) -> list[list[Job]]:
