@@ -125,6 +125,7 @@ def recover(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: 
             "an update that was killed could not be finished; what `pulumi up` said stands above. Put it right and run "
             "the command again, or forget the whole environment with `make clean`"
         )
+    settle(engine)
 
 
 def foreseen(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: Path) -> list[str]:
@@ -145,17 +146,25 @@ def foreseen(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm:
 
 
 def take_over(engine: Engine, orphans: Mapping[str, Created]) -> list[str]:
-    """Add to the stack's state what a killed update has created in a cloud, and forget what was pending.
+    """Add to the stack's state what a killed update has created in a cloud.
 
-    Returns the ids of what was added. Without that no preview can know what is in the cluster.
+    Returns the ids of what was added. Without that no preview can know what is in the cluster. What was pending stays
+    there, so that a recovery that is stopped itself is still known to be needed; see `settle`.
     """
     engine.unlock()
     deployment, planned = engine.read_state(), _planned_creations(engine)
     found = handed_back(planned, orphans)
     added = taken_over(deployment, found, orphans)
-    if added or deployment.get("pending_operations"):
+    if added:
         engine.write_state(imported(replaced(deployment, orphans), planned, found))
     return added
+
+
+def settle(engine: Engine) -> None:
+    """Forget what was pending: an update has created it, or taken it over."""
+    deployment = engine.read_state()
+    if deployment.get("pending_operations"):
+        engine.write_state({**deployment, "pending_operations": []})
 
 
 def taken_over(deployment: Mapping[str, Any], found: Sequence[State], orphans: Mapping[str, Created]) -> list[str]:
@@ -249,10 +258,7 @@ def left_behind(
 
 
 def imported(deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State]) -> dict[str, Any]:
-    """Return the deployment with the found resources, what is above them and their providers added to its resources.
-
-    What was pending is settled by this, and by the update that follows, and dropped.
-    """
+    """Return the deployment with the found resources, what is above them and their providers added to its resources."""
     resources: list[State] = list(deployment.get("resources") or ())
     known = {state["urn"] for state in resources}
     ids = {state["urn"]: state.get("id") for state in resources}
@@ -270,7 +276,7 @@ def imported(deployment: Mapping[str, Any], planned: Sequence[State], found: Seq
             ids[urn] = recorded["id"]
         resources.append(_recorded(recorded, known, ids))
         known.add(urn)
-    return {**deployment, "resources": resources, "pending_operations": []}
+    return {**deployment, "resources": resources}
 
 
 def providers(found: Iterable[State]) -> set[str]:

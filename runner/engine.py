@@ -153,11 +153,18 @@ class Engine:
         return self.finish(self.start(command, arguments))
 
     def capture(self, command: str, arguments: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        """Run `pulumi <command>` on the stack and return what it printed and its exit code."""
-        pipe = subprocess.PIPE
-        process = self.start(command, arguments, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
-        printed, errors = process.communicate()
-        return subprocess.CompletedProcess(process.args, self.finish(process), printed, errors)
+        """Run `pulumi <command>` on the stack and return what it printed and its exit code.
+
+        Raises KeyboardInterrupt where it was told to stop, by an interrupt or a SIGTERM, once it has ended.
+        """
+        with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
+            process = self.start(command, arguments, stdin=subprocess.DEVNULL, stdout=printed, stderr=errors)
+            code = self.finish(process)
+            if self.cancelled:
+                raise KeyboardInterrupt
+            printed.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(process.args, code, printed.read(), errors.read())
 
     def start(
         self, command: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None, **options: Any

@@ -222,6 +222,29 @@ def test_a_recovery_says_first_that_there_is_one_and_then_what_it_does(
     assert engine.calls == ["unlock", "preview", "write 1, /vnets/mlbatch", "preview", upsert]
 
 
+def test_what_was_pending_is_forgotten_once_the_recovery_has_succeeded_and_not_before(installed: list[str]) -> None:
+    """A plain `pulumi` leaves no other sign that it was killed, and a recovery may be killed, too."""
+    operation = {"type": "creating", "resource": {"urn": VNET}}
+    states: list[dict[str, Any]] = []
+
+    class Plain(KilledEngine):
+        killed = None
+
+        def read_state(self) -> dict[str, Any]:
+            return states[-1] if states else {**super().read_state(), "pending_operations": [operation]}
+
+        def write_state(self, deployment: dict[str, Any]) -> None:
+            states.append(deployment)
+
+    with pytest.raises(EngineError, match="run it again"):
+        recovery.recover(cast(Engine, Plain(-9)), lambda: MADE, Path("helm"))
+    assert [each["pending_operations"] for each in states] == [[operation]]
+    recovery.recover(cast(Engine, Plain()), lambda: MADE, Path("helm"))
+    assert states[-1]["pending_operations"] == []
+    assert VNET in [each["urn"] for each in states[-1]["resources"]]
+    assert recovery.unfinished(cast(Engine, Plain())) is None
+
+
 def test_a_preview_foresees_what_a_recovery_does_and_does_nothing(installed: list[str]) -> None:
     engine = KilledEngine()
     assert recovery.foreseen(cast(Engine, engine), lambda: MADE, Path("helm")) == [

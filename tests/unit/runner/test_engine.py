@@ -45,6 +45,7 @@ case "$1 $2" in
       echo "  ${{pair%%=*}}: {{secure: 'encrypted ${{pair#*=}}'}}" >> "$file"
     done ;;
   "preview --stack")
+    echo planned; echo warned >&2
     if [ -e "$RECORDS/wait" ]; then touch "$RECORDS/waiting"; fi
     while [ -e "$RECORDS/wait" ]; do sleep 0.05; done ;;
   "up --stack")
@@ -357,6 +358,34 @@ def test_a_termination_that_is_repeated_is_a_second_one(
     engine.finish(process)
     thread.join()
     assert (records / "signals").read_text() == "TERM\nTERM\n"
+
+
+def test_a_termination_while_something_is_looked_up_reaches_the_engine_and_ends_the_command(
+    engine: Engine, records: Path
+) -> None:
+    """As a recovery's preview: nothing that it has started is left, and nothing is done that it was to decide."""
+    engine.prepare()
+    (records / "wait").touch()
+
+    def terminate() -> None:
+        while not (records / "waiting").exists():
+            time.sleep(0.01)
+        alone()
+
+    thread = threading.Thread(target=terminate)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.capture("preview")
+    thread.join()
+    assert engine.cancelled
+    (records / "wait").unlink()
+    assert engine.capture("preview").returncode == 0
+
+
+def test_what_a_command_has_printed_is_returned(engine: Engine) -> None:
+    engine.prepare()
+    done = engine.capture("preview")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "planned\n", "warned\n")
 
 
 def test_an_update_that_is_doubted_counts_as_killed(engine: Engine) -> None:
