@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +45,7 @@ from emulator.toolchain import Toolchain, ToolchainError
 from emulator.turn import alone, at_work
 from runner import webhooks
 from runner.engine import Engine, EngineError, require_stack
-from runner.environment import inherited, past_proxies
+from runner.environment import Environment, inherited, past_proxies
 from runner.files import UMASK, private_folder
 from runner.picture import draw
 from runner.report import await_settled, connect
@@ -88,6 +88,14 @@ DIED: Final = (
 )
 
 LOST: Final = "created, and not in the stack's state, because the answer got lost: {names}"
+
+LIVE: Final = (
+    "stack {stack!r} is being changed by {changing}. Nothing was stopped: wait for it, or stop it, which has it end "
+    "what it is doing and write its state, and run the command again. Only where that engine is gone for certain, as "
+    "one of another host may be, remove its lock, below {locks}"
+)
+
+LOCKS: Final = Path("pulumi-state", ".pulumi", "locks")
 
 FULL: Final = (
     "Make room where {state}, {cache} and {temporary} are, and run the same command again: what is done stays done, "
@@ -382,17 +390,40 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
 
 
 def _down(paths: Paths, options: argparse.Namespace) -> int:
-    for each in paths.environments():
-        cluster.stop(each)
-        if options.purge:
-            cluster.reset(each)
-            for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
-                shutil.rmtree(each.state / name, ignore_errors=True)
-            for marker in each.run.glob("*.updating") if not each.run.is_symlink() else ():
-                marker.unlink()
-        if each.is_lent:
-            shutil.rmtree(each.state)
+    found = paths.environments()
+    with contextlib.ExitStack() as turns:
+        # All of them before the first is stopped: nothing is to be half done.
+        for each in found:
+            turns.enter_context(_unused(each, "make clean" if options.purge else "make down"))
+        for each in found:
+            _stop(each, purge=options.purge)
     return 0
+
+
+@contextlib.contextmanager
+def _unused(paths: Paths, command: str) -> Iterator[None]:
+    """Have the turn in one environment; raise EngineError where somebody changes its stack."""
+    if paths.run.is_symlink():
+        yield  # somebody else's folder, of which nothing is touched
+        return
+    with alone(paths, command):
+        stack = paths.state.name
+        changing = Engine(paths.root, paths.state, stack, Environment(kubeconfig=paths.kubeconfig)).changing
+        if changing is not None:
+            raise EngineError(LIVE.format(stack=stack, changing=changing, locks=paths.state / LOCKS))
+        yield
+
+
+def _stop(paths: Paths, *, purge: bool) -> None:
+    cluster.stop(paths)
+    if purge:
+        cluster.reset(paths)
+        for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
+            shutil.rmtree(paths.state / name, ignore_errors=True)
+        for marker in paths.run.glob("*.updating") if not paths.run.is_symlink() else ():
+            marker.unlink()
+    if paths.is_lent:
+        shutil.rmtree(paths.state)
 
 
 def _lend(paths: Paths, options: argparse.Namespace) -> int:

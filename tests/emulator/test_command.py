@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -38,6 +40,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
     """The folders of a checkout, which the command line takes for its own."""
     found = Paths.of(root=tmp_path / "checkout", cache=tmp_path / "cache")
     found.root.mkdir()
+    (found.root / "Pulumi.yaml").write_text("name: mlbatch\nruntime: python\n")
     monkeypatch.setattr(Paths, "of", lambda: found)
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
     # The command line changes both for good, and the umask.
@@ -120,7 +123,7 @@ def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Pat
     in_checkout.mkdir()
     assert command.main(["down", "--purge"]) == 0
     assert sorted(each.name for each in local.iterdir()) == ["bin", "mirror", "run"]
-    assert [each.name for each in (local / "run").iterdir()] == ["file"]
+    assert sorted(each.name for each in (local / "run").iterdir()) == ["file", "turn.lock"]
     assert not lent.exists()
     assert len(list(real.rglob("file"))) == 7
     assert (real / "run" / "dev.updating").exists()
@@ -131,6 +134,34 @@ def test_down_keeps_the_stacks(paths: Paths) -> None:
     local = environment_of(paths.state / "dev")
     assert command.main(["down"]) == 0
     assert (local / "pulumi-state" / "file").exists()
+
+
+@pytest.mark.parametrize("arguments", [["down"], ["down", "--purge"]])
+@pytest.mark.parametrize("of_make", [True, False])
+def test_nothing_is_stopped_below_an_update_that_runs(
+    paths: Paths,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    of_make: bool,
+) -> None:
+    """Of make, or of a plain `pulumi` after `make env`: nor of the environments before it."""
+    first, updated = environment_of(paths.state / "aks"), environment_of(paths.state / "dev")
+    monkeypatch.setattr(cluster, "stop", lambda each: pytest.fail(f"{each.state} was stopped"))
+    locks = updated / "pulumi-state" / ".pulumi" / "locks"
+    if not of_make:
+        folder = locks / "organization" / "mlbatch" / "dev"
+        folder.mkdir(parents=True)
+        own = {"pid": os.getpid(), "username": "me", "hostname": socket.gethostname()}
+        (folder / "1.json").write_text(json.dumps({**own, "timestamp": datetime.now(UTC).isoformat()}))
+    with alone(paths.of_stack("dev"), "make up") if of_make else contextlib.nullcontext():
+        assert command.main(arguments) == 1
+    said = capsys.readouterr().err
+    assert f"process {os.getpid()}" in said
+    assert "wait for it, or stop it" in said
+    assert (f"remove its lock, below {locks}" in said) is not of_make
+    assert (first / "pulumi-state" / "file").exists()
+    assert (updated / "pulumi-state" / "file").exists()
 
 
 def test_nobody_else_can_look_into_the_state(paths: Paths) -> None:
