@@ -222,7 +222,7 @@ class Arm:
 
     def _start(self, state: State, record: Record, what: str, fault: str | None) -> None:
         ends = self._clock() + self.facts.duration(KINDS[record.token].duration, what)
-        record.operation = Operation(what, None if fault == faults.STUCK and what == "register" else ends)
+        record.operation = Operation(what, None if fault == faults.STUCK else ends)
         if fault == faults.FAILED:
             text = f"The {what} operation of a {record.type} has failed, as a planned fault. Run the command again."
             record.operation.error = ("InternalOperationError", text)

@@ -14,7 +14,7 @@ KINDS = {
     FAILED: "accept the operation, and let it end in state Failed",
     UNAVAILABLE: "answer 503",
     TIMEOUT: "accept the operation, and answer 504",
-    STUCK: "let a feature registration stay in state Registering",
+    STUCK: "accept the operation, or take up the registration of a feature, and let it go on until `clear`",
 }
 
 
@@ -43,7 +43,7 @@ def add(state: State, on: str, kind: str, times: int) -> None:
 
 
 def clear(state: State) -> None:
-    """Drop the planned failures, and let registrations that were stuck go on."""
+    """Drop the planned failures, and let operations that were stuck come to their end."""
     state.faults = []
     for record in state.resources.values():
         if record.operation is not None and record.operation.ends is None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
@@ -256,13 +256,16 @@ class Project:
     def resources(self) -> list[dict[str, Any]]:
         return list(self.engine.read_state().get("resources") or ())
 
-    def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
-        """Start `pulumi <command>` on the prepared stack without waiting for it; `engine.finish` has to be told."""
+    def start(self, command: str, *arguments: str, output: int | IO[str] = subprocess.PIPE) -> subprocess.Popen[str]:
+        """Start `pulumi <command>` on the prepared stack without waiting for it; `engine.finish` has to be told.
+
+        output: where it prints. It stands still once it has filled a pipe from which nobody reads.
+        """
         return self.engine.start(
             command,
             ["--non-interactive", "--color", "never", *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
         )

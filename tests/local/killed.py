@@ -35,6 +35,13 @@ def documented_commands() -> str:
     return found[1]
 
 
+def await_under(process: subprocess.Popen[Any], is_time: Callable[[], Any]) -> None:
+    """Wait until it is time while an update runs, however long that takes here; fail where the update ends first."""
+    while not is_time():
+        assert process.poll() is None, f"the update ended with {process.returncode} before it was killed"
+        time.sleep(0.1)
+
+
 class Killed:
     """A stack whose updates are run by a plain `pulumi`, with its checkpoints."""
 
@@ -64,9 +71,7 @@ class Killed:
         command = ["pulumi", "up", "--stack", self.project.stack, "--yes", "--skip-preview", "--non-interactive"]
         options: dict[str, Any] = {"cwd": self.project.folder, "env": self._environment, "stdin": subprocess.DEVNULL}
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
-            while not is_time():
-                assert process.poll() is None, f"the update ended with {process.returncode} before it was killed"
-                time.sleep(0.1)
+            await_under(process, is_time)
             time.sleep(delay)
             process.kill()
             assert process.wait() == -signal.SIGKILL

@@ -10,7 +10,8 @@ import base64
 import copy
 import re
 import signal
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,14 +23,13 @@ from emulator.azure.local_cluster import subscription
 from emulator.azure.services.base import CLUSTER, POOL
 from emulator.azure.services.identity import UserAssignedIdentity
 from emulator.azure.services.resources import REGISTRATION
-from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from stacks import secrets
 from stacks.__main__ import JOBS, wanted
 from stacks.inputs import interpret
 from stacks.layers.jobs import documents
 from tests.local.environment import Cluster, Project, drift, eventually, local_environment, stack_settings
-from tests.local.killed import Killed
+from tests.local.killed import Killed, await_under
 from tests.local.member import as_member, dry_run
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
@@ -44,23 +44,11 @@ TEAM = {"gang": "mlbatch", "team": "blue"}
 SAS_TOKEN = "sv=2024-11-04&sp=rl&sig=bm90LWEtcmVhbC1zaWduYXR1cmU"
 PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----"
 
-FACTS = """
-durations:
-  # Long enough to be interrupted.
-  managedCluster: { create: 3.0 }
-"""
-
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
     """A local cluster that holds nothing."""
-
-    def prepare(paths: Paths) -> None:
-        folder = Layout(paths).azure
-        folder.mkdir(mode=0o700)
-        (folder / "facts.yaml").write_text(FACTS)
-
-    with local_environment(prepare) as paths:
+    with local_environment() as paths:
         yield paths
 
 
@@ -242,31 +230,28 @@ def test_a_mistake_is_told_alone_and_nothing_is_created(
     assert created(project) == []
 
 
-def kill_when(project: Project, what: str, probe: Callable[[], Any]) -> None:
-    """Start an update and kill the engine as soon as the probe finds something."""
-    project.engine.prepare()
-    process = project.start("up", "--yes", "--skip-preview")
-    eventually(what, probe, seconds=120, every=0.05)
-    process.kill()
-    printed, _ = process.communicate()
-    assert project.engine.finish(process) == -signal.SIGKILL, printed
-
-
 def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
     project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
-    """A plain `pulumi up` writes down what it has begun. Azure creates that all the same; the provider refuses it."""
+    """A plain `pulumi up` writes down what it has begun. Azure creates that all the same; the provider refuses it.
+
+    Of what was on its way beside the cluster, some may get there only after the kill.
+    """
     project.configure(settings)
     stack = Killed(project, cluster)
+    fault(paths, CLUSTER, "stuck")
     stack.kill_when(lambda: in_azure(paths, CLUSTER))
+    assert main(["clear", "--state", str(paths.state)]) == 0
     pending = {each["resource"]["urn"]: each["resource"] for each in project.engine.read_state()["pending_operations"]}
     assert any(each["type"].endswith(":ManagedCluster") for each in pending.values())
-    begun = set(in_azure(paths))
-    there = {urn: found.id for urn, found in azure.orphans(paths).items() if urn in pending}
     stuck = stack.plain_up()
     assert stuck.returncode != 0
+    begun, known = set(in_azure(paths)), {each["urn"] for each in project.resources()}
+    there = {urn: found.id for urn, found in azure.orphans(paths).items() if urn not in known}
+    refused = set(re.findall("cannot create already existing resource '([^']+)'", stuck.stdout))
+    assert refused, stuck.stdout
+    assert refused <= set(there.values()), "an update ends at the first"
     for urn, identifier in there.items():
-        assert f"cannot create already existing resource '{identifier}'" in stuck.stdout
         each = pending[urn]
         imported = stack.shell(
             f"pulumi import '{each['type']}' '{urn.rpartition('::')[2]}' '{identifier}' --parent '{each['parent']}' "
@@ -294,7 +279,12 @@ def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
         }
         return len(releases) > 1 and "clusterqueues.kueue.x-k8s.io" in kinds
 
-    kill_when(project, "charts and Kueue are being installed", being_filled)
+    project.engine.prepare()
+    with tempfile.TemporaryFile("w+") as printed:
+        process = project.start("up", "--yes", "--skip-preview", output=printed)
+        await_under(process, being_filled)
+        process.kill()
+        assert project.engine.finish(process) == -signal.SIGKILL
     project.up()
     project.unchanged()
 

@@ -12,6 +12,7 @@ import pytest
 from emulator.azure import faults
 from emulator.azure.__main__ import main
 from emulator.azure.errors import ArmError
+from emulator.azure.services import KINDS
 from emulator.plugin.errors import PartialError, ProviderError
 from tests.emulator.azure.subscription import (
     CLUSTER,
@@ -168,6 +169,18 @@ def test_a_registration_can_be_stuck_until_the_faults_are_cleared(azure: Subscri
     with azure.arm.edit() as state:
         faults.clear(state)
     assert state_of_feature(azure) == "Registered"
+
+
+def test_an_operation_can_be_stuck_until_the_faults_are_cleared(aks: Subscription) -> None:
+    pool, _ = aks.pool()
+    with aks.arm.edit() as state:
+        faults.add(state, "ndv5", faults.STUCK, 1)
+    aks.arm.delete(KINDS[POOL], pool)
+    aks.clock.sleep(10_000)
+    assert provisioning_state(aks, pool) == "Deleting"
+    with aks.arm.edit() as state:
+        faults.clear(state)
+    assert aks.arm.get(pool) is None
 
 
 def test_a_registration_that_has_failed_is_begun_anew_by_the_next_update(azure: Subscription) -> None:
