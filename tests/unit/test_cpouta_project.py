@@ -11,6 +11,9 @@ from typing import Any
 
 import pulumi
 import pytest
+from keystoneauth1 import exceptions as signing
+from openstack import exceptions as answers
+from requests import RequestException
 
 from stacks import inputs
 from stacks.cpouta import project_facts, validation
@@ -52,6 +55,9 @@ FACTS = ProjectFacts(
         "ports": Room(limit=500, used=2),
     },
 )
+
+
+ANOTHER = "name another volume, or remove the key for a new one"
 
 
 def openstack(**values: Any) -> OpenstackSettings:
@@ -130,6 +136,64 @@ def test_a_quota_that_does_not_suffice_is_told_with_what_is_missing(
     (error,) = refused(replace(FACTS, quotas={**FACTS.quotas, what: room}))
     assert key(error.path) == f"mlbatch:openstack.{path}"
     assert said in error.message
+
+
+def test_more_than_the_quota_leaves_no_room_at_all() -> None:
+    (error,) = refused(replace(FACTS, quotas={"ports": Room(limit=5, used=7)}))
+    assert error.message == ("the project's quota of ports is 3 too small: the stack takes 1, and of 5 7 are used")
+    assert error.expected == "at most 0 more, or a larger quota"
+
+
+NOTHING = dict.fromkeys(FACTS.quotas, 0)
+FRESH = {
+    "instances": 1,
+    "cores": 8,
+    "memory": 31_744,
+    "volumes": 1,
+    "gigabytes": 500,
+    "floating addresses": 1,
+    "security groups": 1,
+    "security group rules": 3,
+    "ports": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "values", "amounts"),
+    [
+        ({}, {}, FRESH),
+        ({}, {"bootVolume": 80}, {**FRESH, "volumes": 2, "gigabytes": 580}),
+        ({}, {"volume": {"existing": VOLUME}}, {**FRESH, "volumes": 0, "gigabytes": 0}),
+        ({}, {"volume": {"existing": VOLUME}, "bootVolume": 80}, {**FRESH, "volumes": 1, "gigabytes": 80}),
+        ({}, {"flavor": "standard.3xlarge"}, {**FRESH, "memory": 63_488}),
+        ({}, {"flavor": "gpu.1.1gpu"}, {**FRESH, "cores": 0, "memory": 0}),
+        ({"has_group": True}, {}, {**FRESH, "security groups": 0, "security group rules": 1}),
+        (None, {}, NOTHING),
+        (None, {"bootVolume": 80}, NOTHING),
+        (None, {"volume": {"size": 620}}, {**NOTHING, "gigabytes": 120}),
+        (None, {"flavor": "standard.3xlarge"}, {**NOTHING, "memory": 31_744}),
+    ],
+)
+def test_what_a_stack_takes_that_it_has_not_yet(
+    changed: dict[str, Any] | None, values: dict[str, Any], amounts: dict[str, int]
+) -> None:
+    """changed: of a fresh project; None for one that has the whole stack."""
+    facts = TestWhatIsThere.FULL if changed is None else replace(FACTS, **changed)
+    assert {what: need.amount for what, need in validation.needs(openstack(**values), facts).items()} == amounts
+
+
+@pytest.mark.parametrize(
+    ("source", "is_wide"),
+    [
+        (None, True),
+        ("0.0.0.0/0", True),
+        ("::/0", True),
+        ("203.0.113.7/32", False),
+        ("11111111-2222-3333-4444-555555555555", False),
+    ],
+)
+def test_a_rule_lets_in_everybody_by_its_source_alone(source: str | None, is_wide: bool) -> None:
+    assert RuleFacts(ports="22", source=source, description="a group").is_wide is is_wide
 
 
 def test_a_key_pair_of_the_users_that_is_in_the_way_is_refused_before_anything_is_made() -> None:
@@ -270,20 +334,33 @@ def test_an_existing_volume_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "said"),
+    ("there", "said", "hint"),
     [
-        ({"status": "error"}, "its status is error, in which no VM can take it"),
-        ({"status": "reserved"}, "its status is reserved, in which no VM can take it"),
-        ({"status": "in-use", "servers": frozenset({"other"})}, "VM other has it"),
-        ({"size_gib": 74}, "the platform's images and volumes do not fit into its 74 GiB"),
-        ({"kind": "capacity"}, "it is of type capacity, too slow for databases such as the cluster's"),
+        (
+            {"status": "error"},
+            "its status is error, in which no VM can take it",
+            f"wait until it is available, as `openstack volume show` tells; where it stays error, {ANOTHER}",
+        ),
+        (
+            {"status": "reserved"},
+            "its status is reserved, in which no VM can take it",
+            f"wait until it is available, as `openstack volume show` tells; where it stays reserved, {ANOTHER}",
+        ),
+        (
+            {"status": "in-use", "servers": frozenset({"other", "and-another"})},
+            "VM and-another, other has it",
+            "`openstack server remove volume and-another <volume>` first",
+        ),
+        ({"size_gib": 74}, "the platform's images and volumes do not fit into its 74 GiB", ANOTHER),
+        ({"kind": "capacity"}, "it is of type capacity, too slow for databases such as the cluster's", ANOTHER),
     ],
 )
-def test_an_existing_volume_that_the_vm_cannot_take_is_refused(there: dict[str, Any], said: str) -> None:
+def test_an_existing_volume_that_the_vm_cannot_take_is_refused(there: dict[str, Any], said: str, hint: str) -> None:
     whole: dict[str, Any] = {"size_gib": 75, "status": "available", "has_system": False, **there}
     (error,) = refused(replace(FACTS, existing=VolumeFacts(**whole)), volume={"existing": VOLUME})
     assert (key(error.path), error.message) == ("mlbatch:openstack.volume.existing", said)
     assert error.expected == "a volume of at least 75 GiB that is available, or that the stack's VM has"
+    assert error.hint == hint
 
 
 def test_a_volume_that_the_stacks_own_vm_has_is_taken() -> None:
@@ -320,6 +397,47 @@ class TestCredentials:
         with pytest.raises(ProjectError, match=r"no answer from http://127\.0\.0\.1:1/v3") as caught:
             project_facts.ask(credentials("http://127.0.0.1:1/v3"), name="a", existing=None)
         assert "OS_AUTH_URL" in caught.value.hint
+
+    @pytest.mark.parametrize(
+        ("error", "said", "hint"),
+        [
+            (
+                signing.Unauthorized("nobody\nat all"),
+                "nobody could sign in: nobody; the credentials are wrong or expired",
+                project_facts.OPENRC,
+            ),
+            (
+                answers.ConfigException("no cloud"),
+                "the credentials are not whole: no cloud",
+                project_facts.OPENRC,
+            ),
+            (
+                answers.ForbiddenException("not you"),
+                "the project lets these credentials not look: not you",
+                "make an application credential with the role member, and no access rules",
+            ),
+            (
+                answers.SDKException("broken"),
+                "no answer from csc: broken",
+                "look at the address in OS_AUTH_URL, at the network, and at CSC's service breaks; then try again",
+            ),
+            (
+                RequestException(),
+                "no answer from csc: RequestException",
+                "look at the address in OS_AUTH_URL, at the network, and at CSC's service breaks; then try again",
+            ),
+        ],
+    )
+    def test_what_a_service_refuses_is_told_with_what_to_do(
+        self, error: Exception, said: str, hint: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def connect(environment: object) -> None:
+            raise error
+
+        monkeypatch.setattr(project_facts, "_connect", connect)
+        with pytest.raises(ProjectError) as caught:
+            project_facts.ask({"OS_CLOUD": "csc"}, name="a", existing=None)
+        assert (str(caught.value), caught.value.hint) == (said, hint)
 
     def test_expired_ones_are_told_so_without_showing_them(self, refusing: str) -> None:
         with pytest.raises(ProjectError, match="wrong or expired") as caught:
@@ -487,3 +605,37 @@ def test_facts_are_read_off_the_services() -> None:
             RuleFacts(ports="all", source="g2", description=""),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("volumes", "image_id"),
+    [
+        ([], ""),
+        (None, ""),
+        (["data"], ""),
+        (["data", "boot"], "i7"),
+        (["unknown"], ""),
+    ],
+)
+def test_a_vm_that_boots_from_a_volume_has_the_image_that_was_written_to_it(
+    volumes: list[str] | None, image_id: str
+) -> None:
+    thing = SimpleNamespace
+    there = {
+        "data": thing(is_bootable=False, volume_image_metadata=None),
+        "boot": thing(is_bootable=True, volume_image_metadata={"image_id": "i7"}),
+        "unknown": thing(is_bootable=True, volume_image_metadata=None),
+    }
+    attached = [thing(id=name) for name in volumes] if volumes is not None else None
+    metadata = {"mlbatch-image": "Ubuntu-22.04"}
+    server = thing(name="v.m", id="s0", metadata=metadata, image=None, flavor={"name": "m1"}, attached_volumes=attached)
+    asked: list[str] = []
+    cloud: Any = thing(
+        compute=thing(servers=lambda name: asked.append(name) or [server]),
+        block_storage=thing(get_volume=there.__getitem__),
+    )
+    assert project_facts._server(cloud, "v.m") == ServerFacts(
+        flavor="m1", image="Ubuntu-22.04", image_id=image_id, id="s0", cluster=""
+    )
+    assert asked == [r"^v\.m$"]
+    assert project_facts._server(cloud, "vm") is None
