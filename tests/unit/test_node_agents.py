@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import logging
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from components.azure.agents import hyperv_labels
 from components.azure.aks import LOCAL_DISKS
-from components.nodes.agents import node, nvme_scratch
-from components.nodes.agents.commands import Answer, CommandError
-from components.nodes.agents.local_disks import ScratchError
+from components.kubernetes.in_cluster import Api
+from components.nodes.agents import commands, node, nvme_scratch
+from components.nodes.agents.commands import Answer, CommandError, done, on_the_node
+from components.nodes.agents.local_disks import Device, ScratchError, array_of
 from components.nodes.agents.scratch_space import Scratch
 
 
@@ -67,6 +76,178 @@ class TestHypervLabels:
     def test_nothing_is_written_when_nothing_has_changed(self) -> None:
         assert hyperv_labels.changes({"hyperv/A": "1"}, {"hyperv/A": "1"}) == {}
 
+    def test_each_port_has_its_own_keys(self, tmp_path: Path) -> None:
+        for device, key in (("mlx5_1", "0x8002"), ("mlx5_0", "0x8001"), ("eth0", "0x8003")):
+            (tmp_path / device / "ports" / "1" / "pkeys").mkdir(parents=True)
+            (tmp_path / device / "ports" / "1" / "pkeys" / "0").write_text(f"{key}\n")
+        assert hyperv_labels.port_keys(tmp_path) == ["0x8001", "0x8002"]
+        assert hyperv_labels.port_keys(tmp_path / "absent") == []
+
+    def test_the_nodes_labels_are_brought_up_to_date_every_five_minutes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        own, ran = FakeNode(hyperv__Gone="1"), list[Any]()
+        (tmp_path / "pool").write_bytes(record_of("A", "1"))
+        monkeypatch.setattr(hyperv_labels, "POOL", tmp_path / "pool")
+        monkeypatch.setattr(hyperv_labels, "INFINIBAND", tmp_path)
+        monkeypatch.setattr(node.Node, "own", lambda: own)
+        monkeypatch.setattr(node, "run", lambda *given: ran.append(given))
+        hyperv_labels.main()
+        ((work, period, port),) = ran
+        assert (period, port) == (300, 8081)
+        assert work() is True
+        assert own.held == {"hyperv/A": "1"}
+
+
+class Asked(Api):
+    """An API server that keeps what it is sent, and has one node."""
+
+    def __init__(self) -> None:
+        self.node: Any = {"metadata": {}}
+        self.asked: list[tuple[str, str, Any]] = []
+
+    def get(self, path: str, **query: str) -> Any:
+        self.asked.append(("GET", path, None))
+        return self.node
+
+    def patch(self, path: str, body: Any, **query: str) -> Any:
+        self.asked.append(("PATCH", path, body))
+        return self.node
+
+
+class TestNode:
+    def test_it_reads_and_changes_the_labels_of_its_node_alone(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        api = Asked()
+        monkeypatch.setenv("NODE_NAME", "gpu/0")
+        monkeypatch.setattr(Api, "in_cluster", lambda: api)
+        own = node.Node.own()
+        assert own.labels() == {}
+        api.node = {"metadata": {"labels": {"team": "blue"}}}
+        assert own.labels() == {"team": "blue"}
+        caplog.set_level(logging.INFO)
+        own.label({})
+        assert [method for method, _, _ in api.asked] == ["GET", "GET"], "nothing is sent for no changes"
+        own.label({"a": "1", "b": None})
+        assert api.asked[1:] == [
+            ("GET", "/api/v1/nodes/gpu/0", None),
+            ("PATCH", "/api/v1/nodes/gpu/0", {"metadata": {"labels": {"a": "1", "b": None}}}),
+        ]
+        assert caplog.messages == ["labels changed: {'a': '1', 'b': None}"]
+
+
+class _EndError(Exception):
+    """Ends the loop that has no end."""
+
+
+class TestRun:
+    @staticmethod
+    def pauses(
+        monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[bool | Exception], period: float = 100
+    ) -> tuple[list[float], list[bool]]:
+        """Return after how many seconds each round is followed by another, and whether it was ready then."""
+        left, found, ready, health = list(outcomes), list[float](), list[bool](), list[node.Health]()
+
+        def work() -> bool:
+            outcome = left.pop(0)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        def sleep(seconds: float) -> None:
+            found.append(seconds)
+            ready.append(health[0].is_ready)
+            if not left:
+                raise _EndError
+
+        monkeypatch.setattr(node, "_serve", lambda given, port: health.append(given))
+        monkeypatch.setattr(node.time, "sleep", sleep)
+        with pytest.raises(_EndError):
+            node.run(work, period, 0)
+        return found, ready
+
+    def test_after_failures_it_tries_again_sooner_and_never_more_often_than_asked(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found, ready = self.pauses(monkeypatch, [True, *[False] * 8, True, False])
+        assert found == [100, 60, 60, 60, 60, 60, 60, 60, 60, 100, 60]
+        assert ready == [True, *[False] * 8, True, False]
+        assert self.pauses(monkeypatch, [False] * 7)[0] == [2, 4, 8, 16, 32, 60, 60]
+        assert self.pauses(monkeypatch, [False] * 4, period=5)[0] == [2, 4, 5, 5]
+
+    def test_what_network_server_or_file_raise_is_a_failed_round(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        raised = [OSError("disk"), HTTPException("cut off"), ValueError("no JSON"), KeyError("metadata")]
+        found, ready = self.pauses(monkeypatch, [*raised, True])
+        assert (found, ready) == ([2, 4, 8, 16, 100], [*[False] * 4, True])
+        assert caplog.messages == [f"this round failed: {error}" for error in raised]
+        with pytest.raises(ZeroDivisionError):
+            self.pauses(monkeypatch, [ZeroDivisionError()])
+
+    def test_probes_are_answered(self) -> None:
+        time = 0.0
+        health = node.Health(60, now=lambda: time)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        before = threading.active_count()
+        node._serve(health, port)
+        assert threading.active_count() == before + 1
+
+        def status(path: str) -> int:
+            try:
+                return int(urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).status)
+            except HTTPError as error:
+                return error.code
+
+        assert (status("/healthz"), status("/readyz")) == (200, 503)
+        health.passed(True)
+        assert (status("/healthz"), status("/readyz")) == (200, 200)
+        time = 240.0
+        assert (status("/healthz"), status("/readyz")) == (503, 200)
+
+
+class TestCommands:
+    @pytest.fixture
+    def ran(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[tuple[Any, Any]]]:
+        """Have every command end as given; return what is run, and for how long it may."""
+        asked: list[tuple[Any, Any]] = []
+
+        def ends(outcome: Any) -> list[tuple[Any, Any]]:
+            def run(command: Any, *, timeout: float, **_: Any) -> Any:
+                asked.append((command, timeout))
+                if isinstance(outcome, Exception):
+                    raise outcome
+                return subprocess.CompletedProcess(command, *outcome)
+
+            monkeypatch.setattr(commands.subprocess, "run", run)
+            return asked
+
+        return ends
+
+    def test_they_are_the_nodes_own(self, ran: Any) -> None:
+        asked = ran((0, "/dev/md127\n", "a warning"))
+        assert on_the_node(["findmnt", "/scratch"]) == Answer(0, "/dev/md127\n")
+        assert asked == [(["nsenter", "--target", "1", "--mount", "--", "findmnt", "/scratch"], 600)]
+
+    def test_one_that_failed_says_why(self, ran: Any) -> None:
+        ran((32, "half", "mount: no such device\n"))
+        assert on_the_node(["mount", "/scratch"]) == Answer(32, "mount: no such device\n")
+        with pytest.raises(CommandError, match=r"^`mount /scratch` ended with 32: mount: no such device$"):
+            done(on_the_node, "mount", "/scratch")
+
+    def test_one_that_does_not_end_is_told(self, ran: Any) -> None:
+        ran(subprocess.TimeoutExpired("mkfs.ext4", 600))
+        with pytest.raises(CommandError, match=r"^`mkfs.ext4 /dev/md127` took longer than 600 s$"):
+            on_the_node(["mkfs.ext4", "/dev/md127"])
+
+    def test_of_what_it_said_the_end_is_told(self) -> None:
+        with pytest.raises(CommandError) as error:
+            done(lambda command: Answer(1, "a" * 600 + "\n"), "ls")
+        assert str(error.value) == "`ls` ended with 1: " + "a" * 500
+
 
 class TestHealth:
     def test_a_program_whose_rounds_do_not_end_is_not_alive(self) -> None:
@@ -102,6 +283,8 @@ class Machine:
     immutable: bool = False
     left_behind: str = ""
     broken: set[str] = field(default_factory=set)
+    mounted_elsewhere: bool = False
+    makes_nothing: bool = False
     ran: list[list[str]] = field(default_factory=list)
 
     @classmethod
@@ -139,7 +322,8 @@ class Machine:
             children = [{**child, "mountpoints": ["/pv-disks/scratch"] if mount[0] else [None]}]
         elif len(self.models) == 1:
             own = own or self.filesystem
-            mounts = ["/pv-disks/scratch"] if self.mounted == path else [None]
+            is_mounted = self.mounted == path or self.mounted_elsewhere
+            mounts = ["/pv-disks/scratch"] if is_mounted else [None]
         entry: dict[str, Any] = {
             "path": path,
             "type": "disk",
@@ -156,6 +340,8 @@ class Machine:
         return Answer(0, f"{arguments[-1]}\n")
 
     def _mdadm(self, arguments: list[str]) -> Answer:
+        if self.makes_nothing:
+            return Answer(0, "")
         disks = [argument for argument in arguments if argument.startswith("/dev/nvme")]
         self.members, self.array = disks, "/dev/md127"
         self.signatures = dict.fromkeys(disks, "linux_raid_member")
@@ -342,3 +528,64 @@ class TestScratch:
         machine = Machine.with_disks(8)
         assert round_on(machine, FakeNode(), "xfs")
         assert machine.did("mkfs.xfs") == [["mkfs.xfs", "-d", "su=512k,sw=8", "/dev/md127"]]
+
+    @pytest.mark.parametrize(
+        ("children", "missing"),
+        [
+            ({"/dev/nvme0n1": "/dev/md1"}, ["/dev/nvme1n1"]),
+            ({"/dev/nvme0n1": "/dev/md1", "/dev/nvme1n1": "/dev/md2"}, []),
+        ],
+    )
+    def test_disks_that_are_not_one_array_are_left_alone(self, children: dict[str, str], missing: list[str]) -> None:
+        disks = [
+            Device(
+                path=path,
+                kind="disk",
+                model="",
+                filesystem="",
+                mounts=(),
+                children=[
+                    Device(path=array, kind="raid0", model="", filesystem="", mounts=(), children=())
+                    for array in [children.get(path)]
+                    if array
+                ],
+            )
+            for path in ("/dev/nvme0n1", "/dev/nvme1n1")
+        ]
+        with pytest.raises(ScratchError) as error:
+            array_of(disks)
+        assert str(error.value) == (
+            f"the local disks are not one array: {sorted(children.values())}, and without one: {missing}"
+        )
+
+    def test_an_array_that_is_mounted_elsewhere_is_left_there(self) -> None:
+        machine, own = Machine.with_disks(1), FakeNode()
+        machine.filesystem = "ext4"
+        machine.mounted_elsewhere = True
+        with pytest.raises(ScratchError, match=r"^/dev/nvme0n1 is mounted at /pv-disks/scratch already$"):
+            round_on(machine, own)
+        assert not machine.did("mount")
+
+    def test_an_array_that_mdadm_does_not_make_is_told(self) -> None:
+        machine, own = Machine.with_disks(2), FakeNode()
+        machine.makes_nothing = True
+        with pytest.raises(ScratchError, match=r"^mdadm has made no array of \['/dev/nvme0n1', '/dev/nvme1n1'\]$"):
+            round_on(machine, own)
+        assert own.held == {}
+
+    def test_the_program_cleans_up_only_where_the_space_can_be_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        machine, own, ran, cleaned = Machine.with_disks(1), FakeNode(), list[Any](), list[Any]()
+        monkeypatch.setenv("POD_UID", "1-2-3")
+        monkeypatch.setattr(node.Node, "own", lambda: own)
+        monkeypatch.setattr(nvme_scratch, "on_the_node", machine)
+        monkeypatch.setattr(node, "run", lambda *given: ran.append(given))
+        monkeypatch.setattr(nvme_scratch.Folders, "clean", lambda folders: cleaned.append(vars(folders)))
+        nvme_scratch.main("/pv-disks/scratch", "xfs", LOCAL_DISKS)
+        ((work, period, port),) = ran
+        assert (period, port) == (60, 8082)
+        assert work() is True
+        assert machine.filesystem == "xfs"
+        assert [(found["_folder"], found["_own_pod"]) for found in cleaned] == [("/pv-disks/scratch", "1-2-3")]
+        monkeypatch.setattr(nvme_scratch, "round_of", lambda scratch, own: False)
+        assert work() is False
+        assert len(cleaned) == 1
