@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from email.message import Message
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 
 import pytest
 import yaml
@@ -344,6 +344,41 @@ class TestApproval:
         assert installer.approve(api, APPROVE) == "InstallPlan install-kmh8w has just been approved"
         assert api.changed == [(f"{PLAN}/install-kmh8w", {"spec": {"approved": True}})]
 
+    def test_one_that_waits_for_nothing_more_is_begun(self) -> None:
+        made = [
+            {"type": "Installed", "status": "True", "message": "made"},
+            {"type": "Installed", "status": "False"},
+            {"type": "Installed", "status": "Unknown", "message": "looking"},
+        ]
+        for status, said in (
+            (None, "not begun"),
+            ({"phase": "Installing", "conditions": made}, "Installing; looking"),
+        ):
+            plans = {PLAN: {"items": [{**plan("install-kmh8w", CSV, approved=True), "status": status}]}}
+            assert installer.approve(FakeApi(plans), APPROVE) == f"InstallPlan install-kmh8w is approved, and {said}"
+
+    def test_of_a_subscription_what_is_wrong_is_told(self) -> None:
+        conditions = [
+            {"type": "InstallPlanPending", "status": "True", "message": "waits"},
+            {"type": "CatalogSourcesUnhealthy", "status": "False", "message": "all are healthy"},
+            {"type": "ResolutionFailed", "status": "True", "reason": "ErrorPreventedResolution"},
+        ]
+        items = {
+            PLAN: {"items": []},
+            f"{OLM}/subscriptions": {"items": [{"status": {"conditions": conditions}}, {}, {"status": {}}]},
+        }
+        assert installer.approve(FakeApi(items), APPROVE) == (
+            f"OLM has no InstallPlan for {CSV}; ResolutionFailed: ErrorPreventedResolution"
+        )
+
+    def test_an_api_server_that_refuses_is_no_missing_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(self: FakeApi, path: str, **query: str) -> Json:
+            raise HTTPError(path, 403, "Forbidden", Message(), None)
+
+        monkeypatch.setattr(FakeApi, "get", refuse)
+        with pytest.raises(HTTPError, match="Forbidden"):
+            installer.approve(FakeApi({}), APPROVE)
+
     def test_what_keeps_an_approved_plan_is_told(self) -> None:
         condition = {"type": "Installed", "status": "False", "message": "no operator group found"}
         kept = {**plan("install-kmh8w", CSV, approved=True), "status": {"phase": "Installing"}}
@@ -416,6 +451,81 @@ class TestKueuesStart:
     def test_a_try_ends_with_what_it_waits_for(self) -> None:
         settings = {**START, "step": "start-kueue", "seconds": 0}
         assert installer.run(self.api("", None), settings, pause=0) == "rayclusters.ray.io is not defined"
+
+    @pytest.mark.parametrize("status", [None, {}, {"conditions": [{"type": "Ready", "status": "False"}]}])
+    def test_a_younger_one_has_to_be_ready(self, status: dict[str, Any] | None) -> None:
+        api = self.api("2026-01-01T00:00:11Z")
+        api.objects[PODS]["items"][0]["status"] = status
+        assert installer.start_kueue(api, START) == "no pod of Kueue is ready"
+
+    def test_of_several_definitions_the_last_one_counts(self) -> None:
+        api = self.api("2026-01-01T00:00:11Z")
+        definition = {"metadata": {"creationTimestamp": "2026-01-01T00:00:11Z"}}
+        api.objects["/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs"] = definition
+        settings = {**START, "definitions": ["rayclusters.ray.io", "pytorchjobs"]}
+        assert installer.start_kueue(api, settings) == "kueue-1 started before pytorchjobs was defined"
+
+
+class TestATry:
+    """Of the program that both steps are taken by."""
+
+    @staticmethod
+    def ran(
+        monkeypatch: pytest.MonkeyPatch, answers: list[str | Exception], seconds: float = 10
+    ) -> tuple[str, list[float]]:
+        """Return what is waited for in the end, and the pauses, where each look takes no time."""
+        now, pauses, left = [100.0], list[float](), list(answers)
+
+        def sleep(pause: float) -> None:
+            pauses.append(pause)
+            now[0] += pause
+
+        def look(api: Api, settings: Mapping[str, Any]) -> str:
+            assert settings["namespace"] == OPERATOR
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        monkeypatch.setattr(installer, "STEPS", {"approve": look})
+        monkeypatch.setattr(installer.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(installer.time, "sleep", sleep)
+        return installer.run(FakeApi({}), {**APPROVE, "step": "approve", "seconds": seconds}), pauses
+
+    def test_it_looks_every_two_seconds_and_says_what_changes_once(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refused = HTTPError("/", 503, "Service Unavailable", Message(), None)
+        answers: list[str | Exception] = ["a plan", "a plan", refused, URLError("no route"), TimeoutError("slow"), ""]
+        assert self.ran(monkeypatch, answers) == ("", [2] * 5)
+        assert capsys.readouterr().out.splitlines() == [
+            "a plan",
+            "the API server does not answer: HTTP Error 503: Service Unavailable",
+            "the API server does not answer: <urlopen error no route>",
+            "the API server does not answer: slow",
+        ]
+
+    def test_it_gives_up_once_its_time_is_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.ran(monkeypatch, ["a plan"], seconds=10) == ("a plan", [2] * 6)
+
+    @pytest.mark.parametrize(("waiting", "code", "said"), [("", 0, "done\n"), ("a plan", 1, "a plan\n")])
+    def test_its_job_tries_again_until_nothing_is_waited_for(
+        self,
+        waiting: str,
+        code: int,
+        said: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        (tmp_path / "settings.json").write_text('{"step": "approve"}')
+        given: list[Any] = []
+        monkeypatch.setattr(installer.sys, "argv", ["installer", str(tmp_path / "settings.json")])
+        monkeypatch.setattr(Api, "in_cluster", lambda: None)
+        monkeypatch.setattr(installer, "run", lambda api, settings: given.append(settings) or waiting)
+        assert installer.main() == code
+        assert given == [{"step": "approve"}]
+        assert capsys.readouterr().out == said
 
 
 class TestMistakes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -54,6 +55,46 @@ def test_the_files_that_are_mounted_run_by_the_pods_command(name: str, tmp_path:
     assert b"KeyError: 'KUBERNETES_SERVICE_HOST'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        "components.health.node_report",
+        "components.olm.installer",
+        "components.tenancy.slack_controller",
+        "components.workloads.mpi_index",
+    ],
+)
+def test_each_program_takes_the_file_that_it_is_told(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `python -m`: the whole of it is the pod's command."""
+    file = tmp_path / "settings.json"
+    file.write_text("not json")
+    monkeypatch.setenv("NODE_NAME", "gpu-0")
+    monkeypatch.setattr(sys, "argv", [module, str(file), "report"])
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(json.JSONDecodeError) as error:
+        runpy.run_module(module, run_name="__main__")
+    assert error.value.doc == "not json"
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("components.azure.agents.hyperv_labels", []),
+        ("components.nodes.agents.nvme_scratch", ["/pv-disks/scratch", "ext4", "Microsoft NVMe.*"]),
+    ],
+)
+def test_each_program_of_the_nodes_asks_for_its_own(
+    module: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(KeyError, match="KUBERNETES_SERVICE_HOST"):
+        runpy.run_module(module, run_name="__main__")
+
+
 def test_another_text_or_another_module_restarts_the_pods() -> None:
     def digest(files: dict[str, str], *shared: str) -> str:
         program = Program(module="components.workloads.mpi_index", shared=shared, files=files)
@@ -77,7 +118,7 @@ def asked(tmp_path: Path) -> Iterator[tuple[Api, list[tuple[str, str, dict[str, 
             self.end_headers()
             self.wfile.write(json.dumps({"path": self.path}).encode())
 
-        do_GET = do_PATCH = do_POST = answer  # noqa: N815 - the names http.server calls
+        do_GET = do_PATCH = do_POST = do_DELETE = answer  # noqa: N815 - the names http.server calls
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server uses
             """Keep requests out of the tests' output."""
@@ -94,10 +135,12 @@ def test_every_request_is_made_as_the_pods_account(asked: Any) -> None:
     assert api.get("/api/v1/nodes", limit="500") == {"path": "/api/v1/nodes?limit=500"}
     api.patch("/api/v1/nodes/a", {"metadata": {}}, fieldManager="me")
     api.create("/api/v1/events", {"reason": "Test"})
+    api.delete("/api/v1/pods/a")
     assert {headers["Authorization"] for _, _, headers, _ in requests} == {"Bearer correct-horse-battery"}
     assert [(method, path, headers.get("Content-Type"), body) for method, path, headers, body in requests[1:]] == [
         ("PATCH", "/api/v1/nodes/a?fieldManager=me", "application/merge-patch+json", {"metadata": {}}),
         ("POST", "/api/v1/events?", "application/json", {"reason": "Test"}),
+        ("DELETE", "/api/v1/pods/a?", None, None),
     ]
 
 

@@ -326,6 +326,63 @@ class TestGivingUp:
         (tmp_path / "token").write_text("token")
         Controller(Api("http://127.0.0.1:1", tmp_path), settings).run()
 
+    def test_it_tries_again_after_pauses_that_grow_until_patience_ends(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        now, pauses, over = 1000.0, list[float](), threading.Event()
+
+        def sleeps(seconds: float) -> None:
+            nonlocal now
+            now += seconds
+            pauses.append(seconds)
+
+        def work() -> None:
+            raise OSError("reset")
+
+        monkeypatch.setattr(slack_controller.time, "monotonic", lambda: now)
+        monkeypatch.setattr(slack_controller.time, "sleep", sleeps)
+        kept_up("nodes", work, over)
+        assert over.is_set()
+        assert pauses[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+        assert 120 < sum(pauses) <= 125
+        assert caplog.messages[:2] == [
+            "nodes failed: OSError('reset'); again in 0.1 s",
+            "nodes failed: OSError('reset'); again in 0.2 s",
+        ]
+        assert caplog.messages[-1] == f"nodes has failed for {sum(pauses):.0f} s: OSError('reset'); giving up"
+
+    def test_a_watch_that_stood_for_long_has_done_its_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now, pauses, over = 1000.0, list[float](), threading.Event()
+
+        def sleeps(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 5:
+                over.set()
+
+        def work() -> None:
+            nonlocal now
+            now += 121
+            raise OSError("reset")
+
+        monkeypatch.setattr(slack_controller.time, "monotonic", lambda: now)
+        monkeypatch.setattr(slack_controller.time, "sleep", sleeps)
+        kept_up("nodes", work, over)
+        assert pauses == [0.1] * 5
+
+    def test_the_process_ends_so_that_it_is_started_anew(
+        self, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        served: list[tuple[Controller, int]] = []
+        (tmp_path / "settings.json").write_text("{}")
+        monkeypatch.setattr(Settings, "load", lambda text: settings)
+        monkeypatch.setattr(Api, "in_cluster", lambda: None)
+        monkeypatch.setattr(slack_controller, "serve", lambda *given: served.append(given))
+        monkeypatch.setattr(Controller, "run", lambda self: None)
+        with pytest.raises(SystemExit) as ended:
+            slack_controller.main(str(tmp_path / "settings.json"))
+        assert ended.value.code == 1
+        assert [port for _, port in served] == [settings.port]
+
 
 def answer(server: ThreadingHTTPServer, path: str) -> str:
     return str(urlopen(f"http://127.0.0.1:{server.server_port}{path}", timeout=5).read().decode())
