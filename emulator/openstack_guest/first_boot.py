@@ -14,6 +14,7 @@ from emulator.openstack_guest.user_data import UserData
 MARKER = "/var/lib/mlbatch/first-boot.json"
 KUBECONFIG = "/var/lib/mlbatch/kubeconfig"
 NOT_RUN = "not run: this VM has no guest system"
+_GPU_CHECKS = ("gpus-in-cluster", "nbody", "nvcc", "nvidia-smi")
 
 
 @dataclass
@@ -69,7 +70,7 @@ class FirstBoot:
         if "docker" in versions:
             # Docker says its own version, without its package's build.
             versions["docker"] = versions["docker"].partition("-")[0]
-        checks = ["hello-world", *(["nbody", "nvcc", "nvidia-smi"] if "CUDA_VERSION" in told else [])] if ready else []
+        checks = ["hello-world", *(_GPU_CHECKS if "CUDA_VERSION" in told else ())] if ready else []
         return {
             "state": state,
             "step": step,

@@ -178,7 +178,7 @@ def test_the_marker_has_versions_and_checks(ready: Machine) -> None:
         "nvidia-driver": "535.247.01",
         "ubuntu": "22.04",
     }
-    assert set(marker["checks"]) == {"hello-world", "nbody", "nvcc", "nvidia-smi"}
+    assert set(marker["checks"]) == {"gpus-in-cluster", "hello-world", "nbody", "nvcc", "nvidia-smi"}
     assert marker["checks"]["hello-world"] == "Hello from Docker!"
 
 
@@ -482,13 +482,35 @@ def test_a_cluster_of_other_settings_goes_where_the_settings_let_it(ready: Machi
     assert yaml.safe_load(machine.kept()[config])["nodes"][0]["image"] == SEED
 
 
-def test_a_vm_with_a_gpu_goes_on_with_the_cluster_of_one_without(tmp_path: Path) -> None:
+@pytest.mark.parametrize("began_with_gpu", [False, True])
+def test_a_cluster_goes_on_where_a_gpu_comes_or_goes(began_with_gpu: bool, tmp_path: Path) -> None:
     """That is how one begins: with standard.xxlarge, and a flavor with a GPU once CSC has granted it."""
     kind = KindArgs(node_image=NEWEST)
-    first = Machine.make(tmp_path / "first", text(replace(PLAIN, kind=kind)), gpu=False)
+    plain, gpu = text(replace(PLAIN, kind=kind)), text(replace(PLAIN, kind=kind, gpu=GpuStackArgs()))
+    first = Machine.make(tmp_path / "first", gpu if began_with_gpu else plain, gpu=began_with_gpu)
     assert first.up()["state"] == "ready", first.log
-    second = Machine.make(tmp_path / "second", text(replace(PLAIN, kind=kind, gpu=GpuStackArgs())), gpu=True)
+    second = Machine.make(tmp_path / "second", plain if began_with_gpu else gpu, gpu=not began_with_gpu)
     second.take_volume(first)
     assert second.up()["state"] == "ready", second.log
     assert not any(" kind create" in call or " kind delete" in call for call in second.calls)
     assert second.path("/var/lib/mlbatch/kubeconfig").exists()
+    seen = {one: each.marker["checks"].get("gpus-in-cluster") for one, each in (("first", first), ("second", second))}
+    with_gpu, without = ("first", "second") if began_with_gpu else ("second", "first")
+    assert seen == {with_gpu: "GPU 0: Tesla P100-PCIE-16GB (UUID: GPU-0)", without: None}
+
+
+def test_a_node_that_sees_no_gpu_of_its_vm_is_refused(ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    machine.take_volume(ready)
+    (data,) = (machine.folder / "volumes").iterdir()
+    (data / "docker/containers/mlops-platform-control-plane/runtime").write_text("runc\n")
+    assert machine.up()["state"] == "failed"
+    assert "kind's node sees no GPU of this VM, so that none of its pods would" in machine.log
+    assert not any(" kind create" in call or " kind delete" in call for call in machine.calls)
+
+
+def test_without_a_gpu_the_runtime_of_nvidias_name_is_runc(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(PLAIN), gpu=False)
+    assert machine.up()["state"] == "ready", machine.log
+    daemon = json.loads(machine.path("/etc/docker/daemon.json").read_text())
+    assert (daemon["default-runtime"], daemon["runtimes"]) == ("nvidia", {"nvidia": {"path": "runc"}})

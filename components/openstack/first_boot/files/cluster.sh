@@ -42,6 +42,13 @@ if [[ $action == create ]]; then
 else
   docker start "$node"
 fi
+if [[ -n ${CUDA_VERSION:-} ]]; then
+  gpus=$(docker exec "$node" nvidia-smi -L 2>&1) ||
+    refuse "kind's node sees no GPU of this VM, so that none of its pods would: ${gpus##*$'\n'}. A node that was made" \
+      "before the first boot gave all of them the same runtime has to be made anew: save the data, remove the cluster" \
+      "with 'kind delete cluster --name $KIND_NAME', and boot again"
+  record checks gpus-in-cluster "$gpus"
+fi
 # Nodes have the kubectl of their own Kubernetes (kubernetes-sigs/kind, pkg/build/nodeimage/buildcontext.go).
 docker cp "$node:/usr/bin/kubectl" /usr/local/bin/kubectl.part
 mv /usr/local/bin/kubectl.part /usr/local/bin/kubectl

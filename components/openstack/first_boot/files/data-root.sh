@@ -25,5 +25,11 @@ device=$(ip -json route show default | jq --raw-output '.[0].dev')
 mtu=$(ip -json link show dev "$device" | jq '.[0].mtu')
 
 # Images belong to the data root: with the other store containerd would have them on the system's disk.
-jq --arg root "$root" --argjson mtu "$mtu" '. + {"data-root": $root, mtu: $mtu} | .features["containerd-snapshotter"] = false' "$settings" |
+#
+# A container keeps the name of the runtime that was the default one when it was made (moby/moby, daemon/daemon_unix.go,
+# verifyPlatformContainerSettings), and kind's node outlives VMs. So the name is the same on all: NVIDIA's runtime where
+# its toolkit is installed, runc elsewhere.
+jq --arg root "$root" --argjson mtu "$mtu" '. + {"data-root": $root, mtu: $mtu, "default-runtime": "nvidia"}
+  | .features["containerd-snapshotter"] = false
+  | .runtimes.nvidia //= {path: "runc"}' "$settings" |
   replace "$settings"

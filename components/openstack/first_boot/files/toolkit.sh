@@ -11,5 +11,6 @@ apt-mark hold "${names[@]}"
 nvidia-ctk runtime configure --runtime=docker --set-as-default
 nvidia-ctk config --in-place --set accept-nvidia-visible-devices-as-volume-mounts=true
 systemctl restart docker.service
-[[ $(docker info --format '{{.DefaultRuntime}}') == nvidia ]] || refuse "nvidia is not Docker's default runtime"
+runtime=$(docker info --format '{{json .}}' | jq --raw-output '.Runtimes[.DefaultRuntime].path')
+[[ $runtime == nvidia-container-runtime ]] || refuse "Docker's default runtime is $runtime, not NVIDIA's"
 record versions nvidia-container-toolkit "$(dpkg-query --show --showformat '${Version}' nvidia-container-toolkit)"
