@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,6 +104,9 @@ class ProjectFacts:
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
     owner: the stack whose group it is, empty where it does not say so. rules: of that group, those that let in.
+    other_groups: those of the VM's ports beside that one, by name, with their rules that let in. unguarded: the ids of
+        its ports with port security switched off, for which no rule holds. is_left_out: its own port is not in the
+        stack's group. No refresh finds any of this (terraform-provider-openstack, resourceNetworkingPortV2Read).
     existing: the volume that the settings name, None where there is none of its id.
     obstacle: why this machine could not sign in to a VM of the project, None where it could.
     key_pair: the public key in the user's key pair of the stack's name, None where there is none.
@@ -123,6 +126,9 @@ class ProjectFacts:
     has_group: bool = False
     owner: str = ""
     rules: tuple[RuleFacts, ...] = ()
+    other_groups: Mapping[str, tuple[RuleFacts, ...]] = field(default_factory=dict)
+    unguarded: tuple[str, ...] = ()
+    is_left_out: bool = False
     existing: VolumeFacts | None = None
     obstacle: Obstacle | None = None
     key_pair: str | None = None
@@ -192,6 +198,10 @@ def _connect(environment: Mapping[str, str]) -> Connection:
 def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
     networks = list(cloud.network.networks())
     group = next(iter(cloud.network.security_groups(name=name)), None)
+    server, own = _server(cloud, name), list(cloud.network.ports(name=name))
+    ports = {
+        item.id: item for item in [*own, *(cloud.network.ports(device_id=server.id) if server is not None else ())]
+    }
     return ProjectFacts(
         flavors={item.name: FlavorFacts(cores=item.vcpus, memory_mib=item.ram) for item in cloud.compute.flavors()},
         images=dict(_images(cloud)),
@@ -200,13 +210,16 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         volume_types=frozenset(item.name for item in cloud.block_storage.types()),
         zones=frozenset(item.name for item in cloud.compute.availability_zones() if item.state.get("available")),
         quotas=dict(_quotas(cloud)),
-        server=_server(cloud, name),
+        server=server,
         volume=_data_volume(cloud, name),
         has_address=any(item.description == address.description(name) for item in cloud.network.ips()),
-        has_port=next(iter(cloud.network.ports(name=name)), None) is not None,
+        has_port=bool(own),
         has_group=group is not None,
         owner=firewall.owner(group.description or "") if group is not None else "",
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
+        other_groups=dict(_other_groups(cloud, ports.values(), group)),
+        unguarded=tuple(sorted(item.id for item in ports.values() if not item.is_port_security_enabled)),
+        is_left_out=group is not None and any(group.id not in item.security_group_ids for item in own),
         existing=_existing(cloud, existing),
         key_pair=_key_pair(cloud, name),
     )
@@ -246,6 +259,14 @@ def _rules(cloud: Connection, group: str) -> Iterator[RuleFacts]:
         ports = "all" if first is None else str(first) if first == last else f"{first} to {last}"
         source = item.remote_ip_prefix or item.remote_group_id
         yield RuleFacts(ports=ports, source=source, description=item.description or "")
+
+
+def _other_groups(cloud: Connection, ports: Iterable[Any], own: Any) -> Iterator[tuple[str, tuple[RuleFacts, ...]]]:
+    """Yield the groups that somebody else has put ports into. own: the stack's, None before it is made."""
+    found = {identifier for item in ports for identifier in item.security_group_ids}
+    for identifier in sorted(found - {own.id if own is not None else None}):
+        group = cloud.network.find_security_group(identifier)
+        yield (group.name if group is not None else identifier), tuple(_rules(cloud, identifier))
 
 
 def _booted(cloud: Connection, server: Any) -> str:

@@ -330,6 +330,7 @@ def examples(openstack: OpenstackSettings) -> Iterator[str]:
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
     """Yield who else was let in, and what becomes of the VM that is there."""
     yield from _opened(openstack, facts)
+    yield from _ports(openstack, facts)
     server = facts.server
     old, new = (FLAVORS.get(server.flavor) if server is not None else None), openstack.machine
     if old is None or old.name == new.name:
@@ -368,6 +369,31 @@ def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
             "settings do not say: if no update of this stack made the rule, which then goes with this one, somebody "
             f"has opened it; `openstack security group rule list {group}` shows it, and `openstack security group rule "
             "delete` closes it"
+        )
+
+
+def _ports(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield what guards the VM beside the stack's security group, or keeps that from doing so.
+
+    "Edit Security Groups" of the dashboard is how somebody opens a VM who does not look at its group.
+    """
+    name = openstack.name
+    for group, rules in facts.other_groups.items():
+        let_in = [f"{rule.source or 'everybody'} (port: {rule.ports})" for rule in rules]
+        yield (
+            f"the VM is in the security group {group}, too, which this stack has not put it into; the group lets in "
+            f"{listed(let_in) if let_in else 'nobody yet'}: `openstack server remove security group {name} {group}` "
+            "takes the VM out"
+        )
+    for port in facts.unguarded:
+        yield (
+            f"port security of the VM's port {port} is switched off, so that no rule holds and everybody reaches all "
+            f"of the VM: `openstack port set --enable-port-security --security-group {name} {port}` switches it on"
+        )
+    if facts.is_left_out and not facts.unguarded:
+        yield (
+            f"the VM's port {name} is not in the security group {name}, so that nobody gets in by the settings' rules: "
+            f"`openstack port set --security-group {name} {name}` puts it back, and no update does"
         )
 
 

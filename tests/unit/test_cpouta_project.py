@@ -317,6 +317,23 @@ class TestWhatIsThere:
         )
         assert "if no update of this stack made the rule, which then goes with this one, somebody has opened it" in said
 
+    def test_a_group_that_somebody_else_has_put_the_vm_into_is_told(self) -> None:
+        group = (
+            RuleFacts(ports="22", source="0.0.0.0/0", description=""),
+            RuleFacts(ports="all", source=None, description=""),
+        )
+        (said, empty) = validation.warnings(openstack(), replace(self.FULL, other_groups={"default": group, "new": ()}))
+        assert said.startswith("the VM is in the security group default, too")
+        assert "lets in 0.0.0.0/0 (port: 22), everybody (port: all): " in said
+        assert "`openstack server remove security group mlops-platform default`" in said
+        assert "the group lets in nobody yet" in empty
+
+    def test_a_port_that_no_rule_guards_is_told(self) -> None:
+        (off,) = validation.warnings(openstack(), replace(self.FULL, unguarded=("p2",), is_left_out=True))
+        assert off.startswith("port security of the VM's port p2 is switched off, so that no rule holds")
+        (left,) = validation.warnings(openstack(), replace(self.FULL, is_left_out=True))
+        assert left.startswith("the VM's port mlops-platform is not in the security group mlops-platform")
+
 
 def test_an_existing_volume_is_looked_at() -> None:
     (absent,) = refused(FACTS, volume={"existing": VOLUME})
@@ -497,7 +514,16 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(name="public", id="n2", is_router_external=True),
             ],
             ips=lambda: [thing(description="The address of vm")],
-            ports=lambda name: [thing(name=name)],
+            ports=lambda **asked: [
+                each
+                for each in (
+                    thing(id="p1", name="vm", device_id="s0", security_group_ids=["g3"], is_port_security_enabled=True),
+                    thing(id="p2", name="", device_id="s0", security_group_ids=[], is_port_security_enabled=False),
+                    thing(id="p3", name="", device_id="s9", security_group_ids=["g9"], is_port_security_enabled=False),
+                )
+                if all(getattr(each, field) == value for field, value in asked.items())
+            ],
+            find_security_group=lambda identifier: thing(name=f"name of {identifier}"),
             security_groups=lambda name: [thing(id="g1", description="Who may reach vm, of stack acme/mlbatch/site")],
             security_group_rules=lambda security_group_id, direction: [
                 thing(port_range_min=22, port_range_max=22, remote_ip_prefix="0.0.0.0/0", description=None),
@@ -604,6 +630,15 @@ def test_facts_are_read_off_the_services() -> None:
             RuleFacts(ports="80 to 90", source="192.0.2.0/24", description="web"),
             RuleFacts(ports="all", source="g2", description=""),
         ),
+        other_groups={
+            "name of g3": (
+                RuleFacts(ports="22", source="0.0.0.0/0", description=""),
+                RuleFacts(ports="80 to 90", source="192.0.2.0/24", description="web"),
+                RuleFacts(ports="all", source="g2", description=""),
+            )
+        },
+        unguarded=("p2",),
+        is_left_out=True,
     )
 
 
