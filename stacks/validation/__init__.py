@@ -74,6 +74,7 @@ def warnings(partial: PartialSettings) -> list[str]:
         *switches.warnings(partial),
         *scheduling.warnings(partial),
         *monitoring.warnings(partial),
+        *nvshare.warnings(partial),
         *mlops.warnings(partial),
         *dates.warnings(partial),
         *(partial.target.warnings(partial) if partial.target is not None else ()),

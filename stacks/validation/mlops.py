@@ -53,11 +53,21 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 
 def warnings(partial: PartialSettings) -> Iterator[str]:
-    """Yield what is newer than upstream has tried."""
+    """Yield that teams have to trust the platform, and what is newer than upstream has tried.
+
+    Source: the roles knative-serving-core and cert-manager-controller-certificates in the repository's
+    deployment/kubeflow/manifests/common, at the pinned commit.
+    """
     settings, version = partial.section(MlopsSettings), partial.kubernetes_version
-    if settings is None or not settings.enabled or version is None:
+    if settings is None or not settings.enabled:
         return
-    if tuple(int(part) for part in version.split(".")[:2]) > _NEWEST:
+    if partial.known_teams:
+        yield (
+            f"{key(('mlops', 'enabled'))} is true beside teams: controllers that it brings, as those of cert-manager "
+            "and Knative, may read and write the secrets of all namespaces, and its passwords are known to everybody. "
+            "Whoever gets into one of them has the teams' too; a cluster of its own keeps them apart"
+        )
+    if version is not None and tuple(int(part) for part in version.split(".")[:2]) > _NEWEST:
         newest = ".".join(str(part) for part in _NEWEST)
         yield (
             f"the OSS MLOps platform is of the time of Kubeflow 1.8 and Kubernetes {newest}, and this cluster has "

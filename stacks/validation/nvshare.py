@@ -33,6 +33,22 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _several(partial)
 
 
+def warnings(partial: PartialSettings) -> Iterator[str]:
+    """Yield that teams share a GPU by good will alone.
+
+    Source: grgalex/nvshare, src/scheduler.c (process_msg; the socket may be written by all) and
+    kubernetes/device-plugin/server.go (Allocate), which mounts that socket into each pod beside the library.
+    """
+    settings = partial.section(NvshareSettings)
+    teams = len(partial.known_teams)
+    if settings is not None and settings.enabled and teams > 1:
+        yield (
+            f"{key(_SWITCH)} is true, and {teams} teams are to share GPUs: NVshare is for pods that trust one another. "
+            "Any of them may switch its turns off for all, leave its library out and take the whole GPU's memory; "
+            f"quotas of {names.SHARED_GPU} count pods alone"
+        )
+
+
 def _amounts(partial: PartialSettings) -> Iterator[tuple[Path, QuotaSettings | LimitSettings]]:
     queueing = partial.section(QueueingSettings)
     if queueing is not None and queueing.slack is not None:

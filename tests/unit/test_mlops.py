@@ -392,6 +392,16 @@ class TestNeighbours:
         assert "brings a training operator, and two would act on each job" in refused(raw, filled, kubeconfig)
         loaded({**raw, "mlops": {"enabled": True}}, filled, kubeconfig)
 
+    def test_teams_beside_it_are_told_whom_they_trust(self, filled: Mirror, kubeconfig: Path) -> None:
+        def said(**sections: Any) -> list[str]:
+            warnings = loaded({**shipped(), "samples": {}, **sections}, filled, kubeconfig).warnings
+            return [text for text in warnings if "may read and write the secrets of all namespaces" in text]
+
+        (warning,) = said(mlops={"enabled": True})
+        assert warning.startswith("mlbatch:mlops.enabled is true beside teams")
+        assert said() == []
+        assert said(mlops={"enabled": True}, teams=[]) == []
+
     def test_a_newer_kubernetes_is_said(self, filled: Mirror, kubeconfig: Path) -> None:
         said = "nobody has said that all of it works there"
         assert any(said in warning for warning in loaded(config(), filled, kubeconfig).warnings)

@@ -169,6 +169,19 @@ class TestPlatform:
         assert "nvshare" not in repr([item.inputs for item in record.resources])
 
 
+def test_teams_that_share_a_gpu_are_told_that_nothing_keeps_them_apart(mirror: Mirror, kubeconfig: Path) -> None:
+    def said(**sections: Any) -> list[str]:
+        warnings = loaded(config(**sections), mirror, kubeconfig, NODES).warnings
+        return [text for text in warnings if "NVshare is for pods that trust one another" in text]
+
+    teams = shipped()["teams"]
+    assert len(teams) == 2
+    (warning,) = said()
+    assert warning.startswith("mlbatch:nvshare.enabled is true, and 2 teams are to share GPUs")
+    assert said(teams=[team for team in teams if team["name"] == "blue"]) == []
+    assert said(nvshare={}) == []
+
+
 class TestRefusals:
     def test_a_second_gpu_of_a_node_would_be_nobodys(self, mirror: Mirror, kubeconfig: Path) -> None:
         said = refused(config(), mirror, kubeconfig, (node("a"),))
