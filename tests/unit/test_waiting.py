@@ -74,6 +74,16 @@ def test_a_failure_is_told_with_its_step_and_the_end_of_its_log() -> None:
     )
 
 
+def test_what_a_vm_says_does_not_act_in_the_terminal() -> None:
+    odd = "\x1b]0;title\x07\x1b[2J"
+    with pytest.raises(FirstBootError) as error:
+        waited(Answers(marker("failed", f"volume{odd}", message=odd, log=[odd, "two"])))
+    assert "\x1b" not in str(error.value)
+    assert "\n  ?]0;title??[2J\n  two\n" in str(error.value)
+    _, said = waited(Answers(marker("running", f"docker{odd}"), marker("ready", "docker")))
+    assert said[0] == "running, step 'docker?]0;title??[2J'"
+
+
 def test_a_key_that_is_refused_is_not_waited_for_to_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A VM is billed while somebody waits for it; at its boot it may refuse a key for a moment."""
     clock = iter(range(0, 100_000, 60))

@@ -49,7 +49,8 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
     said = ""
     refused_since: float | None = None
     while True:
-        news, marker, is_refused = _ask(host)
+        answer, marker, is_refused = _ask(host)
+        news = _printable(answer)
         now = time.monotonic()
         refused_since = (refused_since or now) if is_refused else None
         if refused_since is not None and (now - refused_since >= REFUSED_SECONDS or now + pause > end):
@@ -60,7 +61,7 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
         if marker is not None and marker["state"] == "ready":
             return FirstBoot(versions=marker["versions"], checks=marker["checks"], kubeconfig=host.read(KUBECONFIG))
         if marker is not None and marker["state"] == "failed":
-            raise FirstBootError(_failure(host, marker))
+            raise FirstBootError(_printable(_failure(host, marker)))
         if now + pause > end:
             raise FirstBootError(
                 f"the first boot of {host.address} was not done within {seconds:.0f} s; at the end: {news}. It goes on "
@@ -85,6 +86,11 @@ def _ask(host: Host) -> tuple[str, dict[str, Any] | None, bool]:
         return "it is up, and cloud-init at work", None, False
     marker = json.loads(text)
     return f"{marker['state']}, step '{marker['step']}'", marker, False
+
+
+def _printable(text: str) -> str:
+    """Return what a VM has said without what would act in the terminal of who reads it."""
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
 
 
 def _refused(host: Host, news: str) -> str:
