@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from components.openstack.access.first_boot import KUBECONFIG
 from stacks.cpouta.settings import CpoutaSettings
 
 HOSTS: Final = ("cpouta", "GPU-cpouta")
 """Names of the VM in SSH's configuration, as the tutorial of the MLOps platform has them."""
-_KUBECONFIG: Final = "/var/lib/mlbatch/kubeconfig"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Interface:
     def command(self) -> str:
         """What brings it to http://localhost:<local>, until it is interrupted."""
         return (
-            f"ssh -t -L {self.local}:localhost:{self.local} {HOSTS[0]} kubectl --kubeconfig {_KUBECONFIG} "
+            f"ssh -t -L {self.local}:localhost:{self.local} {HOSTS[0]} kubectl --kubeconfig {KUBECONFIG} "
             f"--namespace {self.namespace} port-forward service/{self.service} {self.local}:{self.port}"
         )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-VARIABLE: Final = "MLBATCH_SSH_KEY"
-"""Names another key's file for the tunnel, on a second engineer's machine."""
+from components.openstack.access.host import KEY_VARIABLE
+
 _SECONDS: Final = 10
 _NONE: Final = "`ssh-keygen -t ed25519 -N '' -f {file}` makes a pair; put the content of {file}.pub into sshPublicKey"
 
@@ -28,7 +28,7 @@ def obstacle(written: str, public: str, environment: Mapping[str, str]) -> Obsta
     ssh-keygen reads the file as ssh does: with the same formats, and the same care for who else may read it. A file
     with a passphrase needs an agent that has the key, for nobody is asked while the engine runs (ssh(1), BatchMode).
     """
-    file = environment.get(VARIABLE) or written
+    file = environment.get(KEY_VARIABLE) or written
     if (found := _no_file(Path(file).expanduser(), file)) is not None:
         return found
     try:
@@ -36,7 +36,7 @@ def obstacle(written: str, public: str, environment: Mapping[str, str]) -> Obsta
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return Obstacle("there is no `ssh-keygen` on PATH that could read it", "install OpenSSH's client")
     if done.returncode == 0:
-        return None if environment.get(VARIABLE) or _same(done.stdout, public) else _another(file)
+        return None if environment.get(KEY_VARIABLE) or _same(done.stdout, public) else _another(file)
     if "incorrect passphrase" in done.stderr:
         return None if _has_agent(public, environment) else _locked(file)
     if "bad permissions" in done.stderr:
