@@ -7,14 +7,21 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_openstack import blockstorage
 
+from components.openstack.machine import CLUSTER
+
 
 @dataclass(frozen=True, kw_only=True)
 class DataVolumeArgs:
-    """name: of the volume. size_gib: may grow later. kind: its type, such as standard. protect: see DataVolume."""
+    """What to keep.
+
+    name: of the volume. size_gib: may grow later. kind: its type, such as standard. cluster: which one is on
+    it, as `cluster_note` writes it, for whoever attaches the volume later. protect: see DataVolume.
+    """
 
     name: str
     size_gib: int
     kind: str
+    cluster: str
     protect: bool = True
 
 
@@ -35,6 +42,7 @@ class DataVolume(pulumi.ComponentResource):
             description=description(args.name),
             size=args.size_gib,
             volume_type=args.kind,
+            metadata={CLUSTER: args.cluster},
             enable_online_resize=True,
             opts=pulumi.ResourceOptions(parent=self, protect=args.protect, retain_on_delete=True),
         )

@@ -11,7 +11,7 @@ from pulumi_openstack import compute
 IMAGE: Final = "mlbatch-image"
 """Under which the VM's metadata keep the name of the image that it was made from."""
 CLUSTER: Final = "mlbatch-cluster"
-"""Under which they keep which cluster the VM was asked to have, as `cluster_note` writes it."""
+"""Under which they, and the volume's, keep which cluster was asked for, as `cluster_note` writes it."""
 _CREATE_MINUTES: Final = 30
 
 

@@ -13,7 +13,7 @@ from components.openstack.data_volume import DataVolume, DataVolumeArgs
 from components.openstack.firewall import Firewall, FirewallArgs, Opening
 from components.openstack.first_boot import FirstBootArgs, HostKey, KeptUserData, KeptUserDataArgs, KindArgs
 from components.openstack.host_key import host_key
-from components.openstack.machine import Machine, MachineArgs, cluster_note
+from components.openstack.machine import Machine, MachineArgs
 from components.openstack.provider import AUTH_URL, openstack_provider
 from stacks.cpouta import ownership
 from stacks.cpouta.project_facts import ProjectFacts
@@ -77,7 +77,7 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
             port_id=address.port_id,
             volume_id=volume_id,
             user_data=given.text,
-            cluster=cluster_note(openstack.kind.kubernetes, openstack.kind.api_port),
+            cluster=openstack.kind.note,
             availability_zone=openstack.availability_zone,
             boot_volume_gib=openstack.boot_volume,
         ),
@@ -135,7 +135,13 @@ def _first_boot(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[
 
 def _volume(openstack: OpenstackSettings, options: pulumi.ResourceOptions) -> pulumi.Output[str]:
     volume = openstack.volume
-    args = DataVolumeArgs(name=openstack.name, size_gib=volume.size, kind=volume.type, protect=volume.protect)
+    args = DataVolumeArgs(
+        name=openstack.name,
+        size_gib=volume.size,
+        kind=volume.type,
+        cluster=openstack.kind.note,
+        protect=volume.protect,
+    )
     return DataVolume("data", args, options).id
 
 

@@ -66,7 +66,7 @@ class VolumeFacts:
     """A volume.
 
     size_gib: as it is. status: available, in-use and so on. has_system: an image was written to it. kind: its type.
-    servers: the ids of the VMs that have it.
+    servers: the ids of the VMs that have it. cluster: which one is on it, as of a VM; empty where nobody noted it.
     """
 
     size_gib: int
@@ -74,6 +74,7 @@ class VolumeFacts:
     has_system: bool
     kind: str = ""
     servers: frozenset[str] = frozenset()
+    cluster: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,6 +297,7 @@ def _volume(item: Any) -> VolumeFacts:
         has_system=bool(item.volume_image_metadata),
         kind=item.volume_type or "",
         servers=frozenset(attached["server_id"] for attached in item.attachments or ()),
+        cluster=(item.metadata or {}).get(CLUSTER, ""),
     )
 
 

@@ -13,6 +13,7 @@ from components.kubernetes.node_pool import NodeShape
 from components.openstack import catalogue
 from components.openstack.first_boot import GpuStackArgs, conflicts
 from components.openstack.flavors import FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
+from components.openstack.machine import cluster_note
 from stacks.cpouta import rules, values
 from stacks.cpouta.rules import OpeningSettings, Rule
 from stacks.cpouta.shape import node_shape
@@ -93,6 +94,11 @@ class KindSettings(SettingsModel):
     def node_image(self) -> str:
         """The image of the node."""
         return NODE_IMAGES[self.kubernetes]
+
+    @property
+    def note(self) -> str:
+        """By what the cluster is told from another one."""
+        return cluster_note(self.kubernetes, self.api_port)
 
 
 class OpenstackSettings(SettingsModel):

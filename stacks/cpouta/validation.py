@@ -164,20 +164,30 @@ def _key_pair(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Con
 
 def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
     """Yield a cluster that the VM's volume does not have: a first boot would refuse it, with the old VM gone."""
-    kind, had = openstack.kind, facts.server.cluster if facts.server is not None else ""
-    wanted = cluster_note(kind.kubernetes, kind.api_port)
-    if had in ("", wanted) or kind.recreate:
+    kind, had = openstack.kind, _noted(openstack, facts)
+    if had in ("", kind.note) or kind.recreate:
         return
     moved = had.startswith(cluster_note(kind.kubernetes, 0).removesuffix("0"))
     yield ConfigError(
         path=(*SECTION, "kind", "apiPort" if moved else "kubernetes"),
         value=kind.api_port if moved else kind.kubernetes,
-        message=f"the cluster on the volume has {had}, which kind cannot change, and the VM that replaces this one "
-        "would refuse it",
+        message=f"the cluster on the volume has {had}, which kind cannot change, and the first boot of a new VM would "
+        "refuse it",
         expected=had,
-        hint=f"write back what it has; or save what is in the cluster and set {key((*SECTION, 'kind', 'recreate'))} to "
+        hint=f"write what it has; or save what is in the cluster and set {key((*SECTION, 'kind', 'recreate'))} to "
         "true, which removes it with all of its data",
     )
+
+
+def _noted(openstack: OpenstackSettings, facts: ProjectFacts) -> str:
+    """Return which cluster is on the volume.
+
+    What its VM has is the newer word: no stack writes to a volume that it was told of.
+    """
+    server, volume = facts.server, facts.volume if openstack.volume.existing is None else facts.existing
+    if server is not None and (volume is None or not volume.servers or server.id in volume.servers):
+        return server.cluster
+    return volume.cluster if volume is not None else ""
 
 
 def _absent(path: Path, name: str, there: list[str]) -> ConfigError:

@@ -20,6 +20,7 @@ from emulator.openstack_provider import schema
 from stacks import deploy
 from stacks.cpouta import infrastructure
 from stacks.cpouta.interfaces import interfaces
+from stacks.cpouta.outputs import installed
 from stacks.cpouta.project_facts import ProjectFacts
 from stacks.inputs import interpret
 from tests.emulator.test_openstack_provider_plan import UPDATED
@@ -204,6 +205,7 @@ def test_the_volume() -> None:
         "description": "Data of mlops-platform",
         "size": 500,
         "volumeType": "standard",
+        "metadata": {"mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
         "enableOnlineResize": True,
     }
 
@@ -339,6 +341,19 @@ def test_what_users_get() -> None:
         "volume": VOLUME,
         "billingUnits": {"vm": "8.4", "floatingIp": "0.2", "volume": "1.758", "total": "10.358"},
     }
+
+
+def test_versions_have_what_shares_the_gpu_and_the_platform() -> None:
+    gpu = {"featureDiscovery": True, "operator": True, "operatorVersion": "v24.9.0"}
+    kind = {"kubernetes": "1.31.12"}
+    run = Run(sections={"gpu": gpu, "nvshare": {"enabled": True}}, flavor="gpu.1.1gpu", kind=kind)
+    assert run.outputs["versions"] == {
+        "docker": "28.5.2",
+        "gpu-operator": "v24.9.0",
+        "nvshare": "nvshare-scheduler-v0.1-8c2f5b90",
+    }
+    platform = {"mlops": {"enabled": True, "revision": "a" * 40, "digest": f"h1:{'A' * 43}="}}
+    assert installed(settings_of(shipped() | platform)) == {"mlops-platform": "a" * 40}
 
 
 def test_the_cluster_is_waited_for_and_reached_as_the_key_says() -> None:

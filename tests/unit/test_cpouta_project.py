@@ -249,7 +249,12 @@ class TestWhatIsThere:
         assert error.expected == "Kubernetes 1.34.0, port 6443"
         assert "set mlbatch:openstack.kind.recreate to true, which removes it with all of its data" in str(error)
         assert refused(facts, kind={**changed, "recreate": True}) == []
-        assert refused(replace(facts, server=None), kind=changed) == refused(replace(facts, server=None))
+        assert self.FULL.volume is not None
+        nobody = replace(facts, server=None, quotas={})
+        assert refused(nobody, kind=changed) == []
+        noted = replace(nobody, volume=replace(self.FULL.volume, cluster="Kubernetes 1.34.0, port 6443"))
+        assert [key(each.path) for each in refused(noted, kind=changed)] == [f"mlbatch:openstack.{path}"]
+        assert refused(noted) == []
 
     def test_it_takes_nothing_more(self) -> None:
         assert refused(self.FULL) == []
@@ -378,6 +383,24 @@ def test_an_existing_volume_that_the_vm_cannot_take_is_refused(there: dict[str, 
     assert (key(error.path), error.message) == ("mlbatch:openstack.volume.existing", said)
     assert error.expected == "a volume of at least 75 GiB that is available, or that the stack's VM has"
     assert error.hint == hint
+
+
+def test_an_existing_volume_with_another_cluster_is_refused_before_there_is_a_vm() -> None:
+    """After a destroy, say, by a version of the program that has another Kubernetes by default."""
+    older = VolumeFacts(size_gib=75, status="available", has_system=False, cluster="Kubernetes 1.33.4, port 6443")
+    (error,) = refused(replace(FACTS, existing=older), volume={"existing": VOLUME})
+    assert (key(error.path), error.expected) == ("mlbatch:openstack.kind.kubernetes", "Kubernetes 1.33.4, port 6443")
+    assert refused(replace(FACTS, existing=older), volume={"existing": VOLUME}, kind={"kubernetes": "1.33.4"}) == []
+    # What its VM has is the newer word: no stack writes to a volume that it is told of.
+    own = ServerFacts(
+        flavor="standard.xxlarge",
+        image="Ubuntu-22.04",
+        image_id="image-0",
+        id="own",
+        cluster="Kubernetes 1.34.0, port 6443",
+    )
+    used = replace(older, status="in-use", servers=frozenset({"own"}))
+    assert refused(replace(FACTS, server=own, existing=used), volume={"existing": VOLUME}) == []
 
 
 def test_a_volume_that_the_stacks_own_vm_has_is_taken() -> None:
@@ -576,6 +599,7 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(description="somebody's", size=9),
                 thing(
                     description="Data of vm",
+                    metadata={"mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
                     size=500,
                     status="in-use",
                     volume_image_metadata=None,
@@ -620,7 +644,14 @@ def test_facts_are_read_off_the_services() -> None:
             cluster="Kubernetes 1.34.0, port 6443",
         ),
         key_pair="ssh-ed25519 AAAA vm",
-        volume=VolumeFacts(size_gib=500, status="in-use", has_system=False, kind="standard", servers=frozenset({"s0"})),
+        volume=VolumeFacts(
+            size_gib=500,
+            status="in-use",
+            has_system=False,
+            kind="standard",
+            servers=frozenset({"s0"}),
+            cluster="Kubernetes 1.34.0, port 6443",
+        ),
         has_address=True,
         has_port=True,
         has_group=True,
