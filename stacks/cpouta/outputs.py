@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
+from components import catalogue
+from components.images import Reference
 from stacks.cpouta.infrastructure import Infrastructure
 from stacks.cpouta.interfaces import HOSTS, interfaces
 from stacks.cpouta.settings import CpoutaSettings, OpenstackSettings
+
+_NVSHARE: Final = Reference.parse(catalogue.NVSHARE_SCHEDULER.reference)
 
 
 def outputs(settings: CpoutaSettings, made: Infrastructure) -> Mapping[str, Any]:
@@ -17,9 +21,9 @@ def outputs(settings: CpoutaSettings, made: Infrastructure) -> Mapping[str, Any]
 
     address: the floating address. sshConfig: for ~/.ssh/config. knownHosts: for ~/.ssh/known_hosts, so that the first
     connection is verified. tunnels: commands that bring a user interface to this machine.
-    kubeconfig: of the cluster, a secret; whoever uses it opens a tunnel by it. versions, checks: of what the first boot
-    installed and tried. volume: its id; it stays when the stack goes. billingUnits: in an hour, by what is charged for
-    and in all.
+    kubeconfig: of the cluster, a secret; whoever uses it opens a tunnel by it. versions: of what the first boot
+    installed, and of what the cluster has on top of it. checks: what the first boot tried. volume: its id; it stays
+    when the stack goes. billingUnits: in an hour, by what is charged for and in all.
     """
     openstack = settings.openstack
     return {
@@ -28,11 +32,20 @@ def outputs(settings: CpoutaSettings, made: Infrastructure) -> Mapping[str, Any]
         "knownHosts": pulumi.Output.format("{0} {1}", made.address, made.host_key.public),
         "tunnels": {name: ui.command for name, ui in interfaces(settings).items()},
         "kubeconfig": made.cluster.kubeconfig,
-        "versions": made.cluster.versions,
+        "versions": made.cluster.versions.apply(lambda found: {**found, **installed(settings)}),
         "checks": made.cluster.checks,
         "flavor": openstack.flavor,
         "volume": made.volume_id,
         "billingUnits": billing_units(openstack),
+    }
+
+
+def installed(settings: CpoutaSettings) -> Mapping[str, str]:
+    """Return the versions of what shares the GPU in the cluster, and the platform's commit."""
+    return {
+        **({"gpu-operator": settings.gpu.operator_version} if settings.gpu.operator else {}),
+        **({"nvshare": str(_NVSHARE.tag)} if settings.nvshare.enabled else {}),
+        **({"mlops-platform": settings.mlops.revision} if settings.mlops.enabled else {}),
     }
 
 
