@@ -39,7 +39,6 @@ class Cluster:
     storage: its classes by purpose. registry: where the site's own images are pulled from; None without one.
     pod_security: what decides which pods may be privileged.
     has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
-    own_monitoring: namespaces in which it has a Prometheus of its own, with an operator that looks after it.
     default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.
     load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
         no such load balancer.
@@ -59,7 +58,6 @@ class Cluster:
     registry: pulumi.Input[str] | None = None
     pod_security: PodSecurity = PodSecurity.STANDARDS
     has_admission_policies: bool = True
-    own_monitoring: Sequence[str] = ()
     default_priority: str | None = None
     load_balancer: Mapping[str, str] | None = None
     made_by: pulumi.Resource | None = None

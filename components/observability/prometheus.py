@@ -85,7 +85,6 @@ class MonitoringArgs:
     node_exporter_port: on each node, where another exporter may have the usual one.
     pod_security: what decides which pods may use their node. privileged: let every account of the chart run privileged
         pods, where that is decided by accounts; otherwise the node exporter's may use its node, and no other's.
-    foreign: namespaces whose Prometheus and Alertmanager another operator looks after.
     nodes: for services; the node exporter is everywhere.
     closed: only pods of the namespace connect to its pods. The node exporter is on its node's network, which no policy
         holds for.
@@ -105,7 +104,6 @@ class MonitoringArgs:
     node_exporter_port: int = NODE_EXPORTER_PORT
     pod_security: PodSecurity = PodSecurity.STANDARDS
     privileged: bool = False
-    foreign: Sequence[str] = ()
     closed: bool = False
     resources: Resources = PROMETHEUS
 
@@ -245,7 +243,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             # change every webhook of the cluster. The operator's certificate is the webhook's.
             "admissionWebhooks": {"enabled": False},
             "tls": {"enabled": False},
-            **({"denyNamespaces": list(args.foreign)} if args.foreign else {}),
+            **_own_alone(args.namespace),
         },
         "grafana": {
             **nodes,
@@ -278,6 +276,17 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             **({"service": exporter_port} if args.node_exporter_port != NODE_EXPORTER_PORT else {}),
         },
     }
+
+
+def _own_alone(namespace: str) -> Mapping[str, Sequence[str]]:
+    """Return that the operator looks after what runs in its own namespace; monitors and rules it reads everywhere.
+
+    Otherwise it takes up every Prometheus and Alertmanager of the cluster, and where another operator is, the two undo
+    each other's work for ever; and its Alertmanager would send to whom anybody's AlertmanagerConfig names
+    (prometheus-operator/prometheus-operator, cmd/operator/main.go).
+    """
+    kinds = ("prometheusInstance", "alertmanagerInstance", "alertmanagerConfig", "thanosRulerInstance")
+    return {f"{kind}Namespaces": [namespace] for kind in kinds}
 
 
 def slack_monitor() -> Document:

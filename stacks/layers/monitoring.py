@@ -45,7 +45,6 @@ def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster, site
         node_exporter_port=settings.node_exporter_port,
         pod_security=cluster.pod_security,
         privileged=site.privileged_monitoring,
-        foreign=cluster.own_monitoring,
         nodes=cluster.placement.system,
         closed=inputs.settings.tenancy.network.enabled,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
@@ -27,9 +27,6 @@ from stacks.layers.releases import Releases
 from stacks.layers.scheduling import Scheduling
 from stacks.openshift.settings import OpenShiftSettings, Operators
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
-
-_MONITORED: Final = ("openshift-monitoring", "openshift-user-workload-monitoring")
-"""Where OpenShift's own Prometheus operator looks after what is declared: the platform's leaves it alone."""
 
 
 class OpenShiftLayers(ExistingLayers):
@@ -103,7 +100,7 @@ class OpenShiftLayers(ExistingLayers):
 
 def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the storage and the platform; return the stack's outputs."""
-    cluster = replace(cluster_of(inputs), own_monitoring=_MONITORED)
+    cluster = cluster_of(inputs)
     if inputs.settings.nfs.enabled:
         cluster = _with_nfs(inputs, cluster)
     return platform.install(inputs, releases, cluster, OpenShiftLayers(inputs, cluster))

@@ -721,10 +721,16 @@ class TestTheTutorialsValues:
     def test_elsewhere_no_account_is_granted_anything(self) -> None:
         assert self.rights() == ({}, [])
 
-    def test_another_operators_prometheus_is_left_alone(self) -> None:
-        foreign = ["openshift-monitoring", "openshift-user-workload-monitoring"]
-        assert monitoring_values(self.args(foreign=foreign))["prometheusOperator"]["denyNamespaces"] == foreign
-        assert "denyNamespaces" not in monitoring_values(args())["prometheusOperator"]
+    @pytest.mark.parametrize("namespace", ["prometheus", "monitoring"])
+    def test_another_operators_prometheus_is_left_alone(self, namespace: str) -> None:
+        """OpenShift's own, OpenShift AI's, a team's: two operators would undo each other's work for ever."""
+        operator = monitoring_values(self.args(namespace=namespace))["prometheusOperator"]
+        assert {name: value for name, value in operator.items() if name.endswith("Namespaces")} == {
+            "prometheusInstanceNamespaces": [namespace],
+            "alertmanagerInstanceNamespaces": [namespace],
+            "alertmanagerConfigNamespaces": [namespace],
+            "thanosRulerInstanceNamespaces": [namespace],
+        }
 
     def test_alerts_see_autopilots_marks(self, values: Mapping[str, Any]) -> None:
         """kube-state-metrics shows no label of a node unless it is told to."""

@@ -449,8 +449,7 @@ class TestMistakes:
         ]
         assert values["prometheus-node-exporter"]["service"]["port"] == 9110
         assert values["crds"] == {"enabled": False}
-        denied = values["prometheusOperator"]["denyNamespaces"]
-        assert denied == ["openshift-monitoring", "openshift-user-workload-monitoring"]
+        assert values["prometheusOperator"]["prometheusInstanceNamespaces"] == ["monitoring"]
         monitors = [item.object_name for item in record.of("ServiceMonitor")]
         assert "nvidia-dcgm-exporter" in monitors
 
