@@ -36,6 +36,7 @@ from components.scheduling.second_scheduler import (
     bound,
     budget,
     deployment,
+    leads_by,
     role,
 )
 
@@ -54,6 +55,10 @@ _SCHEDULER_LABELS: Final = {"component": "scheduler"}
 _CONTROLLER_LABELS: Final = {"app": CONTROLLER}
 _CONFIG_MAP: Final = "scheduler-config"
 _CONTROLLER_PORT: Final = 8081
+_CONTROLLER_LEASE: Final = "sched-plugins-controllers"
+_CONTROL_PLANE: Final = "kube-system"
+"""The controller's lease, and where it is, among those of Kubernetes' own controllers: it may touch none of these
+(cmd/controller/app/server.go)."""
 _READ: Final = ("get", "list", "watch")
 
 
@@ -166,11 +171,11 @@ def foundation_documents(args: CoschedulingArgs) -> list[Document]:
                 {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
                 {**groups, "resources": ["podgroups", "elasticquotas"], "verbs": [*_READ, "patch"]},
                 {**groups, "resources": ["podgroups/status", "elasticquotas/status"], "verbs": ["patch"]},
-                {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]},
             ],
         ),
         bound(schedules, SCHEDULER),
         bound(controls, CONTROLLER),
+        *(leads_by(controls, _CONTROLLER_LEASE, _CONTROL_PLANE) if args.replicas > 1 else ()),
         *as_scheduler(schedules, "sched-plugins"),
         config_map(_CONFIG_MAP, NAMESPACE, {CONFIG_FILE: schedules.config}),
     ]

@@ -122,23 +122,24 @@ def as_scheduler(program: Program, prefix: str) -> list[Document]:
     reader = "extension-apiserver-authentication-reader"
     return [
         *(bound(program, built_in, f"{program.name}-{what}") for what, built_in in _BUILT_IN.items()),
-        _lease_role(program),
-        _bound_in(program, program.namespace, program.name, program.name),
+        *leads_by(program, program.name, program.namespace),
         _bound_in(program, "kube-system", f"{prefix}::{reader}", reader),
     ]
 
 
-def _lease_role(program: Program) -> Document:
-    lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
-    return {
+def leads_by(program: Program, lease: str, namespace: str) -> list[Document]:
+    """Return what lets a program lead by one lease of a namespace, and touch no other one that is there."""
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    own = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
-        "metadata": {"name": program.name, "namespace": program.namespace},
+        "metadata": {"name": program.name, "namespace": namespace},
         "rules": [
-            {**lease, "verbs": ["create"]},
-            {**lease, "resourceNames": [program.name], "verbs": ["get", "update"]},
+            {**leases, "verbs": ["create"]},
+            {**leases, "resourceNames": [lease], "verbs": ["get", "update"]},
         ],
     }
+    return [own, _bound_in(program, namespace, program.name, program.name)]
 
 
 def _bound_in(program: Program, namespace: str, name: str, role_name: str) -> Document:

@@ -130,6 +130,32 @@ class TestCoscheduling:
             "verbs": ["get", "list", "watch"],
         }
 
+    def test_the_controller_leads_by_its_own_lease_and_touches_none_of_kubernetes(self, args: CoschedulingArgs) -> None:
+        """Its lease is among those of kube-scheduler and kube-controller-manager (cmd/controller/app/server.go)."""
+
+        def may(replicas: int) -> list[tuple[str, str | None, Any, Any]]:
+            return [
+                (item["kind"], item["metadata"].get("namespace"), rule.get("resourceNames"), rule["verbs"])
+                for item in coscheduling.foundation_documents(replace(args, replicas=replicas))
+                for rule in item.get("rules", ())
+                if "leases" in rule["resources"] and item["metadata"]["name"] == coscheduling.CONTROLLER
+            ]
+
+        assert may(1) == []
+        assert may(2) == [
+            ("Role", "kube-system", None, ["create"]),
+            ("Role", "kube-system", ["sched-plugins-controllers"], ["get", "update"]),
+        ]
+        (bound,) = [
+            item
+            for item in coscheduling.foundation_documents(replace(args, replicas=2))
+            if item["kind"] == "RoleBinding" and item["metadata"]["name"] == coscheduling.CONTROLLER
+        ]
+        assert bound["metadata"]["namespace"] == "kube-system"
+        assert bound["subjects"] == [
+            {"kind": "ServiceAccount", "name": coscheduling.CONTROLLER, "namespace": coscheduling.NAMESPACE}
+        ]
+
     def test_the_config_map_holds_the_configuration(self, record: Record, args: CoschedulingArgs) -> None:
         text = record.one("ConfigMap", "scheduler-config").inputs["data"]["scheduler-config.yaml"]
         assert yaml.safe_load(text) == coscheduling.configuration(args)
