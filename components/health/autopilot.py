@@ -125,7 +125,12 @@ class Autopilot(Layer):
 
 
 def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount:
-    """Return the account: of the cluster it reads nodes, and pods for the GPUs that they have."""
+    """Return the account: of the cluster it reads nodes, and for deep checks the GPUs that pods have.
+
+    Before a deep check it looks at the pods of all namespaces for one that has GPUs of its node
+    (pkg/utils/functions.go, GPUsAvailability).
+    """
+    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
     return OwnNodeAccount(
         name=ACCOUNT,
         namespace=namespace,
@@ -135,7 +140,7 @@ def account(namespace: pulumi.Input[str], args: AutopilotArgs) -> OwnNodeAccount
         annotations=[_LABEL_PREFIX],
         reads=[
             {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
-            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+            *([pods] if args.deep_check_hours else []),
         ],
         held=args.held,
     )
@@ -217,16 +222,20 @@ def _foundation(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Docum
 
 
 def _role(namespace: pulumi.Input[str], args: AutopilotArgs) -> list[Document]:
-    """Return the rights in the namespace, which the chart gives in all of them."""
+    """Return the rights in the namespace, which the chart gives in all of them.
+
+    Each is asked for: pods and endpoints by network/ping-entrypoint.py and utils/runHealthchecks.py, the DaemonSet by
+    the former, jobs by pkg/utils/functions.go, claims by pkg/healthcheck/functions.go.
+    """
     metadata = {"name": NAMESPACE, "namespace": namespace}
     rules: list[Document] = [
-        {"apiGroups": [""], "resources": ["endpoints", "pods"], "verbs": ["get", "list"]},
-        {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["endpoints", "pods"], "verbs": ["list"]},
+        {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list"]},
     ]
     if args.deep_check_hours:
-        rules.append({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "list"]})
+        rules.append({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]})
     if PVC in args.checks:
-        verbs = ["create", "delete", "get", "list"]
+        verbs = ["create", "delete", "get"]
         rules.append({"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": verbs})
     return [
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},

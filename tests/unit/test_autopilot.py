@@ -149,6 +149,19 @@ class TestRights:
             {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
         ]
+        (role,) = record(deep_check_hours=0).of("ClusterRole")
+        assert "pods" not in {resource for rule in role.inputs["rules"] for resource in rule["resources"]}
+
+    def test_each_right_in_its_namespace_is_one_that_a_check_asks_for(self) -> None:
+        """Every call in autopilot-daemon at v2.1.3; the chart has `get` and `list` of all of them."""
+        checks = {"checks": ("ping", "pvc"), "pvc_storage_class": "nfs"}
+        (role,) = record(**checks).of("Role")
+        assert [(rule["resources"], rule["verbs"]) for rule in role.inputs["rules"]] == [
+            (["endpoints", "pods"], ["list"]),
+            (["daemonsets"], ["list"]),
+            (["jobs"], ["create"]),
+            (["persistentvolumeclaims"], ["create", "delete", "get"]),
+        ]
 
     def test_a_pod_changes_its_own_nodes_marks_and_nothing_else(self) -> None:
         (policy,) = record().of("ValidatingAdmissionPolicy")
