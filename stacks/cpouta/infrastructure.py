@@ -65,14 +65,15 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
     )
     volume_id = openstack.volume.existing or _volume(openstack, within)
     key = host_key("host-key")
-    given = KeptUserData("user-data", _user_data(settings, key, volume_id))
+    image_id = _known(facts.images.get(openstack.image) if facts is not None else None)
+    given = KeptUserData("user-data", _user_data(settings, key, volume_id, image_id))
     machine = Machine(
         "machine",
         MachineArgs(
             name=openstack.name,
             flavor=openstack.flavor,
             image=openstack.image,
-            image_id=_known(facts.image_id(openstack.image) if facts is not None else None),
+            image_id=given.image_id,
             public_key=openstack.ssh_public_key,
             port_id=address.port_id,
             volume_id=volume_id,
@@ -99,11 +100,14 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
     return Infrastructure(address=address.address, host_key=key, volume_id=volume_id, cluster=cluster)
 
 
-def _user_data(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[str]) -> KeptUserDataArgs:
+def _user_data(
+    settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[str], image_id: pulumi.Input[str]
+) -> KeptUserDataArgs:
     """Return the user data with all that the VM is replaced for, so that no new VM has an old first boot."""
     openstack = settings.openstack
     return KeptUserDataArgs(
         first_boot=_first_boot(settings, key, volume_id),
+        image_id=image_id,
         renewal="mlbatch:openstack.generation",
         others={
             "availabilityZone": openstack.availability_zone or "",
@@ -122,6 +126,7 @@ def _first_boot(settings: CpoutaSettings, key: HostKey, volume_id: pulumi.Input[
     return FirstBootArgs(
         user=openstack.user,
         authorized_key=openstack.ssh_public_key,
+        other_keys=openstack.other_public_keys,
         host_key=key,
         volume_id=volume_id,
         gpu=stack,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,14 +49,12 @@ class FlavorFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFacts:
-    """A VM that is there. image: the name of the image that it was made from, image_id: what this meant then.
+    """A VM that is there.
 
     cluster: which one it was asked to have, as `cluster_note` writes it; empty where nobody noted it.
     """
 
     flavor: str
-    image: str
-    image_id: str
     id: str = ""
     cluster: str = ""
 
@@ -102,6 +100,7 @@ class ProjectFacts:
 
     flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
         names of external networks and of types. zones: names of the availability zones of VMs.
+    routes: the pools that routers lead to, by the name of each network of the project's own; of others nobody can say.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
     owner: the stack whose group it is, empty where it does not say so. rules: of that group, those that let in.
@@ -119,6 +118,7 @@ class ProjectFacts:
     pools: frozenset[str]
     volume_types: frozenset[str]
     zones: frozenset[str]
+    routes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     quotas: Mapping[str, Room] = field(default_factory=dict)
     server: ServerFacts | None = None
     volume: VolumeFacts | None = None
@@ -133,15 +133,6 @@ class ProjectFacts:
     existing: VolumeFacts | None = None
     obstacle: Obstacle | None = None
     key_pair: str | None = None
-
-    def image_id(self, name: str) -> str | None:
-        """Return the image to boot: the one that the VM has while it was asked for by the same name, else today's.
-
-        CSC renews images under their names, and a VM is not to be replaced by that.
-        """
-        if self.server is not None and self.server.image == name and self.server.image_id:
-            return self.server.image_id
-        return self.images.get(name)
 
 
 def has_credentials(environment: Mapping[str, str]) -> bool:
@@ -210,6 +201,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         pools=frozenset(item.name for item in networks if item.is_router_external),
         volume_types=frozenset(item.name for item in cloud.block_storage.types()),
         zones=frozenset(item.name for item in cloud.compute.availability_zones() if item.state.get("available")),
+        routes=dict(_routes(cloud, networks)),
         quotas=dict(_quotas(cloud)),
         server=server,
         volume=_data_volume(cloud, name),
@@ -226,6 +218,20 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
     )
 
 
+def _routes(cloud: Connection, networks: Sequence[Any]) -> Iterator[tuple[str, frozenset[str]]]:
+    names = {item.id: item.name for item in networks}
+    gateways = {
+        item.id: names.get((item.external_gateway_info or {}).get("network_id"), "")
+        for item in cloud.network.routers(project_id=cloud.current_project_id)
+    }
+    ports = list(cloud.network.ports(project_id=cloud.current_project_id))
+    for network in networks:
+        if not network.is_router_external and network.project_id == cloud.current_project_id:
+            # Whatever kind of interface a router has in a network, its port says which router's it is.
+            joined = {port.device_id for port in ports if port.network_id == network.id}
+            yield network.name, frozenset(gateways[router] for router in joined & gateways.keys())
+
+
 def _images(cloud: Connection) -> Iterator[tuple[str, str]]:
     """Yield the images that can be booted, of several of one name the newest last."""
     yield from ((item.name, item.id) for item in cloud.image.images(status="active", sort="created_at:asc"))
@@ -237,12 +243,9 @@ def _server(cloud: Connection, name: str) -> ServerFacts | None:
         metadata = item.metadata or {}
         # Nova has several VMs of one name, and whoever made the others did not note this.
         if item.name == name and IMAGE in metadata:
-            image_id = (item.image or {}).get("id") or _booted(cloud, item)
             flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
             return ServerFacts(
                 flavor=flavor,
-                image=metadata[IMAGE],
-                image_id=image_id,
                 id=item.id,
                 cluster=metadata.get(CLUSTER, ""),
             )
@@ -268,15 +271,6 @@ def _other_groups(cloud: Connection, ports: Iterable[Any], own: Any) -> Iterator
     for identifier in sorted(found - {own.id if own is not None else None}):
         group = cloud.network.find_security_group(identifier)
         yield (group.name if group is not None else identifier), tuple(_rules(cloud, identifier))
-
-
-def _booted(cloud: Connection, server: Any) -> str:
-    """Return the image that was written to the volume which a VM boots from."""
-    for attached in server.attached_volumes or ():
-        volume = cloud.block_storage.get_volume(attached.id)
-        if volume.is_bootable:
-            return str((volume.volume_image_metadata or {}).get("image_id", ""))
-    return ""
 
 
 def _data_volume(cloud: Connection, name: str) -> VolumeFacts | None:

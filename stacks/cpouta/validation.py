@@ -141,6 +141,7 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     volume = openstack.volume
     if volume.existing is None and volume.type not in facts.volume_types:
         yield _absent((*SECTION, "volume", "type"), volume.type, sorted(facts.volume_types))
+    yield from _route(openstack, facts)
     yield from _volume(openstack, facts)
     yield from _cluster(openstack, facts)
     yield from _key_pair(openstack, facts)
@@ -159,6 +160,24 @@ def _key_pair(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Con
         expected="a name that no key pair has",
         hint=f"set another name; or, if nobody needs that key pair, `openstack keypair delete {openstack.name}`, which "
         "takes no key from any VM",
+    )
+
+
+def _route(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
+    """Yield a network that no router joins to the pool: a floating address could not be given to anything in it."""
+    network, pool = openstack.network, openstack.pool
+    led = facts.routes.get(network)
+    if led is None or pool in led or pool not in facts.pools:
+        return
+    fit = sorted(name for name, pools in facts.routes.items() if pool in pools)
+    router = f"{network}-router"
+    yield ConfigError(
+        path=(*SECTION, "network"),
+        value=network,
+        message=f"no router leads from this network to {pool}, so that no floating address would reach the VM",
+        expected=listed(fit) if fit else f"a network with a router to {pool}",
+        hint=f"`openstack router create --external-gateway {pool} {router}`, then "
+        f"`openstack router add subnet {router} <subnet>` with the subnet that `openstack subnet list` has of it",
     )
 
 

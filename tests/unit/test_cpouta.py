@@ -38,6 +38,7 @@ contexts: [{name: kind-mlops-platform, context: {cluster: vm, user: vm}}]
 clusters: [{name: vm, cluster: {server: "https://127.0.0.1:21234"}}]
 users: [{name: vm, user: {token: made-up}}]
 """
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILRAB9KLBebIS3T6CQzFcLZeh0uyh1MafBbQmtzuICAV colleague"
 LAYERS = {
     "monitoring": {"enabled": True},
     "queueing": {"enabled": True},
@@ -225,7 +226,7 @@ def test_the_first_boot_mounts_this_volume_and_starts_kind() -> None:
     )
     assert plan["environment"]["VOLUME_SERIAL"] == VOLUME[:20]
     names = [step["name"] for step in plan["steps"]]
-    assert names == ["packages", "volume", "data-root", "docker", "checks", "cluster", "registry"]
+    assert names == ["packages", "volume", "data-root", "docker", "checks", "cluster", "node", "registry"]
 
 
 def test_only_gpus_change_the_first_boot() -> None:
@@ -234,6 +235,12 @@ def test_only_gpus_change_the_first_boot() -> None:
     assert small.inputs["userData"] == large.inputs["userData"]
     assert "driver" in gpu.inputs["userData"]
     assert gpu.inputs["userData"] != small.inputs["userData"]
+
+
+def test_others_sign_in_by_their_own_keys() -> None:
+    run = Run(otherPublicKeys=[OTHER_KEY])
+    (user,) = yaml.safe_load(run.one("Instance").inputs["userData"])["users"]
+    assert user["ssh_authorized_keys"] == [run.one("Keypair").inputs["publicKey"], OTHER_KEY]
 
 
 KEEPING = _Keeping()
@@ -254,7 +261,8 @@ def kept(run: Run) -> Mapping[str, Any]:
     ],
 )
 def test_what_asks_for_no_new_vm_leaves_its_user_data(values: Mapping[str, Any]) -> None:
-    newer = {**kept(Run(**values)), "text": "of another version of this program", "revision": "another"}
+    renewed = replace(FACTS, images={name: f"{image}, renewed" for name, image in FACTS.images.items()})
+    newer = {**kept(Run(renewed, **values)), "text": "of another version of this program", "revision": "another"}
     assert KEEPING.diff("", dict(kept(Run())), newer).changes is False
 
 
@@ -270,11 +278,13 @@ def test_what_asks_for_no_new_vm_leaves_its_user_data(values: Mapping[str, Any])
         ({"bootVolume": 100}, "bootVolume"),
         ({"availabilityZone": "nova"}, "availabilityZone"),
         ({"name": "other"}, "name"),
+        ({"otherPublicKeys": [OTHER_KEY]}, "other keys"),
     ],
 )
 def test_a_new_vm_has_the_newest_first_boot(values: Mapping[str, Any], because: str) -> None:
     before, after = kept(Run()), kept(Run(**values))
-    assert {name for name in before["asked"] if before["asked"][name] != after["asked"][name]} == {because}
+    asked = [{**run["asked"]} for run in (before, after)]
+    assert {name for name in asked[0] | asked[1] if asked[0].get(name) != asked[1].get(name)} == {because}
     found = KEEPING.diff("", dict(before), dict(after))
     assert (found.changes, found.replaces) == (True, ["asked"])
 
@@ -282,8 +292,10 @@ def test_a_new_vm_has_the_newest_first_boot(values: Mapping[str, Any], because: 
 def test_the_vm_is_told_what_is_kept_and_a_newer_first_boot_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     Run()
     assert "another first boot" not in caplog.text
-    run = Run(outputs={"UserData": {"text": "#cloud-config\nold: true\n", "revision": "of an older version"}})
-    assert run.one("Instance").inputs["userData"] == "#cloud-config\nold: true\n"
+    old = {"text": "#cloud-config\nold: true\n", "revision": "of an older version", "image_id": "image-0"}
+    run = Run(outputs={"UserData": old})
+    assert run.one("Instance").inputs["userData"] == old["text"]
+    assert run.one("Instance").inputs["imageId"] == "image-0", "whatever its name stands for today"
     assert "text" in run.one("UserData").secrets
     assert (
         "this version has another first boot than the VM had, and the VM stays as it is. Raise "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
@@ -90,6 +90,19 @@ def test_what_the_project_does_not_have_is_refused_with_what_it_has(field: str, 
     assert key(error.path) == f"mlbatch:openstack.{field}"
     assert error.value == value
     assert error.expected == there
+
+
+def test_a_network_that_no_router_joins_to_the_pool_is_refused_before_an_address_is_made() -> None:
+    inside = {"project_2001234": frozenset({""}), "other": frozenset({"public"})}
+    (error,) = refused(replace(FACTS, routes=inside))
+    assert (key(error.path), error.value) == ("mlbatch:openstack.network", "project_2001234")
+    assert (
+        error.message == "no router leads from this network to public, so that no floating address would reach the VM"
+    )
+    assert error.expected == "other"
+    assert "openstack router create --external-gateway public project_2001234-router" in error.hint
+    assert refused(replace(FACTS, routes={"project_2001234": frozenset({"public"})})) == []
+    assert refused(replace(FACTS, routes={})) == [], "nobody knows the routers of another project's network"
 
 
 def test_a_key_that_nobody_could_sign_in_by_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +234,7 @@ class TestWhatIsThere:
             "security group rules": Room(limit=3, used=3),
             "ports": Room(limit=2, used=2),
         },
-        server=ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="image-0"),
+        server=ServerFacts(flavor="standard.xxlarge"),
         volume=VolumeFacts(size_gib=500, status="in-use", has_system=False),
         has_address=True,
         has_port=True,
@@ -267,11 +280,6 @@ class TestWhatIsThere:
     def test_a_volume_that_is_another_ones_takes_nothing_of_the_quota(self) -> None:
         full = replace(self.FULL, volume=VolumeFacts(size_gib=100, status="available", has_system=False))
         assert validation.needs(openstack(volume={"existing": VOLUME}), full)["gigabytes"].amount == 0
-
-    def test_the_vm_keeps_its_image_while_csc_renews_what_the_name_means(self) -> None:
-        assert self.FULL.image_id("Ubuntu-22.04") == "image-0"
-        assert self.FULL.image_id("Ubuntu-24.04") == "image-2"
-        assert FACTS.image_id("Ubuntu-22.04") == "image-1"
 
     def test_a_volume_does_not_shrink(self) -> None:
         (error,) = refused(self.FULL, volume={"size": 400})
@@ -394,8 +402,6 @@ def test_an_existing_volume_with_another_cluster_is_refused_before_there_is_a_vm
     # What its VM has is the newer word: no stack writes to a volume that it is told of.
     own = ServerFacts(
         flavor="standard.xxlarge",
-        image="Ubuntu-22.04",
-        image_id="image-0",
         id="own",
         cluster="Kubernetes 1.34.0, port 6443",
     )
@@ -404,7 +410,7 @@ def test_an_existing_volume_with_another_cluster_is_refused_before_there_is_a_vm
 
 
 def test_a_volume_that_the_stacks_own_vm_has_is_taken() -> None:
-    own = ServerFacts(flavor="standard.xxlarge", image="Ubuntu-22.04", image_id="image-0", id="own")
+    own = ServerFacts(flavor="standard.xxlarge", id="own")
     volume = VolumeFacts(size_gib=75, status="in-use", has_system=False, servers=frozenset({"own"}))
     assert refused(replace(FACTS, server=own, existing=volume), volume={"existing": VOLUME}) == []
 
@@ -526,6 +532,26 @@ def refusing() -> Iterator[str]:
     server.server_close()
 
 
+def _port(
+    identifier: str,
+    *,
+    device_id: str,
+    network_id: str,
+    name: str = "",
+    groups: Sequence[str] = (),
+    secure: bool = False,
+) -> SimpleNamespace:
+    return SimpleNamespace(
+        id=identifier,
+        name=name,
+        project_id="p",
+        device_id=device_id,
+        network_id=network_id,
+        security_group_ids=list(groups),
+        is_port_security_enabled=secure,
+    )
+
+
 def test_facts_are_read_off_the_services() -> None:
     """What each service answers, as openstacksdk hands it over, becomes one value."""
     thing = SimpleNamespace
@@ -533,16 +559,24 @@ def test_facts_are_read_off_the_services() -> None:
         current_project_id="p",
         network=thing(
             networks=lambda: [
-                thing(name="project_1", id="n1", is_router_external=False),
-                thing(name="public", id="n2", is_router_external=True),
+                thing(name="project_1", id="n1", is_router_external=False, project_id="p"),
+                thing(name="inside", id="n3", is_router_external=False, project_id="p"),
+                thing(name="shared", id="n4", is_router_external=False, project_id="others"),
+                thing(name="public", id="n2", is_router_external=True, project_id="others"),
+            ],
+            routers=lambda project_id: [
+                thing(id="r1", external_gateway_info={"network_id": "n2"}),
+                thing(id="r2", external_gateway_info=None),
             ],
             ips=lambda: [thing(description="The address of vm")],
             ports=lambda **asked: [
                 each
                 for each in (
-                    thing(id="p1", name="vm", device_id="s0", security_group_ids=["g3"], is_port_security_enabled=True),
-                    thing(id="p2", name="", device_id="s0", security_group_ids=[], is_port_security_enabled=False),
-                    thing(id="p3", name="", device_id="s9", security_group_ids=["g9"], is_port_security_enabled=False),
+                    _port("p1", name="vm", device_id="s0", network_id="n1", groups=["g3"], secure=True),
+                    _port("p2", device_id="s0", network_id="n1"),
+                    _port("p3", device_id="s9", network_id="n1", groups=["g9"]),
+                    _port("p4", device_id="r1", network_id="n1"),
+                    _port("p5", device_id="r2", network_id="n3"),
                 )
                 if all(getattr(each, field) == value for field, value in asked.items())
             ],
@@ -621,8 +655,9 @@ def test_facts_are_read_off_the_services() -> None:
     assert project_facts._facts(cloud, "vm", None) == ProjectFacts(
         flavors={"standard.xxlarge": FlavorFacts(cores=8, memory_mib=31_744)},
         images={"Ubuntu-22.04": "new"},
-        networks={"project_1": "n1"},
+        networks={"project_1": "n1", "inside": "n3", "shared": "n4"},
         pools=frozenset({"public"}),
+        routes={"project_1": frozenset({"public"}), "inside": frozenset({""})},
         volume_types=frozenset({"standard"}),
         zones=frozenset({"nova"}),
         quotas={
@@ -638,8 +673,6 @@ def test_facts_are_read_off_the_services() -> None:
         },
         server=ServerFacts(
             flavor="standard.xxlarge",
-            image="Ubuntu-22.04",
-            image_id="i0",
             id="s0",
             cluster="Kubernetes 1.34.0, port 6443",
         ),
@@ -673,35 +706,11 @@ def test_facts_are_read_off_the_services() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("volumes", "image_id"),
-    [
-        ([], ""),
-        (None, ""),
-        (["data"], ""),
-        (["data", "boot"], "i7"),
-        (["unknown"], ""),
-    ],
-)
-def test_a_vm_that_boots_from_a_volume_has_the_image_that_was_written_to_it(
-    volumes: list[str] | None, image_id: str
-) -> None:
+def test_a_vm_is_found_by_its_whole_name_which_nova_reads_as_an_expression() -> None:
     thing = SimpleNamespace
-    there = {
-        "data": thing(is_bootable=False, volume_image_metadata=None),
-        "boot": thing(is_bootable=True, volume_image_metadata={"image_id": "i7"}),
-        "unknown": thing(is_bootable=True, volume_image_metadata=None),
-    }
-    attached = [thing(id=name) for name in volumes] if volumes is not None else None
-    metadata = {"mlbatch-image": "Ubuntu-22.04"}
-    server = thing(name="v.m", id="s0", metadata=metadata, image=None, flavor={"name": "m1"}, attached_volumes=attached)
+    server = thing(name="v.m", id="s0", metadata={"mlbatch-image": "Ubuntu-22.04"}, flavor={"name": "m1"})
     asked: list[str] = []
-    cloud: Any = thing(
-        compute=thing(servers=lambda name: asked.append(name) or [server]),
-        block_storage=thing(get_volume=there.__getitem__),
-    )
-    assert project_facts._server(cloud, "v.m") == ServerFacts(
-        flavor="m1", image="Ubuntu-22.04", image_id=image_id, id="s0", cluster=""
-    )
+    cloud: Any = thing(compute=thing(servers=lambda name: asked.append(name) or [server]))
+    assert project_facts._server(cloud, "v.m") == ServerFacts(flavor="m1", id="s0", cluster="")
     assert asked == [r"^v\.m$"]
     assert project_facts._server(cloud, "vm") is None

@@ -270,7 +270,7 @@ def test_a_step_that_fails_is_tried_again_so_often_and_then_says_so(tmp_path: Pa
     (machine.folder / "machine/offline").touch()
     marker = machine.up()
     assert (marker["state"], marker["step"]) == ("failed", "packages")
-    assert marker["message"] == "step 'packages' ended with 1"
+    assert (marker["message"], marker["boot"]) == ("step 'packages' ended with 1", "boot 1")
     assert "apt-get: Could not resolve" in marker["log"]
     assert machine.log.count("packages: attempt") == 10
     (machine.folder / "machine/offline").unlink()
@@ -497,6 +497,7 @@ def test_a_cluster_goes_on_where_a_gpu_comes_or_goes(began_with_gpu: bool, tmp_p
     seen = {one: each.marker["checks"].get("gpus-in-cluster") for one, each in (("first", first), ("second", second))}
     with_gpu, without = ("first", "second") if began_with_gpu else ("second", "first")
     assert seen == {with_gpu: "GPU 0: Tesla P100-PCIE-16GB (UUID: GPU-0)", without: None}
+    assert any(name.endswith("control-plane/ldconfig.real") for name in second.kept()), "NVIDIA's toolkit looks for it"
 
 
 def test_a_node_that_sees_no_gpu_of_its_vm_is_refused(ready: Machine, tmp_path: Path) -> None:

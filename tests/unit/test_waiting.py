@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from components.openstack.access import first_boot, host
-from components.openstack.access.first_boot import KUBECONFIG, MARKER, FirstBoot, FirstBootError, wait
+from components.openstack.access.first_boot import BOOT, KUBECONFIG, MARKER, FirstBoot, FirstBootError, wait
 from components.openstack.access.host import CommandError, Host, HostError, RefusedKeyError, WrongHostKeyError
 from components.openstack.access.kubeconfig import through_tunnel
 from components.openstack.access.remote_cluster import REPLACING, _Waiting
@@ -31,6 +31,8 @@ class Answers:
     def read(self, path: str) -> str | None:
         if path == KUBECONFIG:
             return "kind: Config"
+        if path == BOOT:
+            return "boot 2\n"
         assert path == MARKER
         self.asked += 1
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -82,6 +84,15 @@ def test_what_a_vm_says_does_not_act_in_the_terminal() -> None:
     assert "\n  ?]0;title??[2J\n  two\n" in str(error.value)
     _, said = waited(Answers(marker("running", f"docker{odd}"), marker("ready", "docker")))
     assert said[0] == "running, step 'docker?]0;title??[2J'"
+
+
+def test_a_failure_of_the_boot_before_is_not_taken_for_one_of_this() -> None:
+    """Who reads "reboot the VM: it goes on" does so, and updates at once, while the VM still has the old marker."""
+    old, new = (marker("failed", "volume", boot=boot) for boot in ("boot 1", "boot 2"))
+    _, said = waited(Answers(old, old, marker("ready", "cluster", boot="boot 2")))
+    assert said == ["it has booted again, to go on with step 'volume'", "ready, step 'cluster'"]
+    with pytest.raises(FirstBootError, match="failed in step 'volume'"):
+        waited(Answers(old, new))
 
 
 def test_a_key_that_is_refused_is_not_waited_for_to_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

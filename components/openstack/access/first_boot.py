@@ -20,6 +20,8 @@ from components.openstack.access.host import (
 
 MARKER: Final = "/var/lib/mlbatch/first-boot.json"
 KUBECONFIG: Final = "/var/lib/mlbatch/kubeconfig"
+BOOT: Final = "/proc/sys/kernel/random/boot_id"
+"""Another one after each boot (random(4)); the marker has that of the boot in which it was written."""
 REFUSED_SECONDS: Final = 300.0
 """For how long a key may be refused: cloud-init lets the user in before sshd starts (cloud-init.service)."""
 PAUSE: Final = 10.0
@@ -74,6 +76,8 @@ def _ask(host: Host) -> tuple[str, dict[str, Any] | None, bool]:
     """Return what to say, the marker when there is one, and whether the key was refused."""
     try:
         text = host.read(MARKER)
+        marker: dict[str, Any] | None = json.loads(text) if text is not None else None
+        is_old = marker is not None and marker["state"] == "failed" and _is_of_another_boot(host, marker)
     except WrongHostKeyError as error:
         raise FirstBootError(str(error)) from None
     except RefusedKeyError as error:
@@ -82,15 +86,21 @@ def _ask(host: Host) -> tuple[str, dict[str, Any] | None, bool]:
         return f"it is up ({error})", None, False
     except HostError as error:
         return f"it does not answer ({error})", None, False
-    if text is None:
+    if marker is None:
         return "it is up, and cloud-init at work", None, False
-    marker = json.loads(text)
+    if is_old:
+        return f"it has booted again, to go on with step '{marker['step']}'", None, False
     return f"{marker['state']}, step '{marker['step']}'", marker, False
 
 
 def _printable(text: str) -> str:
     """Return what a VM has said without what would act in the terminal of who reads it."""
     return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
+
+
+def _is_of_another_boot(host: Host, marker: Mapping[str, Any]) -> bool:
+    """Whether the VM has booted since: it goes on then, and says so in a moment. Older markers do not say."""
+    return "boot" in marker and marker["boot"] != (host.read(BOOT) or "").strip()
 
 
 def _refused(host: Host, news: str) -> str:

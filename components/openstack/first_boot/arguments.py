@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -66,7 +67,8 @@ class KindArgs:
 class FirstBootArgs:
     """The first boot of a VM.
 
-    user: who signs in, with sudo; made if the image has no such user. authorized_key: line of that user's public key.
+    user: who signs in, with sudo; made if the image has no such user. authorized_key: line of that user's public key;
+    other_keys: those of others who sign in as this user.
     volume_id: of the Cinder volume, whose disk has the first 20 characters as its serial. mount: where it goes.
     gpu: None without a GPU. kind: None without a cluster.
     """
@@ -79,3 +81,4 @@ class FirstBootArgs:
     docker: DockerArgs = field(default_factory=DockerArgs)
     gpu: GpuStackArgs | None = None
     kind: KindArgs | None = None
+    other_keys: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""User data that a VM keeps while the program goes on: other programs of the first boot replace no VM."""
+"""What a VM keeps while the program goes on: neither another first boot nor a renewed image replaces it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ REPLACING: Final = "asked"
 class KeptUserDataArgs:
     """first_boot: of the VM. others: what else a new VM is made for, by the name of its setting, such as its image.
 
-    renewal: the setting that asks for a new VM with the newest first boot.
+    image_id: what that image's name stands for today. renewal: the setting that asks for a new VM with the newest first
+    boot.
     """
 
     first_boot: FirstBootArgs
+    image_id: pulumi.Input[str]
     renewal: str
     others: Mapping[str, str] = field(default_factory=dict)
 
@@ -42,7 +44,9 @@ class _Keeping(dynamic.ResourceProvider):
 
 
 class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
-    """A VM's user data: the newest where the VM is new, else what the VM had at its own first boot.
+    """A VM's user data and image: the newest where the VM is new, else what the VM had at its own first boot.
+
+    An image is renewed under its name, and the one before it may be withdrawn: no new VM is to boot that.
 
     The engine's option `ignoreChanges` would not do: whatever else replaced the VM would hand the new one the old user
     data (pulumi/pulumi, pull request 2657: the engine puts the old input in the new one's place).
@@ -51,12 +55,18 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
     """
 
     text: pulumi.Output[str]
+    image_id: pulumi.Output[str]
     revision: pulumi.Output[str]
     """Digest of the programs, and of the versions that they install."""
 
     def __init__(self, name: str, args: KeptUserDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         newest = revision(args.first_boot)
-        inputs = {"text": user_data(args.first_boot), "revision": newest, REPLACING: {**_asked(args)}}
+        inputs = {
+            "text": user_data(args.first_boot),
+            "image_id": args.image_id,
+            "revision": newest,
+            REPLACING: {**_asked(args)},
+        }
         secret = pulumi.ResourceOptions(additional_secret_outputs=["text"])
         super().__init__(_Keeping(), name, inputs, pulumi.ResourceOptions.merge(opts, secret))
         self.revision.apply(lambda kept: _warn(args.renewal) if kept != newest else None)
@@ -72,6 +82,7 @@ def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:
         "volume": first.volume_id,
         "gpu": f"driver {gpu.driver}, CUDA {gpu.cuda}, toolkit {gpu.toolkit}" if gpu else "",
         "cluster": f"{kind.node_image}, port {kind.api_port}" if kind else "",
+        **({"other keys": "\n".join(first.other_keys)} if first.other_keys else {}),
         **args.others,
     }
 

@@ -43,7 +43,7 @@ GPU: Final = (
     Step(name="toolkit", attempts=5),
 )
 CHECKS: Final = (Step(name="checks", attempts=5),)
-CLUSTER: Final = (Step(name="cluster", seconds=1800), Step(name="registry"))
+CLUSTER: Final = (Step(name="cluster", seconds=1800), Step(name="node"), Step(name="registry"))
 
 
 def steps(args: FirstBootArgs) -> tuple[Step, ...]:

@@ -24,6 +24,7 @@ MARKER = FOLDER / "first-boot.json"
 STATE = FOLDER / "first-boot.d"
 RESULTS = STATE / "results"
 LOG = Path("/var/log/mlbatch-first-boot.log")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 DONE, REBOOT, REFUSED = 0, 10, 11
 """How a step ends: it is done; it wants a boot first; no other attempt would help. Else it is tried again."""
 TAIL = 20
@@ -44,12 +45,13 @@ def write(file: Path, text: str) -> None:
 
 
 def mark(state: str, step: str, message: str = "", log: tuple[str, ...] = ()) -> None:
-    """Say in the marker how far it is, with what the steps recorded."""
+    """Say in the marker how far it is in this boot, with what the steps recorded."""
     recorded = {
         kind: {file.name: file.read_text().strip() for file in sorted((RESULTS / kind).glob("*"))}
         for kind in ("versions", "checks")
     }
-    write(MARKER, json.dumps({"state": state, "step": step, "message": message, "log": log, **recorded}, indent=2))
+    told = {"state": state, "step": step, "message": message, "log": log, "boot": BOOT.read_text().strip()}
+    write(MARKER, json.dumps({**told, **recorded}, indent=2))
 
 
 def say(text: str) -> None:

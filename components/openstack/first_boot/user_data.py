@@ -76,7 +76,7 @@ def cloud_config(
         "shell": "/bin/bash",
         "sudo": "ALL=(ALL) NOPASSWD:ALL",
         "lock_passwd": True,
-        "ssh_authorized_keys": [authorized_key],
+        "ssh_authorized_keys": [authorized_key, *args.other_keys],
     }
     return {
         "users": [user],
