@@ -29,6 +29,7 @@ _SECRET: Final = "secret"
 SECRETS: Final = {
     secrets.JUPYTER_TOKEN: "Token by which users sign in to JupyterLab; default one that is made up.",
     secrets.GRAFANA_PASSWORD: "Password of Grafana's administrator; default one that is made up.",
+    secrets.MLOPS_PASSWORD: "What the OSS MLOps platform's passwords follow from; default one that is made up.",
     secrets.ALERT_ADDRESSES["slack"]: "Address of a Slack webhook, for the receiver slack.",
     secrets.ALERT_ADDRESSES["teams"]: "Address of a Teams workflow, for the receiver teams.",
     secrets.ALERT_ADDRESSES["webhook"]: "Address that is sent alerts as JSON, for the receiver webhook.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pulumi
+
 from components import names
 from components.kubernetes.quantity import Quantity
 from components.tenancy.quota import offered
@@ -12,13 +14,19 @@ from stacks.resolution import Resolved
 from stacks.settings import PlatformSettings
 
 
-def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def outputs(
+    settings: PlatformSettings,
+    resolved: Resolved,
+    grafana: Mapping[str, Any] | None,
+    mlops: pulumi.Output[Mapping[str, Any]] | None,
+) -> Mapping[str, Any]:
     """Return the outputs, all of them known before the update but for a password that is made.
 
     nodes: count, instance type and GPUs, or shares of them, in all. queues: nominal quota by queue and resource,
     canonical.
     teams: namespace, queues, users and groups by team. unenforced: promises to them that nothing holds.
-    sample: namespace and name of the sample job, or None. grafana: how it is reached, or None.
+    sample: namespace and name of the sample job, or None. grafana: how it is reached, or None. mlops: who signs in to
+    the MLOps platform's user interfaces, a secret, or None.
     """
     pool, gang = resolved.pool, settings.samples.gang
     quotas = {names.SLACK_QUEUE: resolved.slack}
@@ -46,6 +54,7 @@ def outputs(settings: PlatformSettings, resolved: Resolved, grafana: Mapping[str
         "unenforced": list(resolved.unenforced),
         "sample": {"namespace": gang.team, "name": gang.name} if gang is not None and gang.enabled else None,
         "grafana": grafana,
+        "mlops": mlops,
     }
 
 

@@ -32,6 +32,11 @@ def install(
     volumes = site.volumes(namespaces)
     health.install(inputs, cluster, site, nodes, metrics)
     workloads.install(inputs, cluster, site, namespaces, volumes, nodes, schedulers, queues)
-    mlops.install(inputs, releases, cluster)
+    platform = mlops.install(inputs, releases, cluster)
     site.applications(queues.ready if queues is not None else (), tenants.flavor)
-    return outputs(inputs.settings, inputs.resolved, metrics.access if metrics is not None else None)
+    return outputs(
+        inputs.settings,
+        inputs.resolved,
+        metrics.access if metrics is not None else None,
+        platform.logins if platform is not None else None,
+    )

@@ -46,6 +46,7 @@ class Cluster:
         to be replaced with it. None where the cluster outlives the stack.
     kept: the stack takes the way to the cluster down with itself, and the cluster stays with all that is in it, on a
         disk. What is installed is deleted one by one only while its provider stays, as when a layer is switched off.
+    data_password: of what layers keep on that disk, as durable as the disk. None where each makes its own.
     ready: before anything is installed. gpus_ready: before a pod is to run on a GPU node.
     """
 
@@ -62,6 +63,7 @@ class Cluster:
     load_balancer: Mapping[str, str] | None = None
     made_by: pulumi.Resource | None = None
     kept: bool = False
+    data_password: pulumi.Output[str] | None = None
     ready: Sequence[pulumi.Resource] = ()
     gpus_ready: Sequence[pulumi.Resource] = ()
 

@@ -11,6 +11,7 @@ import pulumi
 from components import catalogue
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest, edited, identity
 from components.layer import Layer
+from components.mlops import passwords
 
 LABEL: Final = "mlbatch/part-of"
 PART: Final = "mlops"
@@ -42,9 +43,12 @@ class MlopsArgs:
     forwarder: with integration, what hands jobs on to HPC systems. Its account may do everything on the cluster, and
         its images are one person's.
     registry: tell tools that nodes pull from a registry at REGISTRY, which somebody else runs.
+    password: what the passwords of its parts follow from, and may not change while there is data of theirs. None for
+        those of the repository, and the ways in that ask for none.
     """
 
     manifests: str
+    password: pulumi.Output[str] | None = None
     forwarder: bool = False
     registry: bool = False
 
@@ -59,12 +63,16 @@ class MlopsPlatform(Layer):
 
     ready: Sequence[pulumi.Resource]
     """All of its objects are there; its pods may still be starting, for 10 to 15 minutes the first time."""
+    logins: pulumi.Output[Mapping[str, Mapping[str, str]]]
+    """User and password of each user interface that has them made for it; a secret."""
 
     def __init__(self, name: str, args: MlopsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:mlops:MlopsPlatform", name, None, opts)
-        made = _Made(name, self)
-        for group in _ranked(documents(args)):
+        made, found = _Made(name, self), documents(args)
+        for group in _ranked(found):
             made.register(group)
+        known = passwords.logins(found, args.password) if args.password is not None else {}
+        self.logins = pulumi.Output.secret(known)
         self.ready = made.everything
         self.register_outputs({})
 
@@ -111,6 +119,8 @@ class _Made:
 def documents(args: MlopsArgs) -> list[Document]:
     """Return the objects that are installed."""
     found = list(edited(args.manifests, lambda document: _edit(document, args)))
+    if args.password is not None:
+        found += [_labelled(document) for document in passwords.added(found, args.password)]
     return [*found, _registry()] if args.registry else found
 
 
@@ -118,7 +128,7 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     metadata: dict[str, Any] = document["metadata"]
     if not args.forwarder and _FORWARDERS.intersection((metadata["name"], metadata.get("namespace", ""))):
         return None
-    metadata["labels"] = {**(metadata.get("labels") or {}), LABEL: PART}
+    _labelled(document)
     if document["kind"] in _UNAWAITED:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **SKIP_AWAIT}
     if document["kind"] in _ROLES and ("aggregationRule" in document or not document.get("rules")):
@@ -130,6 +140,12 @@ def _edit(document: Document, args: MlopsArgs) -> Document | None:
     for called in _called(document):
         if called.get("caBundle") == _PLACEHOLDER:
             del called["caBundle"]
+    return passwords.with_own(document, args.password) if args.password is not None else document
+
+
+def _labelled(document: Document) -> Document:
+    metadata = document["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), LABEL: PART}
     return document
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import pulumi
+
 from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
+from components.passwords import MLOPS, password
 from stacks import platform
 from stacks.cpouta import infrastructure
 from stacks.cpouta.outputs import outputs
@@ -15,6 +18,7 @@ from stacks.cpouta.project_facts import ProjectFacts
 from stacks.cpouta.settings import CpoutaSettings
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
+from stacks.secrets import MLOPS_PASSWORD
 
 KIND_CLASS: Final = "standard"
 """kind's storage class, of folders of its node (kubernetes-sigs/kind, pkg/build/nodeimage/const_storage.go)."""
@@ -44,6 +48,19 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
         storage=StorageClasses(block=KIND_CLASS),
         has_admission_policies=resolved.has_admission_policies,
         kept=True,
+        data_password=_data_password(inputs),
         ready=[made.cluster],
     )
-    return {**platform.install(inputs, releases, cluster), **outputs(inputs.settings, made)}
+    own = outputs(inputs.settings, made)
+    return {**platform.install(inputs, releases, cluster), **own, MLOPS_PASSWORD: cluster.data_password}
+
+
+def _data_password(inputs: StackInputs[CpoutaSettings]) -> pulumi.Output[str]:
+    """Return what opens the data on the volume.
+
+    It is protected as the volume is, and made whether or not anything asks for it today: the databases there know no
+    other one, and a stack that was destroyed and comes up again has to have it.
+    """
+    made = password(MLOPS, opts=pulumi.ResourceOptions(protect=inputs.settings.openstack.volume.protect))
+    given = inputs.secrets.get(MLOPS_PASSWORD)
+    return made if given is None else pulumi.Output.secret(given)

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import pulumi
+
 from components.kubernetes.cluster import Cluster
 from components.mlops.platform import MlopsArgs, MlopsPlatform
+from components.passwords import MLOPS, password
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
+from stacks.secrets import MLOPS_PASSWORD
 
 
-def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> None:
+def install(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> MlopsPlatform | None:
     """Register it where the settings want it."""
     settings = inputs.settings.mlops
-    if releases.mlops is not None:
-        args = MlopsArgs(manifests=releases.mlops, forwarder=settings.forwarder, registry=settings.local_registry)
-        MlopsPlatform("mlops", args, cluster.options())
+    if releases.mlops is None:
+        return None
+    args = MlopsArgs(
+        manifests=releases.mlops,
+        forwarder=settings.forwarder,
+        registry=settings.local_registry,
+        password=None if settings.upstream_access else _password(inputs, cluster),
+    )
+    return MlopsPlatform("mlops", args, cluster.options())
+
+
+def _password(inputs: StackInputs[Any], cluster: Cluster) -> pulumi.Output[str]:
+    return cluster.data_password or password(MLOPS, inputs.secrets.get(MLOPS_PASSWORD))

@@ -71,6 +71,11 @@ class MlopsSettings(SettingsModel):
     """Tell tools that the nodes pull from a registry at 127.0.0.1:5001 (`Install local Docker registry`), which runs
     beside a kind cluster.
     """
+    upstream_access: bool = False
+    """Let in who knows the repository: by the passwords that it has for everybody, by none for MySQL, the metrics of
+    MLflow's object store and MLflow itself, to which a gateway leads. Without it the stack makes passwords of its own,
+    and MLflow is reached by forwarding its port.
+    """
     repository: Url = catalogue.MLOPS.url
     """Where it is taken from."""
     revision: Commit = catalogue.MLOPS.commit

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from components.kubernetes.network import NAME as BOUNDARY
-from components.passwords import GRAFANA
+from components.passwords import GRAFANA, MLOPS
 from components.tenancy.team import Subject, binding_name
 from components.workloads.indexed_job import files_name, service_name
 from components.workloads.interface import Exposure
@@ -18,7 +18,8 @@ from components.workloads.submission import SubmissionMode
 from components.workloads.volcano_job import LAUNCHER_ACCOUNT
 from stacks.errors import ConfigError, Path, key
 from stacks.partial import PartialSettings
-from stacks.secrets import GRAFANA_PASSWORD, JUPYTER_TOKEN
+from stacks.secrets import GRAFANA_PASSWORD, JUPYTER_TOKEN, MLOPS_PASSWORD
+from stacks.settings.mlops import MlopsSettings
 from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.samples import SamplesSettings
 from stacks.settings.scheduling import SchedulingSettings
@@ -64,6 +65,9 @@ def _platform(partial: PartialSettings) -> Iterator[Planned]:
     monitoring, volcano = partial.section(MonitoringSettings), partial.section(VolcanoSettings)
     if monitoring is not None and monitoring.enabled and GRAFANA_PASSWORD not in partial.secrets:
         yield Planned("RandomPassword", "", GRAFANA, PLATFORM)
+    mlops = partial.section(MlopsSettings)
+    if mlops is not None and mlops.enabled and not mlops.upstream_access and MLOPS_PASSWORD not in partial.secrets:
+        yield Planned("RandomPassword", "", MLOPS, PLATFORM)
     tenancy, workloads = partial.section(TenancySettings), partial.section(WorkloadsSettings)
     if workloads is not None and volcano is not None and volcano.enabled:
         yield Planned("RoleBinding", workloads.namespace, LAUNCHER_ACCOUNT, PLATFORM)

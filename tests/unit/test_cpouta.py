@@ -46,7 +46,7 @@ LAYERS = {
     "teams": [{"name": "blue", "users": ["alice"], "share": 1}, {"name": "red", "users": ["bob"], "share": 1}],
 }
 """The batch platform's, which are off unless they are switched on."""
-PLATFORM = ("grafana", "nodes", "queues", "sample", "target", "teams", "unenforced")
+PLATFORM = ("grafana", "mlops", "nodes", "queues", "sample", "target", "teams", "unenforced")
 """Outputs of every stack."""
 
 
@@ -195,6 +195,8 @@ def test_replacing_the_vm_keeps_address_and_data() -> None:
     assert instance.urn not in run.record.closure(run.one("FloatingIpAssociate"))
     assert instance.urn not in run.record.closure(volume)
     assert (volume.protect, volume.retain_on_delete) == (True, True)
+    (data,) = [item for item in run.all("RandomPassword") if item.name == "mlops"]
+    assert data.protect, "the databases on the volume know no other password"
     # The VM is stopped before its volume is taken from it: its deletion detaches it.
     assert attached.deleted_with == instance.urn
     assert attached.inputs == {"instanceId": "machine-id", "volumeId": VOLUME}
@@ -347,6 +349,7 @@ def test_what_users_get() -> None:
         "knownHosts": f"{ADDRESS} {public}",
         "tunnels": {},
         "kubeconfig": KUBECONFIG,
+        "mlopsPassword": "a" * 64,
         "versions": {"docker": "28.5.2"},
         "checks": {"hello-world": "passed"},
         "flavor": "standard.xxlarge",

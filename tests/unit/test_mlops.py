@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 from collections.abc import Mapping
@@ -9,7 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import bcrypt
+import pulumi
 import pytest
+import yaml
 
 from components import catalogue
 from components.artifacts import ArtifactError, Mirror
@@ -18,6 +22,7 @@ from components.kubernetes import kustomize
 from components.kubernetes.kustomize import KustomizeError
 from components.mlops import menu
 from components.mlops.menu import MENU, Deployment
+from components.mlops.passwords import _DIGEST, _SECRETS, derived
 from components.mlops.pipelines import replaced
 from components.mlops.platform import LABEL, MlopsArgs, MlopsPlatform, documents
 from emulator import mlops as emulated
@@ -27,7 +32,7 @@ from runner.report import MLOPS_LABEL
 from stacks.inputs import StackInputs
 from stacks.layers import releases
 from stacks.settings.mlops import MlopsSettings
-from tests.unit.harness import Record, build
+from tests.unit.harness import Record, Registered, build
 from tests.unit.releases import FOLDER
 from tests.unit.test_existing import loaded, refused, registered, shipped
 
@@ -53,6 +58,9 @@ OVERLAYS = {
 
 OBJECTS = dict(zip(MENU, (669, 650, 390, 371, 431, 412, 675, 550, 396, 437), strict=True))
 """What `kubectl kustomize` makes of the repository itself, at the pinned commit with Kubeflow's pipelines, by entry."""
+
+STUB = yaml.safe_load((Path(emulated.__file__).parent / "stub.yaml").read_text())
+"""All objects of all deployments, by name."""
 
 RETIRED = ("gcr.io/ml-pipeline/", "gcr.io/kubebuilder/")
 """Where no image is served any more (kubeflow/pipelines, issue 12422; the platform's own commits 295c746, abd9c45)."""
@@ -276,6 +284,180 @@ class TestObjects:
         hosting = self.record(registry=True).one("ConfigMap", "local-registry-hosting", "kube-public")
         assert hosting.inputs["data"]["localRegistryHosting.v1"].startswith('host: "127.0.0.1:5001"\n')
         assert self.record().of("ConfigMap") == []
+
+
+ASKING = """
+apiVersion: v1
+kind: Secret
+metadata: {name: mlflow-secrets-cm78678bd4, namespace: mlflow}
+data: {AWS_SECRET_ACCESS_KEY: bWluaW9hZG1pbg==, DB_PASSWORD: S0ZTZw==, MINIO_ROOT_PASSWORD: bWluaW9hZG1pbg==}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mlflow-secret-d885f25b6m, namespace: mlflow}
+data: {DB_PASSWORD: S0ZTZw==}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mysql-secret, namespace: kubeflow}
+stringData: {username: root, password: ""}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: webhook-certs, namespace: knative-serving}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: dex, namespace: auth}
+data:
+  config.yaml: |
+    staticPasswords:
+    - email: user@example.com
+      hash: $2y$12$4K/VkmDd1q1Orb3xAt82zu8gk7Ad6ReFR4LCP9UeYE90NLiN9Df72
+      username: user
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mysql, namespace: kubeflow}
+spec:
+  template:
+    spec: {containers: [{name: mysql, image: mysql, env: [{name: MYSQL_ALLOW_EMPTY_PASSWORD, value: "true"}]}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mlflow-minio, namespace: mlflow}
+spec:
+  template:
+    spec:
+      containers:
+        - name: mlflow-minio
+          image: minio
+          env: [{name: MINIO_PROMETHEUS_AUTH_TYPE, value: public}, {name: MINIO_ROOT_USER, value: minioadmin}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: grafana, namespace: monitoring}
+spec: {template: {spec: {containers: [{name: grafana, image: grafana}]}}}
+---
+apiVersion: networking.istio.io/v1beta1
+kind: VirtualService
+metadata: {name: mlflow, namespace: mlflow}
+spec: {hosts: ["*"]}
+"""
+"""As the repository has them."""
+
+
+class TestPasswords:
+    """Nobody who has read the repository gets in by what it says; with `upstreamAccess` everybody does, as upstream."""
+
+    def record(self, main: str | None = "main") -> Record:
+        def make() -> MlopsPlatform:
+            password = pulumi.Output.from_input(main) if main is not None else None
+            platform = MlopsPlatform("mlops", MlopsArgs(manifests=ASKING, password=password))
+            platform.logins.apply(self.logins.update)
+            return platform
+
+        self.logins: dict[str, Any] = {}
+        return build(make)
+
+    def test_both_ends_of_a_connection_have_the_same_password_and_no_two_connections_one(self) -> None:
+        record = self.record()
+        store = record.one("Secret", "mlflow-secrets-cm78678bd4")
+        assert store.secrets == {"data"}
+        found = decoded(store)
+        assert found["MINIO_ROOT_PASSWORD"] == found["AWS_SECRET_ACCESS_KEY"] == derived("main", "mlflow-store")
+        database = decoded(record.one("Secret", "mlflow-secret-d885f25b6m"))["DB_PASSWORD"]
+        assert found["DB_PASSWORD"] == database == derived("main", "mlflow-database")
+        pipelines = record.one("Secret", "mysql-secret")
+        assert decoded(pipelines) == {"password": derived("main", "pipelines-database")}
+        assert pipelines.inputs["stringData"] == {"username": "root"}
+        assert len({found["MINIO_ROOT_PASSWORD"], database, decoded(pipelines)["password"]}) == 3
+        assert "data" not in record.one("Secret", "webhook-certs").inputs
+
+    def test_another_stack_has_others_and_the_same_one_the_same(self) -> None:
+        name = "mlflow-secrets-cm78678bd4"
+        first, again, other = (decoded(self.record(main).one("Secret", name)) for main in ("main", "main", "other"))
+        assert first == again
+        assert not set(first.values()) & set(other.values())
+
+    def test_an_empty_password_of_mysql_is_one_of_its_own(self) -> None:
+        (container,) = containers(dict(self.record().one("Deployment", "mysql").inputs))
+        reference = {"name": "mysql-secret", "key": "password"}
+        assert container["env"] == [{"name": "MYSQL_ROOT_PASSWORD", "valueFrom": {"secretKeyRef": reference}}]
+
+    def test_the_object_stores_metrics_ask_who_reads_them(self) -> None:
+        (container,) = containers(dict(self.record().one("Deployment", "mlflow-minio").inputs))
+        assert container["env"] == [{"name": "MINIO_ROOT_USER", "value": "minioadmin"}]
+
+    def test_grafanas_administrator_has_a_password_of_their_own(self) -> None:
+        record = self.record()
+        (container,) = containers(dict(record.one("Deployment", "grafana").inputs))
+        reference = {"name": "grafana-admin", "key": "password"}
+        assert container["env"] == [{"name": "GF_SECURITY_ADMIN_PASSWORD", "valueFrom": {"secretKeyRef": reference}}]
+        admin = record.one("Secret", "grafana-admin", "monitoring")
+        assert admin.inputs["metadata"]["labels"] == {"mlbatch/part-of": "mlops"}
+        assert decoded(admin) == {"password": self.logins["grafana"]["password"]}
+
+    def test_dex_knows_its_user_by_a_password_of_their_own(self) -> None:
+        settings = yaml.safe_load(self.record().one("ConfigMap", "dex").inputs["data"]["config.yaml"])
+        (user,) = settings["staticPasswords"]
+        assert user["email"] == self.logins["kubeflow"]["user"] == "user@example.com"
+        assert bcrypt.checkpw(self.logins["kubeflow"]["password"].encode(), user["hash"].encode())
+        assert not bcrypt.checkpw(b"12341234", user["hash"].encode())
+        again = yaml.safe_load(self.record().one("ConfigMap", "dex").inputs["data"]["config.yaml"])
+        assert again == settings, "or each update would change it"
+
+    def test_no_gateway_leads_to_mlflow_which_asks_nobody_who_they_are(self) -> None:
+        assert self.record().of("VirtualService") == []
+
+    def test_who_asks_for_it_has_all_as_upstream(self) -> None:
+        record = self.record(None)
+        found = {**yaml.safe_load(next(iter(ASKING.split("---"))))["data"]}
+        assert record.one("Secret", "mlflow-secrets-cm78678bd4").inputs["data"] == found
+        assert [item.object_name for item in record.of("VirtualService")] == ["mlflow"]
+        (container,) = containers(dict(record.one("Deployment", "mysql").inputs))
+        assert container["env"] == [{"name": "MYSQL_ALLOW_EMPTY_PASSWORD", "value": "true"}]
+        assert self.logins == {}
+
+    def test_no_secret_of_any_deployment_is_left_out(self) -> None:
+        """Those that are not replaced have nothing in them before somebody writes a certificate there."""
+        names = {
+            (namespace or "", _DIGEST.sub("", name))
+            for part in STUB["parts"].values()
+            for namespace, inside in part.items()
+            for name in inside.get("objects", {}).get("v1/Secret", ())
+        }
+        assert {name for _, name in names - _SECRETS.keys()} == {
+            "control-serving-certs",
+            "domainmapping-webhook-certs",
+            "eventing-webhook-certs",
+            "knative-serving-certs",
+            "kserve-webhook-server-secret",
+            "net-istio-webhook-certs",
+            "routing-serving-certs",
+            "serving-certs-ctrl-ca",
+            "webhook-certs",
+        }
+        assert _SECRETS.keys() <= names
+
+    @needs_kustomize
+    def test_a_stack_makes_them_unless_it_is_told_otherwise(self, filled: Mirror, kubeconfig: Path) -> None:
+        record = registered(loaded(config(), filled, kubeconfig))
+        assert made(record) == ["mlops"]
+        assert "grafana-admin" in {item.object_name for item in record.of("Secret")}
+        record = registered(loaded(config(upstreamAccess=True), filled, kubeconfig))
+        assert made(record) == []
+        assert "grafana-admin" not in {item.object_name for item in record.of("Secret")}
+
+
+def made(record: Record) -> list[str]:
+    """Return the names of passwords that are made."""
+    return [item.name for item in record.resources if item.type.endswith(":RandomPassword")]
+
+
+def decoded(secret: Registered) -> dict[str, str]:
+    """Return what is in a Secret."""
+    return {key: base64.b64decode(text).decode() for key, text in secret.inputs["data"].items()}
 
 
 class TestSource:

@@ -199,12 +199,16 @@ class Machine:
             for file in sorted((self.folder / top).rglob("*")):
                 name = str(file.relative_to(self.folder))
                 if file.is_file() and not file.is_symlink() and not re.search(r"var/log|\.boot-id|alternatives", name):
-                    found[_without_uuid(name)] = _without_uuid(file.read_text())
+                    found[_without_uuid(name)] = _without_boot(_without_uuid(file.read_text()))
         return found
 
 
 def _without_uuid(text: str) -> str:
     return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", text)
+
+
+def _without_boot(text: str) -> str:
+    return re.sub(r'"boot": "boot \d+"', '"boot": "BOOT"', text)
 
 
 @cache
