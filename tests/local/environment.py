@@ -229,8 +229,8 @@ class Project:
         """Run `pulumi up` and require success; return what it printed."""
         return self._succeed("up", "--yes", "--skip-preview", *arguments)
 
-    def destroy(self) -> str:
-        return self._succeed("destroy", "--yes", "--skip-preview")
+    def destroy(self, *arguments: str) -> str:
+        return self._succeed("destroy", "--yes", "--skip-preview", *arguments)
 
     def preview(self, *arguments: str) -> str:
         return self._succeed("preview", *arguments)
