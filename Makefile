@@ -34,7 +34,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai
+.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-openshift-ai local-mlops
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -111,6 +111,9 @@ local-members: $(ENVIRONMENT) build
 local-openshift: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest tests/local/test_openshift.py tests/local/test_openshift_operators.py
 
+local-mlops: $(ENVIRONMENT) build
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py
+
 local-openshift-ai: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py
 
@@ -120,7 +123,7 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
 		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
-		--ignore tests/local/test_cpouta.py \
+		--ignore tests/local/test_cpouta.py --ignore tests/local/test_mlops.py \
 		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_alerts.py \
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 
@@ -157,6 +160,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --hours 8
 	$(MAKE) training
 	$(MAKE) local-openshift-ai
+	$(MAKE) local-mlops
 
 training: $(ENVIRONMENT) ## run the training jobs' own programs on the CPU, kill them on the way, and see them go on (five gigabytes of packages)
 	UV_PROJECT_ENVIRONMENT=$(TRAINING) $(VENV)/bin/uv sync --quiet --frozen --only-group training

@@ -196,6 +196,13 @@ class TestKeys:
         assert "private key" in error.message
         assert PRIVATE.splitlines()[1] not in str(error)
 
+    def test_others_keys_are_held_to_the_same(self) -> None:
+        good = public(ed25519.Ed25519PrivateKey.generate())
+        assert errors_of(shipped(otherPublicKeys=[good])) == []
+        error = only(shipped(otherPublicKeys=[good, PRIVATE]))
+        assert key(error.path) == "mlbatch:openstack.otherPublicKeys[1]"
+        assert PRIVATE.splitlines()[1] not in str(error)
+
     def test_one_in_place_of_its_files_path_is_not_repeated_either(self) -> None:
         error = only(shipped(privateKeyFile=PRIVATE))
         assert key(error.path) == "mlbatch:openstack.privateKeyFile"
