@@ -64,8 +64,8 @@ def warnings(partial: PartialSettings) -> Iterator[str]:
     if partial.known_teams:
         yield (
             f"{key(('mlops', 'enabled'))} is true beside teams: controllers that it brings, as those of cert-manager "
-            "and Knative, may read and write the secrets of all namespaces, and its passwords are known to everybody. "
-            "Whoever gets into one of them has the teams' too; a cluster of its own keeps them apart"
+            "and Knative, may read and write the secrets of all namespaces. Whoever gets into one of them has those of "
+            "the teams; a cluster of its own keeps them apart"
         )
     if version is not None and tuple(int(part) for part in version.split(".")[:2]) > _NEWEST:
         newest = ".".join(str(part) for part in _NEWEST)
