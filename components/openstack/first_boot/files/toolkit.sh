@@ -12,5 +12,5 @@ nvidia-ctk runtime configure --runtime=docker --set-as-default
 nvidia-ctk config --in-place --set accept-nvidia-visible-devices-as-volume-mounts=true
 systemctl restart docker.service
 runtime=$(docker info --format '{{json .}}' | jq --raw-output '.Runtimes[.DefaultRuntime].path')
-[[ $runtime == nvidia-container-runtime ]] || refuse "Docker's default runtime is $runtime, not NVIDIA's"
+[[ ${runtime##*/} == nvidia-container-runtime ]] || refuse "Docker's default runtime is $runtime, not NVIDIA's"
 record versions nvidia-container-toolkit "$(dpkg-query --show --showformat '${Version}' nvidia-container-toolkit)"
