@@ -182,8 +182,9 @@ lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and im
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	$(VENV)/bin/python -m reference
 
-snapshots: $(ENVIRONMENT) ## write what identifies each resource, and what is declared of it, into tests/unit/snapshots
+snapshots: $(ENVIRONMENT) ## write what identifies each resource, what is declared of it and what is said of mistakes into tests/unit
 	$(VENV)/bin/python -m tests.unit.snapshots
+	$(VENV)/bin/python -m tests.unit.refusals
 
 requirements: $(ENVIRONMENT) ## resolve the packages of pyproject.toml into uv.lock, requirements.txt and requirements-uv.txt
 	$(VENV)/bin/uv lock

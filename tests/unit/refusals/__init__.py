@@ -1,0 +1,98 @@
+"""What users read for each mistake that the tests know, word for word, and what they are warned of.
+
+`make snapshots` writes the texts anew. A key, a value, a bound or a fix that changes is seen in the diff.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+from stacks import parsing, validation
+from stacks.aks.settings import support
+from stacks.cluster_facts import ClusterFacts
+from tests.unit import (
+    test_azure_settings,
+    test_bad_forms,
+    test_finetuning,
+    test_job_settings,
+    test_late_refusals,
+    test_network,
+    test_object_names,
+    test_pretraining,
+    test_settings,
+    test_vllm_settings,
+    test_workload_settings,
+)
+from tests.unit.refusals.clusters import OF_CLUSTERS
+from tests.unit.refusals.targets import OF_TARGETS
+
+FOLDER: Final = Path(__file__).parent
+_DAY: Final = date(2026, 6, 1)
+"""On which support of Kubernetes is judged."""
+_KEY: Final = re.compile(r"((?:ssh|ecdsa)-[a-z0-9-]+) AAAA[\w+/]+\.\.\.")
+"""A public key, which the tests make anew in each run."""
+_SEPARATOR: Final = "\n---\n"
+Raw = Mapping[str, Any]
+
+
+def _azure() -> Iterator[Raw]:
+    for changes, *_ in test_azure_settings.MISTAKES:
+        yield {"target": "aks", "azure": test_azure_settings.changed(changes)}
+
+
+def _network() -> Iterator[Raw]:
+    for path, value, *_ in test_network.MISTAKES:
+        raw: Any = deepcopy(test_network.valid())
+        section = raw["tenancy"]["network"]
+        for part in path[:-1]:
+            section = section.setdefault(part, {})
+        section[path[-1]] = value
+        yield raw
+
+
+def _training() -> Iterator[Raw]:
+    for module in (test_finetuning, test_pretraining):
+        for own, *_ in module.MISTAKES:
+            yield module.raw(**own)
+    for values, *_ in test_vllm_settings.MISTAKES:
+        yield test_vllm_settings.with_batch(**values)
+
+
+TABLES: Final[Mapping[str, Callable[[], Iterator[Raw | tuple[Raw, ClusterFacts]]]]] = {
+    "azure": _azure,
+    "clusters": lambda: iter(OF_CLUSTERS),
+    "forms": lambda: iter(test_bad_forms.UNKNOWN_PLACES),
+    "jobs": lambda: (test_job_settings.configured(**jobs) for jobs, *_ in test_job_settings.MISTAKES),
+    "late": lambda: (raw for raw, *_ in test_late_refusals.REFUSED),
+    "names": lambda: (raw for raw, *_ in test_object_names.TAKEN),
+    "network": _network,
+    "settings": lambda: (test_settings.changed(path, value) for path, value, *_ in test_settings.MISTAKES),
+    "targets": lambda: iter(OF_TARGETS),
+    "training": _training,
+    "workloads": lambda: (
+        test_workload_settings.changed(path, value) for path, value, *_ in test_workload_settings.MISTAKES
+    ),
+}
+"""Configurations with a mistake each, by what they are about; some with what their cluster says of itself."""
+
+
+def texts(name: str) -> str:
+    """Return what users read for each configuration of a table."""
+    with mock.patch.object(support, "today", return_value=_DAY):
+        return _SEPARATOR.join(map(_said, TABLES[name]())) + "\n"
+
+
+def _said(case: Raw | tuple[Raw, ClusterFacts]) -> str:
+    """Return what is wrong with a configuration, else what it is warned of."""
+    raw, facts = case if isinstance(case, tuple) else (case, None)
+    partial, found = parsing.read(raw)
+    partial.facts = facts
+    wrong = [str(error) for error in [*found, *validation.check(partial)]]
+    said = "\n".join(wrong or [f"warning: {text}" for text in validation.warnings(partial)])
+    return _KEY.sub(r"\1 AAAA...", said)

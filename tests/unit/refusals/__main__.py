@@ -1,0 +1,9 @@
+"""Write what users read for each mistake anew (`make snapshots`)."""
+
+from __future__ import annotations
+
+from tests.unit.refusals import FOLDER, TABLES, texts
+
+if __name__ == "__main__":
+    for name in TABLES:
+        (FOLDER / f"{name}.txt").write_text(texts(name))
