@@ -186,7 +186,6 @@ OF_TARGETS: Final[tuple[Mapping[str, Any], ...]] = (
     {**existing(), "recovery": {"podsReadyTimeoutMinutes": 1}},
     {**existing(), "volcano": {"enabled": True, "queue": "default"}},
     _without_pods(borrowingLimit={"pods": 0}),
-    _without_pods(lendingLimit={"pods": 0}),
     _simulated(teams=[{**_QUOTA, "lendingLimit": {"nvidia.com/gpu": 9}}]),
     _simulated(teams=[_QUOTA], queueing={"slack": {**_NOTHING, "nvidia.com/gpu": 99}}),
     _simulated(tenancy={"network": {"egress": {"internet": False, "denied": ["203.0.113.0/24"]}}}),
