@@ -89,7 +89,9 @@ def _empty(monitoring: MonitoringSettings, gpu: GpuSettings, health: HealthSetti
 
 def _twice(partial: PartialSettings, monitoring: MonitoringSettings, gpu: GpuSettings) -> Iterator[ConfigError]:
     """Yield a GPU operator that is said to be there beside one that the stack installs, or where it cannot be."""
-    if monitoring.gpu_operator_namespace is not None and gpu.brings_metrics:
+    if monitoring.gpu_operator_namespace is None:
+        return
+    if gpu.brings_metrics:
         yield ConfigError(
             path=("monitoring", "gpuOperatorNamespace"),
             value=monitoring.gpu_operator_namespace,

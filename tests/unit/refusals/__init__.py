@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from stacks import parsing, validation
+from stacks import inputs, parsing, validation
 from stacks.aks.settings import support
 from stacks.cluster_facts import ClusterFacts
+from stacks.cpouta.project_facts import ProjectFacts
+from stacks.errors import SettingsError
 from tests.unit import (
     test_azure_settings,
     test_bad_forms,
@@ -30,6 +33,8 @@ from tests.unit import (
     test_workload_settings,
 )
 from tests.unit.refusals.clusters import OF_CLUSTERS
+from tests.unit.refusals.interpreted import INTERPRETED
+from tests.unit.refusals.projects import OF_PROJECTS
 from tests.unit.refusals.targets import OF_TARGETS
 
 FOLDER: Final = Path(__file__).parent
@@ -37,8 +42,10 @@ _DAY: Final = date(2026, 6, 1)
 """On which support of Kubernetes is judged."""
 _KEY: Final = re.compile(r"((?:ssh|ecdsa)-[a-z0-9-]+) AAAA[\w+/]+\.\.\.")
 """A public key, which the tests make anew in each run."""
+_WHOLE: Final = "interpreted"
 _SEPARATOR: Final = "\n---\n"
 Raw = Mapping[str, Any]
+Case = Raw | tuple[Raw, ClusterFacts | ProjectFacts]
 
 
 def _azure() -> Iterator[Raw]:
@@ -64,14 +71,16 @@ def _training() -> Iterator[Raw]:
         yield test_vllm_settings.with_batch(**values)
 
 
-TABLES: Final[Mapping[str, Callable[[], Iterator[Raw | tuple[Raw, ClusterFacts]]]]] = {
+TABLES: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
     "azure": _azure,
     "clusters": lambda: iter(OF_CLUSTERS),
     "forms": lambda: iter(test_bad_forms.UNKNOWN_PLACES),
+    _WHOLE: lambda: (raw for raw, _ in INTERPRETED),
     "jobs": lambda: (test_job_settings.configured(**jobs) for jobs, *_ in test_job_settings.MISTAKES),
     "late": lambda: (raw for raw, *_ in test_late_refusals.REFUSED),
     "names": lambda: (raw for raw, *_ in test_object_names.TAKEN),
     "network": _network,
+    "projects": lambda: iter(OF_PROJECTS),
     "settings": lambda: (test_settings.changed(path, value) for path, value, *_ in test_settings.MISTAKES),
     "targets": lambda: iter(OF_TARGETS),
     "training": _training,
@@ -79,20 +88,33 @@ TABLES: Final[Mapping[str, Callable[[], Iterator[Raw | tuple[Raw, ClusterFacts]]
         test_workload_settings.changed(path, value) for path, value, *_ in test_workload_settings.MISTAKES
     ),
 }
-"""Configurations with a mistake each, by what they are about; some with what their cluster says of itself."""
+"""Configurations with a mistake each, by what they are about; some with what their cluster or project says."""
 
 
 def texts(name: str) -> str:
     """Return what users read for each configuration of a table."""
-    with mock.patch.object(support, "today", return_value=_DAY):
-        return _SEPARATOR.join(map(_said, TABLES[name]())) + "\n"
+    home = mock.patch.dict(os.environ, HOME="/nowhere/home")
+    with home, mock.patch.object(support, "today", return_value=_DAY):
+        said = [_interpreted(*case) for case in INTERPRETED] if name == _WHOLE else list(map(_said, TABLES[name]()))
+    return _KEY.sub(r"\1 AAAA...", _SEPARATOR.join(said)) + "\n"
 
 
-def _said(case: Raw | tuple[Raw, ClusterFacts]) -> str:
+def _said(case: Case) -> str:
     """Return what is wrong with a configuration, else what it is warned of."""
     raw, facts = case if isinstance(case, tuple) else (case, None)
     partial, found = parsing.read(raw)
-    partial.facts = facts
+    if isinstance(facts, ProjectFacts):
+        partial.site = facts
+    else:
+        partial.facts = facts
     wrong = [str(error) for error in [*found, *validation.check(partial)]]
-    said = "\n".join(wrong or [f"warning: {text}" for text in validation.warnings(partial)])
-    return _KEY.sub(r"\1 AAAA...", said)
+    return "\n".join(wrong or [f"warning: {text}" for text in validation.warnings(partial)])
+
+
+def _interpreted(raw: Raw, environment: Mapping[str, str]) -> str:
+    """Return what is wrong with all that a stack starts from."""
+    try:
+        inputs.interpret(raw, base=Path("/nowhere"), environment=environment)
+    except SettingsError as error:
+        return "\n".join(map(str, error.problems))
+    return ""
