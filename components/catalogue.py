@@ -107,15 +107,28 @@ class NicSoftware:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotebookVersion:
+    """A version of the images of notebooks that OpenShift AI brings.
+
+    name: their tag. python: of its programs. since: the first release of OpenShift AI in the catalogue that has it.
+    """
+
+    name: str
+    python: str
+    since: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NotebookImage:
     """An image of notebooks that OpenShift AI brings, as an ImageStream in its namespace of applications.
 
-    name: as the dashboard shows it. stream: the ImageStream. versions: its tags, newest first.
+    name: as the dashboard shows it. stream: the ImageStream. versions: those of its tags that notebooks are made of,
+    newest first.
     """
 
     name: str
     stream: str
-    versions: tuple[str, ...]
+    versions: tuple[NotebookVersion, ...]
     source: str
 
 
@@ -616,6 +629,8 @@ RAY: Final = Image(
     source="https://docs.ray.io/en/releases-2.23.0/ray-overview/installation.html; as in the notebooks of "
     "2024.1: a client is of the same Ray and the same Python as its cluster",
 )
+RAY_PYTHON: Final = "3.9"
+"""That of the image: Ray lets in no client of another one (python/ray/util/client/__init__.py, _check_versions)."""
 RAY_TRAIN: Final = Image(
     reference="quay.io/rhoai/ray:2.35.0-py311-cu121-torch24-fa26",
     source="https://github.com/project-codeflare/mlbatch/blob/main/setup.KubeConEU25/README.md, Fine-Tuning with Ray",
@@ -639,14 +654,20 @@ MINIO: Final = Image(
     "https://github.com/minio/minio/issues/21714",
 )
 
-_NOTEBOOK_VERSIONS: Final = ("2024.2", "2024.1", "2023.2")
-"""Those that OpenShift AI 2.16 supports; the guide has 2024.1."""
+_NOTEBOOK_VERSIONS: Final = (
+    NotebookVersion(name="2025.1", python="3.11", since="2.19"),
+    NotebookVersion(name="2024.2", python="3.11", since="2.16"),
+    NotebookVersion(name="2024.1", python="3.9", since="2.16"),
+    NotebookVersion(name="2023.2", python="3.9", since="2.16"),
+)
+"""As the image streams of each release say; the guide has 2024.1."""
 NOTEBOOK_IMAGES: Final = tuple(
     NotebookImage(
         name=name,
         stream=stream,
         versions=_NOTEBOOK_VERSIONS,
-        source=f"https://github.com/red-hat-data-services/notebooks/blob/rhoai-2.16/manifests/base/{file}",
+        source=f"https://github.com/red-hat-data-services/notebooks/blob/rhoai-2.21/manifests/base/{file}, and of the "
+        "branches rhoai-2.16 to rhoai-2.20",
     )
     for name, stream, file in (
         (

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from components import names
+from components.compatibility import numbers
 from components.kubernetes.quantity import ZERO
 from components.storage import nfs
 from components.tenancy.quota import Quota
 from components.workbench.object_store import StoreKind
-from stacks.errors import ConfigError, key
+from stacks.errors import ConfigError, key, listed
+from stacks.openshift import operators
 from stacks.openshift.settings import Operators, OperatorsSettings
 from stacks.partial import PartialSettings
 from stacks.secrets import OBJECT_STORE_SECRET_KEY
@@ -57,6 +59,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if settings is None:
         return
     yield from _operators(partial)
+    yield from _version(partial, settings)
     yield from _secret(partial, settings)
     yield from _namespace(partial, settings)
 
@@ -74,6 +77,22 @@ def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
         f"installed instead ({key(way)}: {Operators.PLAIN})",
         expected=f"false, or {key(way)}: {Operators.OPENSHIFT_AI}",
         hint=f"set {key(way)} to {Operators.OPENSHIFT_AI}",
+    )
+
+
+def _version(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
+    """Yield a version of the image that came with a later OpenShift AI."""
+    release, version = operators.chosen(partial), settings.notebook_version
+    if release is None or version is None or numbers(version.since) <= numbers(release.version):
+        return
+    older = [each.name for each in settings.notebook_image.versions if numbers(each.since) <= numbers(release.version)]
+    yield ConfigError(
+        path=(SECTION, "version"),
+        value=settings.version,
+        message=f"{settings.image} has this version from OpenShift AI {version.since} on, and the stack installs "
+        f"{release.version}",
+        expected=listed(older),
+        hint=f"take {older[0]}, or a later {key((operators.SECTION, 'version'))}",
     )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from components import catalogue, names
-from components.catalogue import NotebookImage
+from components.catalogue import NotebookImage, NotebookVersion
 from components.kubernetes.quantity import Quantity
 from components.workbench.notebook import SIZES
 from components.workbench.ray_cluster import DEMOS
@@ -172,6 +172,11 @@ class WorkbenchSettings(SettingsModel):
         """The image in the catalogue."""
         return _IMAGES[self.image]
 
+    @property
+    def notebook_version(self) -> NotebookVersion | None:
+        """What the catalogue knows of the image's version; None of one that there is not."""
+        return next((each for each in self.notebook_image.versions if each.name == self.version), None)
+
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold names to Kubernetes' rules, and the version to those that the image has."""
         if not self.enabled:
@@ -188,8 +193,8 @@ class WorkbenchSettings(SettingsModel):
                 expected=f"a name and a namespace of at most {LABEL_LENGTH - 1} characters together",
                 hint="take a shorter name, or a shorter namespace",
             )
-        versions = self.notebook_image.versions
-        if self.version not in versions:
+        versions = [each.name for each in self.notebook_image.versions]
+        if self.notebook_version is None:
             meant = nearest(self.version, versions)
             yield ConfigError(
                 path=(*path, "version"),
@@ -198,6 +203,8 @@ class WorkbenchSettings(SettingsModel):
                 expected=listed(versions),
                 hint=f"did you mean {meant}?" if meant else f"take {versions[0]}",
             )
+        elif self.ray_clusters and self.notebook_version.python != catalogue.RAY_PYTHON:
+            yield self._shut_out(path, self.notebook_version.python)
         yield from self._unfitting(path)
         if self.namespace == self.object_store.kind.value:
             yield ConfigError(
@@ -207,6 +214,18 @@ class WorkbenchSettings(SettingsModel):
                 expected=f"any but {self.namespace}",
                 hint="name another one",
             )
+
+    def _shut_out(self, path: Path, python: str) -> ConfigError:
+        """Return that the notebook cannot speak with the Ray clusters."""
+        fitting = [each.name for each in self.notebook_image.versions if each.python == catalogue.RAY_PYTHON]
+        return ConfigError(
+            path=(*path, "rayClusters"),
+            value=list(self.ray_clusters),
+            message=f"a notebook of version {self.version} has Python {python}, and these Ray clusters have "
+            f"{catalogue.RAY_PYTHON}: Ray lets in no client of another Python",
+            expected=f"none, or {key((*path, 'version'))}: {listed(fitting)}",
+            hint="remove the key: the notebook makes the clusters that it needs by itself",
+        )
 
     def _unfitting(self, path: Path) -> Iterator[ConfigError]:
         """Yield the first Ray cluster for which the queue has no room beside those before it, by what it lacks.

@@ -65,6 +65,17 @@ class TestStack:
         assert [item.object_name for item in record.of("ResourceFlavor")] == ["default-flavor"]
         assert [item.object_name for item in record.of("ClusterQueue")] == ["cluster-queue"]
 
+    def test_a_version_of_the_notebook_that_came_later(self, mirror: Mirror, kubeconfig: Path) -> None:
+        raw = wanted(version="2025.1")
+        text = refused(raw, mirror, kubeconfig)
+        assert 'mlbatch:workbench.version = "2025.1"' in text
+        assert "from OpenShift AI 2.19 on, and the stack installs 2.16" in text
+        assert "take 2024.2, or a later mlbatch:openshift.version" in text
+        raw["openshift"]["version"] = "2.19"
+        record = registered(loaded(raw, mirror, kubeconfig))
+        (server,) = record.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]["containers"]
+        assert server["image"].endswith("/s2i-generic-data-science-notebook:2025.1")
+
     def test_shares_divide_what_it_leaves(self, record: Record) -> None:
         """24 GPUs: 8 of the slack queue, 5 of the workbench."""
         queues = ("slack-cluster-queue", "cluster-queue", "blue-cluster-queue", "red-cluster-queue")

@@ -339,6 +339,10 @@ def test_the_projects_own_pods_alone_reach_ray_and_its_heads_alone(safe: Record)
     }
 
 
+def test_the_clusters_have_the_python_that_a_notebooks_is_held_to() -> None:
+    assert f"-py{catalogue.RAY_PYTHON.replace('.', '')}-" in catalogue.RAY.reference
+
+
 def test_rays_pods_are_no_root_and_ask_for_gpus_by_the_clusters_name() -> None:
     (cluster,) = made(rayClusters=["jobtest"]).of("RayCluster")
     pod = cluster.inputs["spec"]["headGroupSpec"]["template"]["spec"]

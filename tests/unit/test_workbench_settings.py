@@ -47,7 +47,8 @@ def test_the_guides_workbench_is_the_default() -> None:
         {"name": "a" * 40, "namespace": "b" * 22},
         {"name": "a" * 52},
         {"objectStore": {"bucket": "demo-checkpoints.2024"}},
-        {"rayClusters": ["tunecluster"]},
+        {"version": "2025.1", "rayJobs": ["jobtest"]},
+        {"version": "2023.2", "rayClusters": ["tunecluster"]},
         {"rayClusters": ["raytest", "jobtest"]},
         {"rayJobs": ["jobtest", "interactivetest", "tunecluster"]},
         {"rayClusters": ["raytest"], "rayJobs": ["jobtest"]},
@@ -63,6 +64,15 @@ def test_what_can_be_made_is_taken(values: dict[str, Any]) -> None:
     ("values", "path", "why", "fix"),
     [
         ({"version": "2024.3"}, ("version",), "Standard Data Science has no such version", "did you mean 2024.2?"),
+        *(
+            (
+                {"version": version, "rayClusters": ["raytest"]},
+                ("rayClusters",),
+                f"a notebook of version {version} has Python 3.11, and these Ray clusters have 3.9",
+                "the notebook makes the clusters",
+            )
+            for version in ("2025.1", "2024.2")
+        ),
         ({"name": "Demo"}, ("name",), "Kubernetes would reject", "demo"),
         ({"name": "3d-demo"}, ("name",), "Kubernetes would reject", "d-demo"),
         ({"name": "a" * 53}, ("name",), "Kubernetes would reject", "a" * 52),
