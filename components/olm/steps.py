@@ -24,6 +24,14 @@ _READ: Final = ("get", "list")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step of an installation, under the name that its program knows."""
+
+    name: str
+    program: Program
+
+
+@dataclass(frozen=True, kw_only=True)
 class Installer:
     """What takes the steps, by the program components/olm/installer.py.
 
@@ -35,28 +43,29 @@ class Installer:
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
-    def approval(self, csv: str, *, approve: bool) -> Program:
-        """Return the program that sees one version installed, and approves its plan if it is to."""
-        return self._program({"step": "approve", "namespace": self.namespace, "csv": csv, "approve": approve})
+    def approval(self, csv: str, *, approve: bool) -> Step:
+        """Return the step that sees one version installed, and approves its plan if it is to."""
+        return self._step("approve", {"namespace": self.namespace, "csv": csv, "approve": approve})
 
-    def start(self, namespace: str, selector: str, definitions: Sequence[str]) -> Program:
-        """Return the program that has pods of a namespace start anew where they are older than definitions."""
+    def start(self, namespace: str, selector: str, definitions: Sequence[str]) -> Step:
+        """Return the step that has pods of a namespace start anew where they are older than definitions."""
         found = {"namespace": namespace, "definitions": list(definitions), "selector": selector}
-        return self._program({"step": "start-kueue", **found})
+        return self._step("start-kueue", found)
 
-    def _program(self, settings: Mapping[str, Any]) -> Program:
-        text = json.dumps({**settings, "seconds": _TRY_SECONDS}, indent=2)
-        return Program(module="components.olm.installer", shared=[API_CLIENT], files={_SETTINGS: text})
+    def _step(self, name: str, settings: Mapping[str, Any]) -> Step:
+        text = json.dumps({"step": name, **settings, "seconds": _TRY_SECONDS}, indent=2)
+        files = {_SETTINGS: text}
+        return Step(name=name, program=Program(module="components.olm.installer", shared=[API_CLIENT], files=files))
 
-    def job(self, program: Program, version: str) -> tuple[Document, Document]:
+    def job(self, step: Step, version: str) -> tuple[Document, Document]:
         """Return the ConfigMap and the Job of a step towards a version.
 
         The Job tries for as long as somebody waits for it, and is done once: one that had failed would have to be
         removed by hand before the next update.
         """
-        step = json.loads(program.files[_SETTINGS])["step"]
+        program = step.program
         (digest,) = program.checksum().values()
-        name = f"mlbatch-{step}-{version.replace('.', '-')}-{digest[:8]}"
+        name = f"mlbatch-{step.name}-{version.replace('.', '-')}-{digest[:8]}"
         labels = {"app.kubernetes.io/name": ACCOUNT}
         files = program.volume(name)
         container = {

@@ -18,10 +18,9 @@ from components.job_kinds import SUBMITTED
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import checksum
-from components.kubernetes.programs import Program
 from components.layer import Layer
 from components.olm import subscription as olm
-from components.olm.steps import ACCOUNT, Installer
+from components.olm.steps import ACCOUNT, Installer, Step
 from components.olm.subscription import Source
 from components.openshift_ai import configuration
 from components.openshift_ai.configuration import Configuration
@@ -70,6 +69,16 @@ class OpenShiftAiArgs:
         """What the catalogue knows of the version."""
         return self.configuration.release
 
+    @property
+    def approval(self) -> Step:
+        """The step after which the operator runs."""
+        return self.installer.approval(self.release.csv, approve=self.approve)
+
+    @property
+    def start_of_kueue(self) -> Step:
+        """The step after which Kueue knows the kinds of all jobs."""
+        return self.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS)
+
 
 class OpenShiftAiOperators(Layer):
     """Install OpenShift AI with Kueue, AppWrapper, KubeRay and the training operator.
@@ -91,11 +100,11 @@ class OpenShiftAiOperators(Layer):
         group = self._made(olm.operator_group(NAME, OPERATOR_NAMESPACE), spaces)
         rights = [self._made(each, spaces) for each in installer_rights(args.installer)]
         subscribed = self._made(subscription(args), [*maps, group])
-        installed = self._run(step("approve", args), [subscribed, *rights], args)
+        installed = self._run(args.approval, [subscribed, *rights], args)
         policies = [] if args.release.patched_whole else [self._made(network_policy(), spaces)]
         initialized = self._made(initialization(), [installed, *policies], args.minutes)
         components = self._made(cluster(args), [initialized], args.minutes)
-        self.ready = [components, self._run(step("start-kueue", args), [components, *rights], args)]
+        self.ready = [components, self._run(args.start_of_kueue, [components, *rights], args)]
         self.register_outputs({})
 
     def _made(
@@ -106,8 +115,8 @@ class OpenShiftAiOperators(Layer):
         metadata = document["metadata"]
         return Manifest(f"{self._name}/{document['kind']}/{metadata['name']}", document, options)
 
-    def _run(self, program: Program, needs: Sequence[pulumi.Resource], args: OpenShiftAiArgs) -> pulumi.Resource:
-        files, job = args.installer.job(program, args.release.version)
+    def _run(self, step: Step, needs: Sequence[pulumi.Resource], args: OpenShiftAiArgs) -> pulumi.Resource:
+        files, job = args.installer.job(step, args.release.version)
         return self._made(job, [*needs, self._made(files, needs)], args.minutes)
 
 
@@ -180,13 +189,6 @@ def cluster(args: OpenShiftAiArgs) -> Document:
         "metadata": {"name": "mlbatch-dsc", "annotations": dict(_READY)},
         "spec": {"components": components},
     }
-
-
-def step(name: str, args: OpenShiftAiArgs) -> Program:
-    """Return the program of one step of the installation."""
-    if name == "approve":
-        return args.installer.approval(args.release.csv, approve=args.approve)
-    return args.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS)
 
 
 def installer_rights(installer: Installer) -> list[Document]:

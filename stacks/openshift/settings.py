@@ -85,14 +85,15 @@ class NfsSettings(SettingsModel):
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold that an export is named whole, and names to Kubernetes' rules."""
-        for name, value in (("server", self.server), ("path", self.path)):
+        for name, value, missing, expected in (
+            ("server", self.server, "which NFS server has the volumes", _SERVERS),
+            ("path", self.path, "what the server exports", _PATHS),
+        ):
             if value is None and self.model_fields_set:
                 yield ConfigError(
                     path=(*path, name),
-                    message=f"nothing says {'which server has' if name == 'server' else 'what the server'} exports"
-                    if name == "path"
-                    else "nothing says which NFS server has the volumes",
-                    expected=_SERVERS if name == "server" else _PATHS,
+                    message=f"nothing says {missing}",
+                    expected=expected,
                     hint=f"add {name}, or remove {key(path)} where the cluster has storage classes of its own",
                 )
         if self.provisioner_name is not None:
