@@ -1,7 +1,7 @@
 """The training operator and KubeRay: MLBatch's settings, their order before Kueue, and what they may do.
 
-Seeds: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Kubeflow Training Operator" and "KubeRay", and the
-files that it applies (`setup.k8s/training-operator`, `setup.k8s/kuberay`).
+Seeds 002 and 000: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Kubeflow Training Operator" and
+"KubeRay", and the files that it applies (`setup.k8s/training-operator`, `setup.k8s/kuberay`).
 """
 
 from __future__ import annotations

@@ -144,6 +144,7 @@ class TestFlavor:
         assert flavor.inputs["spec"] == {"nodeLabels": {"pool": "gpu"}}
 
     def test_on_others_it_is_empty(self) -> None:
+        """Seeds 000 and 002: `kubectl apply -f setup.k8s/default-flavor.yaml`."""
         args = DefaultFlavorArgs()
         flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
         assert "spec" not in flavor.inputs

@@ -136,6 +136,7 @@ class TestMonitoring:
             assert set(resources["limits"]) == {"cpu", "memory"}
 
     def test_node_exporter_runs_on_tainted_nodes_too(self, values: Mapping[str, Any]) -> None:
+        """Seed 000, "You should expect the following pods": on all six nodes, three control planes among them."""
         assert values["prometheus-node-exporter"]["tolerations"] == [{"operator": "Exists"}]
 
     def test_the_password_is_in_one_secret_and_nowhere_else(self, record: Record) -> None:

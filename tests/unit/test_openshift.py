@@ -1,7 +1,7 @@
 """Target `openshift`: the seeds' cluster, and what OpenShift alone asks for.
 
-Seeds: the MLBatch tutorial for KubeCon EU 2025 (`setup.KubeConEU25/README.md` of project-codeflare/mlbatch, called the
-tutorial below) and MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`, the guide).
+Seeds: 000, the MLBatch tutorial for KubeCon EU 2025 (`setup.KubeConEU25/README.md` of project-codeflare/mlbatch, called
+the tutorial below), and 002, MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`, the guide).
 """
 
 from __future__ import annotations

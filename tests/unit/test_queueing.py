@@ -42,6 +42,40 @@ def originals(release: Release) -> dict[str, Document]:
     return {identity(item): item for item in edited(release.manifest, lambda document: document)}
 
 
+class TestTheGuidesDifferences:
+    """Seed 002, "The provided configuration differs from the default configuration of the operators as follows"."""
+
+    def test_kueue(self, kueue_documents: dict[str, Document]) -> None:
+        """But for waitForPodsReady, without which lent quota never comes back when nodes are lost (recovery.md)."""
+        config = kueue.configuration()
+        assert "batch/job" not in config["integrations"]["frameworks"]
+        assert config["manageJobsWithoutQueueName"] is True
+        assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"mlbatch-team-namespace": "true"}}
+        assert config["fairSharing"], "v1beta2 has it on where it is there"
+        assert config["metrics"]["enableClusterQueueResources"] is True
+        assert config["waitForPodsReady"]["blockAdmission"] is False
+        deployment = kueue_documents["Deployment/mlbatch-system/kueue-controller-manager"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert not [text for text in container["args"] if "LendingLimit" in text], "on by itself from Kueue 0.10 on"
+
+    @pytest.mark.parametrize("scheduler", ["scheduler-plugins-scheduler", "sakkara-scheduler"])
+    def test_appwrapper(self, scheduler: str) -> None:
+        config = appwrapper.configuration(scheduler)["appwrapper"]
+        assert config["userRBACAdmissionCheck"] is False
+        assert config["schedulerName"] == scheduler
+        assert config["defaultQueueName"] == "default-queue"
+
+    def test_both_are_where_the_seeds_commands_look(
+        self, kueue_documents: dict[str, Document], appwrapper_documents: dict[str, Document]
+    ) -> None:
+        """Seed 000: `kubectl create namespace mlbatch-system`, and pods -l app.kubernetes.io/name=kueue -n of it."""
+        (labels,) = pod_labels(kueue_documents)
+        assert labels["app.kubernetes.io/name"] == "kueue"
+        for documents in (kueue_documents, appwrapper_documents):
+            homes = [item["metadata"]["namespace"] for item in documents.values() if item["kind"] == "Deployment"]
+            assert homes == ["mlbatch-system"]
+
+
 ADMISSION = "admissionregistration.k8s.io"
 
 

@@ -1,6 +1,6 @@
 """Sakkara in the place of coscheduling: what upstream's chart installs, the topology as it reads it, and mistakes.
 
-Seed: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Sakkara". Values of the chart and topology:
+Seed 002: MLBatch's guide for a cluster (`setup.k8s/CLUSTER-SETUP.md`), "Sakkara". Values of the chart and topology:
 `tools/sakkara-deploy/sakkara-scheduler` of project-codeflare/mlbatch; `kep/4986-kep-sakkara` of scheduler-plugins.
 """
 
