@@ -111,7 +111,8 @@ class MonitoringArgs:
 class Monitoring(Layer):
     """Create the namespace and install the chart into it.
 
-    Custom resource definitions come with the chart and stay when it goes, as volumes do; Helm does not upgrade them.
+    Custom resource definitions come with the chart and stay when it goes; Helm does not upgrade them. Volumes go with
+    the namespace.
     """
 
     namespace: pulumi.Output[str]

@@ -1,0 +1,137 @@
+"""The guide of OpenShift says of each command of the seeds what replaces it, and of versions what the catalogue has.
+
+Seeds 000 (MLBatch's tutorial), 002 (MLBatch's guide for a cluster) and 003 (distributed workloads on OpenShift AI).
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterator
+from typing import Any, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from components import catalogue
+from stacks.openshift.settings import OpenShiftSettings
+from tests.unit.conftest import ROOT
+
+TEXT = (ROOT / "docs" / "openshift.md").read_text()
+TABLE = TEXT.partition("## From the seeds' commands to settings")[2].partition("\n## ")[0]
+COMMANDS = {
+    "000": (
+        "helm repo add",
+        "helm install -n nfs-provisioner pokprod nfs-subdir-external-provisioner/",
+        "--set nfs.server=... --set nfs.path=...",
+        "--set storageClass.name=... --set storageClass.provisionerName=...",
+        "oc adm policy add-scc-to-user hostmount-anyuid",
+        "git clone --recursive https://github.com/project-codeflare/mlbatch.git",
+        "kubectl apply -f setup.k8s/mlbatch-priorities.yaml",
+        "helm install scheduler-plugins ... --set-json pluginConfig=",
+        "kubectl patch deployment -n scheduler-plugins",
+        "kubectl create namespace mlbatch-system",
+        "kubectl apply --server-side -k setup.k8s/training-operator/coscheduling",
+        "kubectl apply --server-side -k setup.k8s/kuberay",
+        "kubectl apply --server-side -k setup.k8s/kueue",
+        "while [[ $(kubectl get pods",
+        "kubectl apply --server-side -k setup.k8s/appwrapper/coscheduling",
+        "helm upgrade --install autopilot -n autopilot autopilot/autopilot",
+        "kubectl apply -f setup.k8s/default-flavor.yaml",
+        "kubectl apply -f setup.k8s/mlbatch-edit-role.yaml",
+        "kubectl apply -f- << EOF",
+        "kubectl create ns blue",
+        "kubectl label namespace blue mlbatch-team-namespace=true",
+        "kubectl -n blue apply -f-",
+        "autopilot-extended.yaml",
+        "helm upgrade --install kube-prometheus-stack -n prometheus",
+        "oc adm policy add-scc-to-user privileged",
+        "kubectl --namespace prometheus get secrets kube-prometheus-stack-grafana",
+        "**Import dashboard** 23123 and 12239",
+        "kubectl label servicemonitors.monitoring.coreos.com",
+        "PersistentVolumeClaim granite-3.2-8b-instruct",
+        "AppWrapper batch-inference",
+    ),
+    "002": ("helm install sakkara-scheduler", "the ConfigMap of Sakkara's topology", "/sakkara`"),
+    "003": (
+        "oc adm policy add-role-to-group edit system:serviceaccounts:sandbox",
+        "**Create workbench**",
+        "**Create new data connection**",
+        "**Clone a Repository** `https://github.com/redhat-na-ssa/codeflare-sdk`",
+        "oc delete pod -n redhat-ods-applications -l app.opendatahub.io/kueue",
+        "0_basic_ray.ipynb",
+    ),
+}
+"""How the table begins to say what somebody types, or clicks, by seed; commands that only look are left out."""
+
+
+def rows() -> Iterator[tuple[str, str]]:
+    """Yield the rows of the table, as the command and what replaces it."""
+    for line in TABLE.splitlines():
+        if line.startswith("| ") and not line.startswith(("| command", "| ---")):
+            command, replaced = line.strip("| ").rsplit(" | ", 1)
+            yield command, replaced
+
+
+@pytest.mark.parametrize(("seed", "command"), [(seed, each) for seed, of in COMMANDS.items() for each in of])
+def test_each_command_has_a_row(seed: str, command: str) -> None:
+    assert [row for row, _ in rows() if command in row], f"seed {seed}"
+
+
+def model_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field holds, or a list of sections; None where it holds values."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Union, types.UnionType, tuple):
+        return next((found for found in map(model_of, get_args(annotation)) if found), None)
+    return None
+
+
+def named() -> set[str]:
+    """Return the settings that replace something; one that begins with a dot is of the section before it."""
+    found = set()
+    for _, replaced in rows():
+        section = ""
+        for name in re.findall(r"`(\.?[a-z]\w*(?:\[\])?(?:\.\w+)*)[:`]", replaced):
+            full = f"{section}{name}" if name.startswith(".") else name
+            if "." in full:
+                found.add(full)
+                section = full.rpartition(".")[0]
+    return found
+
+
+def test_settings_are_found() -> None:
+    assert {"nfs.hostmountAnyuid", "teams[].users", "workbench.size", "openshift.channel"} <= named()
+
+
+@pytest.mark.parametrize("key", sorted(named()))
+def test_settings_that_replace_a_command_exist(key: str) -> None:
+    model: type[BaseModel] | None = OpenShiftSettings
+    for name in key.replace("[]", "").split("."):
+        assert model is not None, key
+        fields = {field.alias or python: field for python, field in model.model_fields.items()}
+        assert name in fields, f"{key}: {', '.join(fields)}"
+        model = model_of(fields[name].annotation)
+
+
+def cells(first: str) -> list[str]:
+    """Return the cells of the row that begins with this one."""
+    (line,) = (line for line in TEXT.splitlines() if re.match(rf"\| {re.escape(first)}(,| \|)", line))
+    return [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+@pytest.mark.parametrize("release", catalogue.OPENSHIFT_AI, ids=lambda release: release.version)
+def test_releases_of_openshift_ai_are_the_catalogues(release: catalogue.OpenShiftAi) -> None:
+    version, channels, openshift, kueue, _ = cells(release.version)
+    assert (version == f"{release.version}, the default") is (release is catalogue.OPENSHIFT_AI[0])
+    assert channels == ", ".join(f"`{channel}`" for channel in release.channels)
+    assert openshift == " to ".join(release.openshift)
+    assert kueue == release.kueue
+
+
+@pytest.mark.parametrize("release", catalogue.CERTIFIED_GPU_OPERATORS, ids=lambda release: release.version)
+def test_certified_gpu_operators_are_the_catalogues(release: catalogue.CertifiedGpuOperator) -> None:
+    number = release.version.removeprefix("v")
+    version, channel, openshift = cells(number)
+    assert (version == f"{number}, the default") is (release is catalogue.CERTIFIED_GPU_OPERATORS[0])
+    assert (channel, openshift) == (f"`{release.channel}`", " to ".join(release.openshift))
