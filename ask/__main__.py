@@ -24,11 +24,14 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from ask.answer import TROUBLE, Answer
+from ask.content import APPWRAPPER as WRAPPING
+from ask.content import KUEUE, runs
 from ask.manifest import Job, ManifestError, check_resources, read
 from ask.question import Question
-from ask.replica import FOLDER, Replica, ReplicaError, replica
+from ask.replica import FOLDER, Replica, ReplicaError
 from ask.source import Source, SourceError
 from ask.source import read as read_cluster
+from components.job_kinds import APPWRAPPER
 from emulator.cluster import ClusterError
 from emulator.paths import Paths
 from emulator.toolchain import ToolchainError
@@ -44,19 +47,20 @@ def main(arguments: Sequence[str] | None = None, paths: Paths | None = None) -> 
     options = _parser().parse_args(arguments)
     os.umask(UMASK)
     os.environ.update(past_proxies())
+    standing = Replica(paths or Paths.of().of_stack(FOLDER))
     try:
-        with replica(paths or Paths.of().of_stack(FOLDER)) as standing:
-            if options.stop:
+        if options.stop:
+            with standing.turn(_tell):
                 standing.stop()
-                return 0
-            job = read(_text(options.manifest), options.team)
-            source = read_cluster(options.kubeconfig, options.context)
-            answer = ask(standing, source, job, options.team, options.user, options.group)
+            return 0
+        job = read(_text(options.manifest), _team(options.team))
+        source = read_cluster(options.kubeconfig, options.context)
+        answer = ask(standing, source, job, options.team, options.user, options.group)
     except (ClusterError, ManifestError, OSError, ReplicaError, SourceError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return TROUBLE
     except (ApiException, DynamicApiError, HTTPError) as error:
-        print(f"error: the replica does not answer as expected: {error}", file=sys.stderr)
+        print(f"error: the replica does not answer as expected: {' '.join(str(error).split())}", file=sys.stderr)
         return TROUBLE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -78,28 +82,64 @@ def ask(
     queues = [item["metadata"]["name"] for item in source.all("LocalQueue") if item["metadata"]["namespace"] == team]
     if job.queue not in queues:
         raise ManifestError(f"team {team} has no queue {job.queue}; it has {', '.join(queues) or 'none'}")
-    users, groups = source.members(team), source.members(team, "Group")
-    if user is None and not users:
-        group = group or next(iter(groups), None)
-        if group is None:
-            raise ManifestError(f"team {team} has no member who could submit the job: name one with --user")
+    member = _member(source, team, user, group)
     check_resources(job, source.covered())
-    client = standing.stand(source, lambda line: print(line, file=sys.stderr))
-    question = Question(client, job, team, user or next(iter(users), SOMEBODY), group)
-    try:
-        return question.ask()
-    finally:
-        if question.changed:
-            standing.forget()
+    _check_controllers(source, job)
+    with standing.turn(_tell):
+        question = Question(standing.stand(source, _tell), job, team, *member)
+        answer = question.ask()
+        if not question.changed:
+            standing.keep()
+    return answer
+
+
+def _member(source: Source, team: str, user: str | None, group: str | None) -> tuple[str, str | None]:
+    """Return the user and the group in whose name a job is submitted.
+
+    Who asks for a group alone asks for somebody who has no rights but the group's.
+    """
+    for given in (user, group):
+        if given is not None and not (given.isascii() and given.isprintable() and given.strip()):
+            raise ManifestError(f"nobody can sign in as {given!r}: write a name of printable characters")
+    if user is not None or group is not None:
+        return user or SOMEBODY, group
+    users, groups = source.members(team), source.members(team, "Group")
+    if users:
+        return users[0], None
+    if not groups:
+        raise ManifestError(f"team {team} has no member who could submit the job: name one with --user")
+    return SOMEBODY, groups[0]
+
+
+def _check_controllers(source: Source, job: Job) -> None:
+    """Refuse a question about a kind that the cluster does not know, or about which nobody decides on the replica."""
+    known = [item["spec"]["names"]["kind"] for item in source.all("CustomResourceDefinition")]
+    if job.kind not in known:
+        raise ManifestError(
+            f"the cluster knows no {job.kind}: wrap the job in an AppWrapper, or have its operator added"
+        )
+    deciding = {"Kueue": KUEUE, **({APPWRAPPER.kind: WRAPPING} if job.kind == APPWRAPPER.kind else {})}
+    for name, parts in deciding.items():
+        if not runs(source, parts):
+            raise ReplicaError(f"no Deployment of the cluster runs a {name} that a program of this machine stands for")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _team(team: str) -> str:
+    if not team:
+        raise ManifestError("name the team in whose queue the job is to be, with --team")
+    return team
 
 
 def _text(manifest: str | None) -> str:
     if manifest is None:
         raise ManifestError("name the file of the job, or - for the standard input")
-    if manifest == "-":
-        return sys.stdin.read()
+    data = sys.stdin.buffer.read() if manifest == "-" else Path(manifest).read_bytes()
     try:
-        return Path(manifest).read_text()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise ManifestError(f"{manifest} is no text file: {error}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ask.source import Document, Source, in_namespaces
@@ -10,19 +10,25 @@ from components import names
 from emulator.cluster.content import Content
 from emulator.cluster.images import known
 
-CONTROLLERS: Final = ("kueue", "appwrapper", "scheduler-plugins", "training-operator", "kuberay")
+KUEUE: Final = ("kueue",)
+APPWRAPPER: Final = ("appwrapper", "codeflare")
+"""Of OpenShift AI, AppWrapper is a part of the CodeFlare operator."""
+CONTROLLERS: Final = (*KUEUE, *APPWRAPPER, "scheduler-plugins", "training-operator", "kuberay")
 """Parts of the images of those who decide about jobs. Whoever else runs on the cluster does not run on its replica."""
-WEBHOOKS: Final = (names.KUEUE_GROUP, "kueue", "appwrapper", "pytorchjob", "training-operator")
+WEBHOOKS: Final = (names.KUEUE_GROUP, *KUEUE, *APPWRAPPER, "pytorchjob", "training-operator")
 NODE: Final = "local-controllers"
 """The replica's own node, on which its controllers run."""
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
-_BUILT_IN: Final = ("system:", "kubeadm:", "admin", "cluster-admin", "edit", "view")
+_OWN: Final = ("system:", "kubeadm:")
+_CLUSTER_ROLES: Final = ("admin", "cluster-admin", "edit", "view")
+"""Every API server makes these roles and bindings, and those whose names begin so. A team's bindings are named after
+its members, who may be called anything."""
 _OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "PersistentVolumeClaim")
 
 
 def content(source: Source) -> Content:
     """Return it. Objects of teams and nodes are exact: who came first and who holds what decides."""
-    controllers = [item for item in source.all("Deployment") if _is_controller(item)]
+    controllers = [item for item in source.all("Deployment") if _runs(item, CONTROLLERS)]
     places = sorted({item["metadata"]["namespace"] for item in controllers})
     nodes = [_node(item) for item in source.all("Node") if item["metadata"]["name"] != NODE]
     beside = [
@@ -37,7 +43,7 @@ def content(source: Source) -> Content:
             _reset(item)
             for kind in ("PriorityClass", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
             for item in source.all(kind)
-            if not item["metadata"]["name"].startswith(_BUILT_IN)
+            if not _is_built_in(item)
         ),
         *beside,
         *(_reset(item) for item in in_namespaces(source.all("LimitRange"), source.teams)),
@@ -66,9 +72,19 @@ def content(source: Source) -> Content:
     return Content(first=first, exact=exact, last=last)
 
 
-def _is_controller(deployment: Document) -> bool:
+def _is_built_in(item: Document) -> bool:
+    name = item["metadata"]["name"]
+    return name.startswith(_OWN) or (item["kind"] in ("ClusterRole", "ClusterRoleBinding") and name in _CLUSTER_ROLES)
+
+
+def runs(source: Source, parts: Sequence[str]) -> bool:
+    """Tell whether a controller runs on the cluster, and so on its replica. parts: of its image, one of them."""
+    return any(_runs(item, parts) for item in source.all("Deployment"))
+
+
+def _runs(deployment: Document, parts: Sequence[str]) -> bool:
     images = [item["image"] for item in deployment["spec"]["template"]["spec"]["containers"]]
-    return all(known(image) for image in images) and any(part in image for image in images for part in CONTROLLERS)
+    return all(known(image) for image in images) and any(part in image for image in images for part in parts)
 
 
 def _wrapped(source: Source, kind: str) -> list[Document]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +17,9 @@ Document = dict[str, Any]
 
 KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in SUBMITTED}
 """The kinds that can be asked about, with their version: those that members may create."""
+MOST_CHARACTERS: Final = 3 << 19
+"""What an API server takes of an object (etcd, `--max-request-bytes`: 1.5 MiB)."""
+_DEEPEST: Final = 100
 
 
 class ManifestError(ValueError):
@@ -56,31 +61,58 @@ def read(text: str, team: str) -> Job:
     """
     documents = _documents(text)
     if len(documents) != 1:
-        found = ", ".join(f"{item.get('kind')} {(item.get('metadata') or {}).get('name')}" for item in documents)
+        found = ", ".join(map(_called, documents))
         raise ManifestError(
             f"the file has {len(documents)} objects ({found or 'none'}): ask about one job, with all that it needs "
             "wrapped in its AppWrapper"
         )
     (document,) = documents
-    kind, version = str(document.get("kind")), document.get("apiVersion")
-    if kind not in KINDS:
-        raise ManifestError(f"a {kind} is no job that members submit: wrap it in an AppWrapper, or use {_kinds()}")
-    if version != KINDS[kind]:
-        raise ManifestError(f"{kind} has the apiVersion {version}: write {KINDS[kind]}")
+    _check_kind(document)
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if name is not None and not isinstance(name, str):
+        raise ManifestError(f"metadata.name is {name!r}, which YAML takes for no text: write it in quotes")
+    if not isinstance(metadata, dict) or not name:
         raise ManifestError("the job has no metadata.name: give it one")
     if not isinstance(document.get("spec"), dict):
         raise ManifestError("the job has no spec: there is nothing to run")
-    namespace = metadata.get("namespace", team)
+    namespace = metadata.get("namespace") or team
     if namespace != team:
         raise ManifestError(f"the job is for namespace {namespace}, and the question for team {team}: name one of them")
-    if kind != APPWRAPPER.kind and names.QUEUE_LABEL not in (metadata.get("labels") or {}):
+    _check_queue(document["kind"], metadata.get("labels"))
+    return Job({**document, "metadata": {**metadata, "namespace": team}})
+
+
+def _called(document: Document) -> str:
+    metadata = document.get("metadata")
+    return f"{document.get('kind')} {metadata.get('name') if isinstance(metadata, dict) else None}"
+
+
+def _check_kind(document: Document) -> None:
+    kind, version = str(document.get("kind")), document.get("apiVersion")
+    if kind not in KINDS:
+        spelled = {name.lower(): name for name in KINDS}
+        meant = difflib.get_close_matches(kind.lower(), spelled, n=1, cutoff=0.8)
+        hint = f"did you mean {spelled[meant[0]]}?" if meant else f"wrap it in an AppWrapper, or use {', '.join(KINDS)}"
+        raise ManifestError(f"a {kind} is no job that members submit: {hint}")
+    if version != KINDS[kind]:
+        raise ManifestError(f"{kind} has the apiVersion {version}: write {KINDS[kind]}")
+
+
+def _check_queue(kind: str, labels: object) -> None:
+    """Hold a job to a queue. AppWrapper fills one in."""
+    if labels is not None and not isinstance(labels, dict):
+        raise ManifestError("metadata.labels is no mapping of names and texts: write one")
+    queue = (labels or {}).get(names.QUEUE_LABEL)
+    if queue is not None and not isinstance(queue, str):
+        raise ManifestError(
+            f"the label {names.QUEUE_LABEL} is {queue!r}, which YAML takes for no text: write it in quotes"
+        )
+    if kind != APPWRAPPER.kind and not queue:
         raise ManifestError(
             f"the job names no queue, and nothing runs without one: add the label {names.QUEUE_LABEL}: "
             f"{names.LOCAL_QUEUE}"
         )
-    return Job({**document, "metadata": {**metadata, "namespace": team}})
 
 
 def check_resources(job: Job, known: Sequence[str]) -> None:
@@ -95,10 +127,50 @@ def check_resources(job: Job, known: Sequence[str]) -> None:
             raise ManifestError(f"the job asks for {name}, which no node has: the resource's name is {right}")
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads YAML as kubectl does, which makes no dates of texts."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012, declared so by PyYAML
+        first: [each for each in found if not each[0].endswith(":timestamp")]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class _Reader:
+    """Makes JSON of what YAML says, of one file: what stands there once may be meant a million times."""
+
+    def __init__(self) -> None:
+        self._left = MOST_CHARACTERS
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """Return a value as JSON has it. Raises ManifestError for one that it has not, and for too much."""
+        self._left -= 1 + (len(value) if isinstance(value, str) else 0)
+        if self._left < 0:
+            raise ManifestError("the file holds more than the 1.5 MiB that an API server takes")
+        if depth > _DEEPEST:
+            raise ManifestError(f"the file is nested deeper than {_DEEPEST} levels, or within itself")
+        if isinstance(value, dict):
+            return {self._key(key): self.plain(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.plain(item, depth + 1) for item in value]
+        if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+            return value
+        raise ManifestError(f"the file holds {value!r:.100}, which Kubernetes has no form for")
+
+    def _key(self, key: Any) -> str:
+        """Return a key as kubectl writes it."""
+        if isinstance(key, str | int) and not isinstance(key, bool):
+            return str(key)
+        raise ManifestError(f"the file has the key {key!r:.100}, which YAML takes for no text: write it in quotes")
+
+
 def _documents(text: str) -> list[Document]:
     try:
-        found = [item for item in yaml.safe_load_all(text) if item is not None]
-    except yaml.YAMLError as error:
+        reader = _Reader()
+        found = [reader.plain(item) for item in yaml.load_all(text, _Loader) if item is not None]
+    except ManifestError:
+        raise
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ManifestError(f"the file is not YAML: {' '.join(str(error).split())}") from error
     for item in found:
         if not isinstance(item, dict):
@@ -120,7 +192,3 @@ def _resources(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _resources(item)
-
-
-def _kinds() -> str:
-    return ", ".join(KINDS)

@@ -18,6 +18,7 @@ from ask.manifest import Job
 from components import names
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.quantity import Quantity
+from components.tenancy.lending import DECLARED
 from runner.report import Client, objects
 
 SECONDS: Final = 30.0
@@ -32,9 +33,12 @@ _MOST: Final = re.compile(
     r"insufficient quota for (\S+) in flavor \S+, previously considered podsets requests \((\S+)\) "
     r"\+ current podset request \((\S+)\) > maximum capacity \((\S+)\)"
 )
-_LACKS: Final = re.compile(r"insufficient unused quota for (\S+) in flavor \S+, (\S+) more needed")
+_LACKS: Final = re.compile(r"insufficient unused quota(?: in cohort)? for (\S+) in flavor \S+, ([^\s,;]+) more needed")
 _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
-"""What Kueue says of a job that it does not admit (v0.15.2, `pkg/scheduler/flavorassigner/flavorassigner.go`)."""
+_OTHER_NODES: Final = re.compile(r"flavor \S+ doesn't match node affinity|untolerated taint .* in flavor \S+")
+"""What Kueue says of a job that it does not admit (v0.15.2, `pkg/scheduler/flavorassigner/flavorassigner.go`). That of
+OpenShift AI (0.8.3) has another word for what lacks, and none for the most that there is.
+"""
 _WORKED_OUT: Final = ("priority", "preemptionPolicy")
 """What Kueue's copy of a pod has, and the API server works out of the pod's priority class."""
 _PREEMPTING: Final = "Pending the preemption"
@@ -49,6 +53,8 @@ _POD_LABELS: Final = {
 """By which the pods of each kind name their job. Those of a RayJob name the RayCluster that KubeRay makes for it, and
 the Job, called as itself, that submits its program (KubeRay v1.5.1, `controllers/ray/utils/constant.go`)."""
 _SUBMITTER: Final = "job-name"
+_AS_KUBECTL: Final = ("fieldValidation", "Strict")
+"""Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
 
 Document = dict[str, Any]
 
@@ -74,7 +80,7 @@ class Question:
         try:
             uid = self._submit()
         except (ApiException, DynamicApiError) as error:
-            return self._refusal(_message(error), error.status)
+            return self._refusal(error)
         try:
             return self._watch(uid, before)
         finally:
@@ -87,7 +93,13 @@ class Question:
         deadline = time.monotonic() + SECONDS
         while True:
             try:
-                made = self.client.create(resource, body=self.job.document, namespace=self.team, header_params=member)
+                made = self.client.create(
+                    resource,
+                    body=self.job.document,
+                    namespace=self.team,
+                    header_params=dict(member),
+                    query_params=[_AS_KUBECTL],
+                )
                 return str(made.metadata.uid)
             except (ApiException, DynamicApiError) as error:
                 if time.monotonic() > deadline or not any(word in _message(error) for word in _NOT_YET):
@@ -148,33 +160,80 @@ class Question:
             try:
                 self.client.create(resource, body=pod, namespace=self.team, dry_run="All")
             except (ApiException, DynamicApiError) as error:
-                return self._refusal(_message(error), error.status)
+                return self._refusal(error)
         return None
 
     def _impossible(self, workload: Document) -> Answer | None:
         """Return the answer for pods that the nodes do not hold even when no team runs anything."""
-        rooms = room.rooms(self.client)
-        for pods in workload["spec"]["podSets"]:
-            found = room.short(pods["template"]["spec"], int(pods["count"]), rooms)
-            if found is not None:
-                return self._answer(Verdict.NEVER, resource=found.resource, reason=found.reason, change=found.change)
-        return None
+        pods = [(each["template"]["spec"], int(each["count"])) for each in workload["spec"]["podSets"]]
+        found = room.short([each for each in pods if each[1]], room.rooms(self.client, self._node_labels()))
+        if found is None:
+            return None
+        return self._answer(Verdict.NEVER, resource=found.resource, reason=found.reason, change=found.change)
 
     def _without_quota(self, workload: Document, said: str) -> Answer:
         found = _UNCOVERED.search(said)
         if found:
-            change = f"leave {found[1]} out of the job's requests and limits: no queue covers it"
+            change = f"{room.without(found[1], self._covered())}: no queue covers it"
             return self._answer(Verdict.NEVER, resource=found[1], reason=said, change=change)
         found = _MOST.search(said)
         if found:
-            resource, most = found[1], found[4]
-            change = f"ask for {most} {resource} in all, in place of {_sum(found[2], found[3])}"
+            resource, most, wanted = found[1], found[4], _sum(found[2], found[3])
+            if wanted.nano <= self._lent_without_loss(resource):
+                lost = f"nodes that are lost now: the queues lend {most} {resource} until they are back"
+                return self._answer(Verdict.WAITS, resource=lost, behind=self._ahead(workload), reason=said)
+            change = f"ask for {most} {resource} in all, in place of {wanted}"
             return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
-        found = _LACKS.search(said)
-        missing = f"{found[2]} {found[1]} more" if found else None
-        return self._answer(Verdict.WAITS, resource=missing, behind=self._ahead(workload), reason=said)
+        missing = dict(_LACKS.findall(said))
+        if not missing and _OTHER_NODES.search(said):
+            change = "take out of the job which nodes it selects: those of its queue are the only ones with quota"
+            return self._answer(Verdict.NEVER, resource="nodes", reason=said, change=change)
+        lacks = ", ".join(f"{amount} {name} more" for name, amount in sorted(missing.items())) or None
+        return self._answer(Verdict.WAITS, resource=lacks, behind=self._ahead(workload), reason=said)
 
-    def _refusal(self, said: str, status: int) -> Answer:
+    def _queue(self) -> Document:
+        """Return the ClusterQueue of the job's LocalQueue, one without quotas where it names none that is there."""
+        own = objects(self.client, names.KUEUE_API, "LocalQueue", namespace=self.team)
+        named = [item["spec"]["clusterQueue"] for item in own if item["metadata"]["name"] == self.job.queue]
+        found = [item for item in self._queues() if item["metadata"]["name"] in named]
+        return found[0] if found else {"metadata": {"name": ""}, "spec": {}}
+
+    def _queues(self) -> list[Document]:
+        return objects(self.client, names.KUEUE_API, "ClusterQueue")
+
+    def _covered(self) -> list[str]:
+        groups = self._queue()["spec"].get("resourceGroups") or ()
+        return [name for group in groups for name in group["coveredResources"]]
+
+    def _node_labels(self) -> dict[str, str]:
+        """Return the labels of the nodes of which the job's queue has quotas; none where it has several kinds."""
+        groups = self._queue()["spec"].get("resourceGroups") or ()
+        flavors = {flavor["name"] for group in groups for flavor in group["flavors"]}
+        found = objects(self.client, names.KUEUE_API, "ResourceFlavor")
+        labels = [item.get("spec", {}).get("nodeLabels") or {} for item in found if item["metadata"]["name"] in flavors]
+        return dict(labels[0]) if len(labels) == 1 else {}
+
+    def _lent_without_loss(self, resource: str) -> int:
+        """Return the most that the job's queue could have of a resource when no node is lost, in billionths.
+
+        The slack controller lowers what queues lend while nodes are lost, and notes what was declared.
+        """
+        own = self._queue()
+        others = [
+            item
+            for item in self._queues()
+            if item["metadata"]["name"] != own["metadata"]["name"]
+            and item["spec"].get("cohort") == own["spec"].get("cohort")
+        ]
+        nominal, borrowing = _quota(own, resource, "nominalQuota"), _quota(own, resource, "borrowingLimit")
+        lent = sum(_declared(item, resource) for item in others) if own["spec"].get("cohort") else 0
+        return (nominal or 0) + (lent if borrowing is None else min(lent, borrowing))
+
+    def _refusal(self, error: ApiException | DynamicApiError) -> Answer:
+        """Return the refusal of the API server. Raises an error that says nothing about the job."""
+        said, status = _message(error), error.status
+        if status == 429 or status >= 500 or any(word in said for word in _NOT_YET):
+            raise error
         found = _POLICY.search(said)
         if found:
             rule, reason = found[1], found[2].strip()
@@ -277,9 +336,29 @@ def _job_of(workload: Document) -> str:
     return f"{workload['metadata']['namespace']}/{name}"
 
 
-def _sum(first: str, second: str) -> str:
+def _sum(first: str, second: str) -> Quantity:
     one, other = Quantity.parse(first), Quantity.parse(second)
-    return str(Quantity(one.nano + other.nano, other.format))
+    return Quantity(one.nano + other.nano, other.format)
+
+
+def _quota(queue: Document, resource: str, key: str) -> int | None:
+    """Return a limit of a queue for a resource, over its flavors, in billionths; None where it has none."""
+    groups = queue["spec"].get("resourceGroups") or ()
+    found = [
+        Quantity.parse(item[key]).nano
+        for group in groups
+        for flavor in group["flavors"]
+        for item in flavor["resources"]
+        if item["name"] == resource and item.get(key) is not None
+    ]
+    return sum(found) if found else None
+
+
+def _declared(queue: Document, resource: str) -> int:
+    """Return how much of a resource a queue lends by its settings, in billionths."""
+    noted = json.loads((queue["metadata"].get("annotations") or {}).get(DECLARED) or "{}")
+    nominal = _quota(queue, resource, "nominalQuota") or 0
+    return min(nominal, Quantity.parse(noted[resource]).nano) if resource in noted else nominal
 
 
 def _message(error: Any) -> str:

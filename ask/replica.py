@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ask.content import content
+from ask.content import NODE, content
 from ask.source import Source
 from emulator import cluster
+from emulator.cluster import lock
 from emulator.cluster.content import Content, save
-from emulator.cluster.images import makes_pods_of_jobs
+from emulator.cluster.images import makes_pods_of_jobs, of_operator_hub
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from emulator.progress import Progress
@@ -37,18 +39,36 @@ class Replica:
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
         self._mark = paths.state / "asked.json"
+        self._stands_for = ""
+
+    @contextlib.contextmanager
+    def turn(self, report: Callable[[str], None]) -> Iterator[None]:
+        """Have the replica for oneself for the length of the context, when other questions have been answered."""
+        private_folder(self.paths.run)
+        file, waits = self.paths.run / "asked.lock", False
+        while (held := lock.take(file)) is None:
+            if not waits:
+                report("waiting for another question to be answered")
+            waits = True
+            time.sleep(0.2)
+        try:
+            yield
+        finally:
+            os.close(held)
 
     def stand(self, source: Source, report: Callable[[str], None]) -> Client:
         """Have the replica stand for a cluster as it was read; return a client of it.
 
+        The next question finds a new one, unless this one is kept: who is killed in the middle leaves it half changed.
         Raises ReplicaError, and ClusterError of the local environment.
         """
         wanted = content(source)
-        digest = _digest(wanted)
+        self._stands_for = _digest(wanted)
         layout = Layout(self.paths)
-        if cluster.status(self.paths).ready and self._mark.exists() and self._mark.read_text() == digest:
+        stood_for = self._mark.read_text() if self._mark.exists() else ""
+        self.forget()
+        if stood_for == self._stands_for and cluster.status(self.paths).ready:
             return connect(self.paths.kubeconfig)
-        self._mark.unlink(missing_ok=True)
         _install(self.paths, wanted)
         private_folder(self.paths.state)
         report("filling the replica with what the cluster holds")
@@ -56,12 +76,16 @@ class Replica:
         save(layout, wanted)
         cluster.start(self.paths, lambda line: None, provider=False, content=True)
         client = connect(self.paths.kubeconfig)
+        _keep_off(client)
         _await_controllers(client, wanted)
-        self._mark.write_text(digest)
         return client
 
+    def keep(self) -> None:
+        """Have the next question find this replica, which is as it was when it stood."""
+        self._mark.write_text(self._stands_for)
+
     def forget(self) -> None:
-        """Have the next question find a new replica: this one is no longer as the cluster is."""
+        """Have the next question find a new replica."""
         self._mark.unlink(missing_ok=True)
 
     def stop(self) -> None:
@@ -70,28 +94,29 @@ class Replica:
         cluster.stop(self.paths)
 
 
-@contextlib.contextmanager
-def replica(paths: Paths) -> Iterator[Replica]:
-    """Yield the replica of these folders; it is forgotten where a question is interrupted."""
-    found = Replica(paths)
-    try:
-        yield found
-    except BaseException:
-        found.forget()
-        raise
-
-
 def _install(paths: Paths, wanted: Content) -> None:
     """Build and link the programs of the controllers that the replica runs."""
     toolchain = Toolchain(paths)
-    operators = any(
-        makes_pods_of_jobs(container["image"])
+    images = [
+        container["image"]
         for item in wanted["last"]
         if item["kind"] == "Deployment"
         for container in item["spec"]["template"]["spec"]["containers"]
-    )
-    missing = toolchain.missing(cluster=True, job_operators=operators)
-    toolchain.install(cluster=True, job_operators=operators, progress=Progress(len(missing)))
+    ]
+    parts = {
+        "job_operators": any(map(makes_pods_of_jobs, images)),
+        "operator_hub": any(map(of_operator_hub, images)),
+    }
+    missing = toolchain.missing(cluster=True, **parts)
+    toolchain.install(cluster=True, **parts, progress=Progress(len(missing)))
+
+
+def _keep_off(client: Client) -> None:
+    """Keep jobs off the node of the replica's own controllers, which is none of the cluster's."""
+    taint = {"key": "mlbatch/replica", "effect": "NoSchedule"}
+    resource = client.resources.get(api_version="v1", kind="Node")
+    body = {"spec": {"taints": [taint]}}
+    client.patch(resource, name=NODE, body=body, content_type="application/merge-patch+json")
 
 
 def _await_controllers(client: Client, wanted: Content) -> None:

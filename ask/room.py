@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from itertools import combinations
+from operator import and_
+from typing import Any, Final
 
-from components.kubernetes.quantity import Quantity
+from ask.content import NODE
+from components import names
+from components.kubernetes.quantity import Format, Quantity
 from runner.report import TEAM_LABEL, Client, objects
+
+POD: Final = {"pods": Quantity.parse(1).nano}
+"""What each pod takes of a node, whatever it asks for."""
 
 Amounts = Mapping[str, int]
 """Billionths of each resource's unit, by its name."""
@@ -16,7 +25,7 @@ Amounts = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Room:
-    """What a node has for teams. taints: the keys of those that keep pods off which do not tolerate them."""
+    """What a node has for teams."""
 
     amounts: Amounts
     labels: Mapping[str, str]
@@ -31,14 +40,21 @@ class Shortage:
     change: str
 
 
-def rooms(client: Client) -> list[Room]:
-    """Return what each node has beside what others than teams run there."""
+def rooms(client: Client, labels: Mapping[str, str]) -> list[Room]:
+    """Return what each node with these labels has beside what others than teams run there.
+
+    labels: of the nodes that a job's queue has quotas of. The replica's own node is none of the cluster's.
+    """
     teams = {item["metadata"]["name"] for item in objects(client, "v1", "Namespace", label_selector=TEAM_LABEL)}
     taken: dict[str, Counter[str]] = {}
     for pod in objects(client, "v1", "Pod"):
         if pod["metadata"]["namespace"] not in teams and pod["status"].get("phase") not in ("Succeeded", "Failed"):
             taken.setdefault(pod["spec"].get("nodeName") or "", Counter()).update(asked(pod["spec"]))
-    return [_room(node, taken.get(node["metadata"]["name"], Counter())) for node in objects(client, "v1", "Node")]
+    return [
+        _room(node, taken.get(node["metadata"]["name"], Counter()))
+        for node in objects(client, "v1", "Node")
+        if node["metadata"]["name"] != NODE and labels.items() <= (node["metadata"].get("labels") or {}).items()
+    ]
 
 
 def _room(node: Mapping[str, Any], taken: Counter[str]) -> Room:
@@ -48,11 +64,17 @@ def _room(node: Mapping[str, Any], taken: Counter[str]) -> Room:
 
 
 def asked(pod: Mapping[str, Any]) -> Counter[str]:
-    """Return what a pod asks for: what its containers do together, or one that runs before them."""
-    together: Counter[str] = Counter()
-    for container in pod["containers"]:
+    """Return what a pod asks for: what its containers do together, or one that runs before them.
+
+    A container that starts before the others and runs beside them counts with them (kubernetes.io,
+    concepts/workloads/pods/sidecar-containers).
+    """
+    before = pod.get("initContainers") or ()
+    beside = [container for container in before if container.get("restartPolicy") == "Always"]
+    together: Counter[str] = Counter(POD)
+    for container in (*pod["containers"], *beside):
         together.update(_requests(container))
-    for container in pod.get("initContainers") or ():
+    for container in before:
         for name, nano in _requests(container).items():
             together[name] = max(together[name], nano)
     return together
@@ -64,22 +86,56 @@ def _requests(container: Mapping[str, Any]) -> dict[str, int]:
     return {name: Quantity.parse(amount).nano for name, amount in amounts.items()}
 
 
-def short(pod: Mapping[str, Any], count: int, nodes: Sequence[Room]) -> Shortage | None:
-    """Return why so many pods never run at once, None where the nodes that the pod selects hold them."""
-    selected = pod.get("nodeSelector") or {}
-    able = [node for node in nodes if selected.items() <= node.labels.items()]
+def short(pods: Sequence[tuple[Mapping[str, Any], int]], nodes: Sequence[Room]) -> Shortage | None:
+    """Return why pods never run at once, None where the nodes that they select may hold them.
+
+    pods: those of a job, of one kind and another, and how many there are of each.
+    """
+    for pod, _ in pods:
+        found = _homeless(pod, nodes)
+        if found is not None:
+            return found
+    for size in range(1, len(pods) + 1):
+        for some in combinations(pods, size):
+            found = _crowded(some, nodes)
+            if found is not None:
+                return found
+    return None
+
+
+def _homeless(pod: Mapping[str, Any], nodes: Sequence[Room]) -> Shortage | None:
+    """Return why no node has room for a pod, even alone."""
+    able = _able(pod, nodes)
     if not able:
-        wanted = ", ".join(f"{key}={value}" for key, value in selected.items())
+        wanted = ", ".join(f"{key}={value}" for key, value in (pod.get("nodeSelector") or {}).items())
+        if not wanted:
+            return Shortage("nodes", "there is no node for teams", "have nodes added")
         return Shortage("nodes", f"no node has the labels {wanted}", "name labels in nodeSelector that nodes have")
-    wants = asked(pod)
-    for name, nano in sorted(wants.items()):
+    for name, nano in sorted(asked(pod).items()):
         most = max(node.amounts.get(name, 0) for node in able)
-        if nano > most:
+        if nano > most > 0:
             return Shortage(
                 name,
-                f"a pod asks for {_text(nano)} {name}, and no node has more than {_text(most)}",
-                f"ask for {_text(most)} {name} a pod, in place of {_text(nano)}",
+                f"a pod asks for {text(name, nano)} {name}, and no node has more than {text(name, most)}",
+                f"ask for {text(name, most)} {name} a pod, in place of {text(name, nano)}",
             )
+        if nano > most:
+            return Shortage(name, f"a pod asks for {name}, and no node has it", without(name, able[0].amounts))
+    return None
+
+
+def without(name: str, known: Iterable[str]) -> str:
+    """Return what helps where a job asks for a resource that there is not. known: those that there are."""
+    meant = difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)
+    left_out = f"leave {name} out of the job's requests and limits"
+    return f"did you mean {meant[0]}? Else {left_out}" if meant else left_out
+
+
+def _crowded(pods: Sequence[tuple[Mapping[str, Any], int]], nodes: Sequence[Room]) -> Shortage | None:
+    """Return why some of a job's pods do not fit together: not even if each asked for what all of them ask for."""
+    able = [node for node in nodes if any(_selects(pod, node) for pod, _ in pods)]
+    wants = reduce(and_, (asked(pod) for pod, _ in pods))
+    count = sum(count for _, count in pods)
     fit = sum(_fit(wants, node.amounts) for node in able)
     if fit >= count:
         return None
@@ -90,10 +146,20 @@ def short(pod: Mapping[str, Any], count: int, nodes: Sequence[Room]) -> Shortage
     )
 
 
+def _able(pod: Mapping[str, Any], nodes: Sequence[Room]) -> list[Room]:
+    return [node for node in nodes if _selects(pod, node)]
+
+
+def _selects(pod: Mapping[str, Any], node: Room) -> bool:
+    return (pod.get("nodeSelector") or {}).items() <= node.labels.items()
+
+
 def _fit(wants: Amounts, amounts: Amounts) -> int:
     """Return how many such pods a node holds at once."""
-    return min((amounts.get(name, 0) // nano for name, nano in wants.items() if nano), default=len(amounts))
+    return min(max(0, amounts.get(name, 0)) // nano for name, nano in wants.items() if nano)
 
 
-def _text(nano: int) -> str:
-    return str(Quantity(max(nano, 0)))
+def text(name: str, nano: int) -> str:
+    """Return an amount of a resource as people write it."""
+    is_bytes = name in (names.MEMORY, names.DISK)
+    return str(Quantity(max(nano, 0), Format.BINARY if is_bytes else Format.DECIMAL))

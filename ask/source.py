@@ -11,6 +11,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
+from yaml import YAMLError
 
 from components import names
 from components.job_kinds import POD_GROUP, QUEUED
@@ -89,16 +90,27 @@ class Source:
 def read(kubeconfig: Path | None, context: str | None) -> Source:
     """Read a cluster. Raises SourceError."""
     try:
-        return _read(connect(kubeconfig, context))
-    except ConfigException as error:
-        raise SourceError(f"the kubeconfig cannot be used: {error}") from error
+        client = connect(kubeconfig, context)
+    except (ConfigException, YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        # The client takes a kubeconfig for what it should be, and stumbles in as many ways over one that is none.
+        raise SourceError(f"the kubeconfig cannot be used: {' '.join(str(error).split())}") from error
     except (ApiException, DynamicApiError) as error:
-        raise SourceError(
-            f"the cluster cannot be read ({error.status} {error.reason}): the question needs the right to list nodes, "
-            "pods, queues, roles, admission policies and what else docs/ask.md names, in all namespaces"
-        ) from error
+        raise _unreadable(error) from error
     except HTTPError as error:
         raise SourceError(f"the cluster does not answer: {error}") from error
+    try:
+        return _read(client)
+    except (ApiException, DynamicApiError) as error:
+        raise _unreadable(error) from error
+    except HTTPError as error:
+        raise SourceError(f"the cluster does not answer: {error}") from error
+
+
+def _unreadable(error: ApiException | DynamicApiError) -> SourceError:
+    return SourceError(
+        f"the cluster cannot be read ({error.status} {error.reason}): the question needs the right to list nodes, "
+        "pods, queues, roles, admission policies and what else docs/ask.md names, in all namespaces"
+    )
 
 
 def _read(client: Client) -> Source:

@@ -97,6 +97,11 @@ def makes_pods_of_jobs(reference: str) -> bool:
     return _PROGRAMS.get(_name(reference)) in _JOBS.values()
 
 
+def of_operator_hub(reference: str) -> bool:
+    """Tell whether an image is one of OpenShift's operator hub, or of what its operators install."""
+    return _name(reference) in _OPERATOR_HUB
+
+
 def why_simulated(pod: Object) -> str:
     """Say why a pod cannot run, nothing for one whose every image a program of this machine stands for."""
     containers = [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +19,10 @@ from ask.__main__ import ask, main
 from ask.answer import Answer, Verdict
 from ask.content import content
 from ask.manifest import ManifestError, check_resources, read
+from ask.replica import Replica, ReplicaError
 from ask.room import Room, short
 from ask.source import Source
+from emulator.paths import Paths
 from tests.local.environment import gang
 
 GIB = 2**30 * 10**9
@@ -53,6 +60,38 @@ BAD = {
         text({"kind": "PyTorchJob", "apiVersion": "kubeflow.org/v1"}),
         "add the label kueue.x-k8s.io/queue-name: default-queue",
     ),
+    "an empty queue": (
+        text(
+            {
+                "kind": "PyTorchJob",
+                "apiVersion": "kubeflow.org/v1",
+                "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": None}},
+            }
+        ),
+        "add the label kueue.x-k8s.io/queue-name: default-queue",
+    ),
+    "a queue that is no text": (
+        text({"metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": True}}}),
+        "queue-name is True, which YAML takes for no text: write it in quotes",
+    ),
+    "labels that are a list": (text({"metadata": {"name": "j", "labels": ["a"]}}), "metadata.labels is no mapping"),
+    "a number for a name": (text({"metadata": {"name": 511}}), "metadata.name is 511, which YAML takes for no text"),
+    "a kind in other letters": (
+        text({"kind": "PytorchJob"}),
+        "a PytorchJob is no job that members submit: did you mean P",
+    ),
+    "two, one of them odd": ("metadata: [1]\n---\n" + text(), "the file has 2 objects (None None, AppWrapper job)"),
+    "a number that is none": ("!!int many", "the file is not YAML: "),
+    "itself within itself": ("&a {spec: *a}", "the file is nested deeper than 100 levels, or within itself"),
+    "brackets without end": ("[" * 3000, "the file is not YAML: "),
+    "a file that means more than it says": (
+        "a: &a [1,1,1,1,1,1,1,1]\n"
+        + "".join(f"{b}: &{b} [{','.join(['*' + a] * 8)}]\n" for a, b in pairwise("abcdefgh")),
+        "the file holds more than the 1.5 MiB that an API server takes",
+    ),
+    "bytes": ("a: !!binary aGVsbG8=", "the file holds b'hello', which Kubernetes has no form for"),
+    "no number": ("a: .nan", "the file holds nan, which Kubernetes has no form for"),
+    "a key that is no text": ("yes: 1", "the file has the key True, which YAML takes for no text"),
 }
 
 
@@ -66,6 +105,45 @@ def test_what_is_no_job_is_told_in_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert said in line
+
+
+def test_what_kubectl_reads_is_read_as_kubectl_does() -> None:
+    job = read(text({"metadata": {"name": "j", "namespace": None}, "spec": {"from": "x", 1: 2}}), "blue")
+    assert job.document["metadata"]["namespace"] == "blue"
+    assert job.document["spec"] == {"from": "x", "1": 2}
+    dated = read(text({"spec": {"from": "DATE"}}).replace("DATE", "2026-11-21"), "blue")
+    assert dated.document["spec"]["from"] == "2026-11-21"
+
+
+@pytest.mark.parametrize("options", [["--team", "blue"], ["job.yaml"]])
+def test_what_is_left_out_is_asked_for(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text(text())
+    assert main(options) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: name the ")
+
+
+def test_a_standard_input_that_is_no_text_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
+    assert main(["-", "--team", "blue"]) == 1
+    assert "error: - is no text file: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe", b"[]", b"hello", b"contexts: 5", b""])
+def test_a_kubeconfig_that_is_none_is_told_in_one_line(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, kubeconfig = tmp_path / "job.yaml", tmp_path / "config"
+    job.write_text(text())
+    kubeconfig.write_bytes(content)
+    assert main([str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the kubeconfig cannot be used: ")
 
 
 def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,26 +176,71 @@ def test_teams_and_queues_that_are_not_there_are_told_those_that_are() -> None:
         ask(object(), source, mine, "blue")
     with pytest.raises(ManifestError, match="has no member who could submit"):
         ask(object(), source, job, "blue")
+    with pytest.raises(ManifestError, match="nobody can sign in as"):
+        ask(object(), source, job, "blue", "eve\nImpersonate-Group: system:masters")
+    with pytest.raises(ManifestError, match="the cluster knows no AppWrapper"):
+        ask(object(), source, job, "blue", "alice")
 
 
 def test_pods_that_nodes_never_hold_are_told_what_would_fit() -> None:
-    assert short(pod(), 3, NODES) is None
-    found = short(pod(), 4, NODES)
+    assert short([(pod(), 3)], NODES) is None
+    found = short([(pod(), 4)], NODES)
     assert found is not None
     assert found.reason == "the nodes hold 3 of its 4 pods at once, also when they are empty"
     assert found.change == "run 3 pods, in place of 4, or ask for less in each"
     large = pod()
     large["containers"] *= 2
-    found = short(large, 1, NODES)
+    found = short([(large, 1)], NODES)
     assert found is not None
     assert (found.resource, found.change) == ("nvidia.com/gpu", "ask for 8 nvidia.com/gpu a pod, in place of 10")
-    found = short(pod(nodeSelector={"zone": "a"}), 1, NODES)
+    found = short([(pod(nodeSelector={"zone": "a"}), 1)], NODES)
     assert found is not None
     assert found.reason == "no node has the labels zone=a"
 
 
+def test_a_master_and_workers_that_fit_one_by_one_and_not_together_never_run() -> None:
+    assert short([(pod(), 1), (pod(), 2)], NODES) is None
+    found = short([(pod(), 1), (pod(), 3)], NODES)
+    assert found is not None
+    assert found.reason == "the nodes hold 3 of its 4 pods at once, also when they are empty"
+    head = {"containers": [{"name": "head"}]}
+    assert short([(head, 1), (pod(), 3)], NODES) is None, "the head asks for nothing"
+
+
+def test_a_pod_that_asks_for_nothing_takes_a_place_of_a_node() -> None:
+    nothing = {"containers": [{"name": "main"}]}
+    assert short([(nothing, 330)], NODES) is None
+    found = short([(nothing, 331)], NODES)
+    assert found is not None
+    assert found.change == "run 330 pods, in place of 331, or ask for less in each"
+
+
+def wanting(name: str, amount: str) -> dict[str, Any]:
+    return {"containers": [{"name": "main", "resources": {"requests": {name: amount}}}]}
+
+
+def test_a_resource_that_no_node_has_is_told_apart_from_too_much_of_one() -> None:
+    for name, change in {
+        "nvidia.com/gpus": "did you mean nvidia.com/gpu? Else leave nvidia.com/gpus out of the job's requests and "
+        "limits",
+        "example.com/fpga": "leave example.com/fpga out of the job's requests and limits",
+    }.items():
+        found = short([(wanting(name, "1"), 1)], NODES)
+        assert found is not None
+        assert (found.reason, found.change) == (f"a pod asks for {name}, and no node has it", change)
+    found = short([(wanting("memory", "4Ti"), 1)], NODES)
+    assert found is not None
+    assert found.change == "ask for 2000Gi memory a pod, in place of 4Ti"
+    found = short([(pod(), 1)], [])
+    assert found is not None
+    assert found.reason == "there is no node for teams"
+
+
 def test_what_others_than_teams_run_on_a_node_is_not_there_for_teams() -> None:
-    assert room.asked(pod(initContainers=[{"name": "i", "resources": {"requests": {"cpu": "3"}}}]))["cpu"] == 3 * 10**9
+    first = [{"name": "i", "resources": {"requests": {"cpu": "3"}}}]
+    assert room.asked(pod(initContainers=first))["cpu"] == 3 * 10**9
+    beside = [{**first[0], "restartPolicy": "Always"}]
+    assert room.asked(pod(initContainers=beside))["cpu"] == 4 * 10**9, "it runs as long as the others"
 
 
 def test_the_answer_has_a_stable_form_and_a_code() -> None:
@@ -194,6 +317,28 @@ def test_a_replica_keeps_who_was_first_and_reads_no_secret() -> None:
     assert exact["lost"]["metadata"]["annotations"] == {}
     assert exact["mine"]["metadata"]["ownerReferences"] == [owner]
     assert "ownerReferences" not in exact["agent"]["metadata"]
+
+
+def test_a_member_keeps_the_rights_whatever_the_name() -> None:
+    """A binding of a team is called as its member: `edith` is no role `edit` of the API server."""
+    found = content(
+        Source(
+            {
+                "Namespace": [TEAM],
+                "ClusterRole": [named("ClusterRole", name) for name in ("edit", "editors-of-blue")],
+                "RoleBinding": [
+                    named("RoleBinding", name, "blue") for name in ("edith", "admin", "viewer@x", "system:x")
+                ],
+            }
+        )
+    )
+    assert [item["metadata"]["name"] for item in found["first"]] == [
+        "blue",
+        "editors-of-blue",
+        "edith",
+        "admin",
+        "viewer@x",
+    ]
 
 
 SET_ANEW = {"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 2, "managedFields": []}
@@ -275,6 +420,132 @@ def test_a_replica_runs_the_controllers_that_decide_about_jobs_and_what_they_nee
         named("ValidatingAdmissionPolicyBinding", "gate"),
     ]
     assert found["exact"] == [named("ResourceQuota", "own", "blue")]
+
+
+def test_what_nobody_decides_about_is_no_answer() -> None:
+    """Without Kueue, or AppWrapper, on the replica a job would only be seen to wait."""
+    defined = [named("CustomResourceDefinition", "x", spec={"names": {"kind": "AppWrapper"}})]
+    kinds: dict[str, list[dict[str, Any]]] = {
+        "Namespace": [TEAM],
+        "LocalQueue": [named("LocalQueue", "default-queue", "blue")],
+        "CustomResourceDefinition": defined,
+        "Deployment": [controller("kueue", "registry.example.org/other/queues:1")],
+    }
+    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs a Kueue that"):
+        ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
+    kinds["Deployment"] = [controller("kueue", "registry.k8s.io/kueue/kueue:v0.15.2")]
+    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs a AppWrapper that"):
+        ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
+    kinds["Deployment"].append(controller("codeflare", "registry.redhat.io/rhoai/odh-codeflare-operator-rhel8:v2"))
+    assert [item["metadata"]["name"] for item in content(Source(kinds))["last"]] == ["kueue", "codeflare"]
+
+
+class Standing:
+    """A replica that is there, and writes down what was asked of it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    @contextlib.contextmanager
+    def turn(self, report: object) -> Iterator[None]:
+        self.done.append("turn")
+        yield
+        self.done.append("over")
+
+    def stand(self, source: Source, report: object) -> None:
+        self.done.append("stand")
+
+    def keep(self) -> None:
+        self.done.append("keep")
+
+
+@pytest.mark.parametrize(
+    ("who", "asked"),
+    [
+        ({}, ("alice", None)),
+        ({"user": "bob"}, ("bob", None)),
+        ({"group": "readers"}, ("somebody", "readers")),
+        ({"user": "bob", "group": "readers"}, ("bob", "readers")),
+    ],
+)
+def test_a_group_has_no_rights_but_its_own(
+    who: dict[str, str], asked: tuple[str, str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing, made = asked_with(monkeypatch, who, Answer(verdict=Verdict.ADMITTED, job="", queue=""))
+    assert made == [("blue", *asked)]
+    assert standing.done == ["turn", "stand", "keep", "over"]
+
+
+def test_a_replica_is_kept_only_where_the_question_came_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        asked_with(monkeypatch, {}, KeyboardInterrupt())
+    assert STANDING[-1].done == ["turn", "stand"]
+
+
+STANDING: list[Standing] = []
+
+
+def asked_with(
+    monkeypatch: pytest.MonkeyPatch, who: dict[str, str], outcome: Answer | BaseException
+) -> tuple[Standing, list[Any]]:
+    """Ask a replica that gives one answer; return it, and in whose names it was asked."""
+    STANDING.append(Standing())
+    made = []
+
+    class Question:
+        changed = False
+
+        def __init__(self, client: object, job: object, *rest: str | None) -> None:
+            made.append(rest)
+
+        def ask(self) -> Answer:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+
+    monkeypatch.setattr("ask.__main__.Question", Question)
+    subjects = [{"kind": "User", "name": "alice"}]
+    source = Source(
+        {
+            "Namespace": [TEAM],
+            "LocalQueue": [named("LocalQueue", "default-queue", "blue")],
+            "RoleBinding": [named("RoleBinding", "alice", "blue", subjects=subjects)],
+            "CustomResourceDefinition": [
+                named("CustomResourceDefinition", "x", spec={"names": {"kind": "AppWrapper"}})
+            ],
+            "Deployment": [controller("k", "kueue/kueue:v1"), controller("a", "ibm/appwrapper:v1")],
+        }
+    )
+    standing: Any = STANDING[-1]
+    ask(standing, source, read(text(), "blue"), "blue", **who)
+    return standing, made
+
+
+def test_a_mistake_costs_no_replica(tmp_path: Path) -> None:
+    """What is no job is told before anything that stands is looked at."""
+    paths = Paths.of(root=tmp_path, state=tmp_path / "state")
+    paths.state.mkdir()
+    mark = paths.state / "asked.json"
+    mark.write_text("as it was")
+    (tmp_path / "job.yaml").write_text("a: [1")
+    assert main([str(tmp_path / "job.yaml"), "--team", "blue"], paths) == 1
+    assert mark.read_text() == "as it was"
+
+
+def test_two_questions_take_turns(tmp_path: Path) -> None:
+    paths, order, told = Paths.of(root=tmp_path, state=tmp_path / "state"), [], threading.Event()
+
+    def second() -> None:
+        with Replica(paths).turn(lambda line: told.set()):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with Replica(paths).turn(lambda line: None):
+        thread.start()
+        assert told.wait(10)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]
 
 
 def test_every_kind_that_can_be_asked_about_is_in_the_page() -> None:

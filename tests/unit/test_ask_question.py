@@ -19,7 +19,7 @@ from tests.local.environment import gang
 POD = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8", "cpu": "1"}}}]}
 NODE = {
     "metadata": {"name": "gpu-node-0", "labels": {}},
-    "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "9"}},
+    "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "9", "pods": "110"}},
 }
 
 
