@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from components import names
+from components.tenancy import bounds
 from components.workloads.synthetic import FAILURES, Failure, Kind, SyntheticJob
 from stacks.errors import cut, listed, nearest
 from stacks.settings.limits import MOST_GPUS
@@ -20,7 +22,9 @@ from stacks.settings.limits import MOST_GPUS
 PRIORITIES: Final = (names.LOW_PRIORITY, names.DEFAULT_PRIORITY, names.HIGH_PRIORITY)
 MOST_JOBS: Final = 100_000
 """Lines of a trace; what is longer was hardly meant for one cluster."""
+MOST_CRASHES: Final = 1000
 _LONGEST: Final = 4 * 7 * 24 * 3600
+_LATEST: Final = 366 * 24 * 3600
 
 
 class TraceError(ValueError):
@@ -40,7 +44,7 @@ class TraceLine(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    arrival: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    arrival: Annotated[float, Field(ge=0, le=_LATEST, allow_inf_nan=False)]
     """Second in which it is submitted; not before that of the line above."""
     team: str
     """The team that submits it."""
@@ -58,7 +62,7 @@ class TraceLine(BaseModel):
 
 COLUMNS: Final = tuple(TraceLine.model_fields)
 _WANTED: Final[Mapping[str, str]] = {
-    "arrival": "a number of seconds, 0 or more",
+    "arrival": f"a number of seconds from 0 to {_LATEST}",
     "pods": "a whole number from 1 to 10000",
     "gpus": f"a whole number from 1 to {MOST_GPUS}",
     "seconds": f"a whole number from 1 to {_LONGEST}",
@@ -92,13 +96,15 @@ def parse(text: str, source: str, room: Room | None = None) -> list[TraceLine]:
     """Return the jobs of a text. source: what to call it in errors. Raises as `read` does."""
     rows = csv.reader(io.StringIO(text), strict=True)
     try:
-        header = next(rows, [])
-        _check_header(header, source)
+        written = (row for row in rows if any(map(str.strip, row)) and not row[0].lstrip().startswith("#"))
+        header = [name.strip() for name in next(written, [])]
+        _check_header(header, source, rows.line_num or 1)
         found: list[TraceLine] = []
-        for row in rows:
-            if row and not row[0].startswith("#"):
-                found.append(_line(header, row, source, rows.line_num))
-                _check(found, source, rows.line_num, room)
+        of_teams = Counter[str]()
+        for row in written:
+            found.append(_line(header, row, source, rows.line_num))
+            of_teams[found[-1].team] += 1
+            _check(found, of_teams, source, rows.line_num, room)
     except csv.Error as error:
         raise TraceError(source, rows.line_num, f"this is no line of CSV: {error}") from None
     if not found:
@@ -112,7 +118,7 @@ def write(jobs: Iterable[TraceLine], comments: Sequence[str] = ()) -> str:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
     text.writelines(f"# {line}\n" for line in comments)
-    rows.writerows([f"{value:g}" if isinstance(value, float) else value for _, value in job] for job in jobs)
+    rows.writerows([_exact(value) if isinstance(value, float) else value for _, value in job] for job in jobs)
     return text.getvalue()
 
 
@@ -133,6 +139,11 @@ def jobs(lines: Sequence[TraceLine], name: str, time_scale: float = 1) -> list[S
     ]
 
 
+def _exact(number: float) -> str:
+    """Return a number as it is read again."""
+    return repr(number).removesuffix(".0")
+
+
 def _shorter(seconds: int, time_scale: float) -> int:
     return max(1, math.ceil(seconds / time_scale))
 
@@ -141,17 +152,17 @@ def _sooner(failure: Failure, time_scale: float) -> Failure:
     return Failure(failure.kind, _shorter(failure.after, time_scale) if failure.after else 0, failure.times)
 
 
-def _check_header(header: Sequence[str], source: str) -> None:
+def _check_header(header: Sequence[str], source: str, number: int) -> None:
     required = [name for name, info in TraceLine.model_fields.items() if info.is_required()]
     for name in header:
         if name not in COLUMNS:
             meant = nearest(name, COLUMNS)
             hint = f"did you mean {meant}?" if meant else f"there are {listed(COLUMNS)}"
-            raise TraceError(source, 1, f"there is no column {cut(repr(name))}; {hint}")
+            raise TraceError(source, number, f"there is no column {cut(repr(name))}; {hint}")
     if missing := [name for name in required if name not in header]:
-        raise TraceError(source, 1, f"the header lacks {listed(missing)}; it has {listed(COLUMNS)}")
+        raise TraceError(source, number, f"the header lacks {listed(missing)}; it has {listed(COLUMNS)}")
     if len(set(header)) < len(header):
-        raise TraceError(source, 1, "a column stands there twice; name each once")
+        raise TraceError(source, number, "a column stands there twice; name each once")
 
 
 def _line(header: Sequence[str], row: Sequence[str], source: str, number: int) -> TraceLine:
@@ -166,13 +177,15 @@ def _line(header: Sequence[str], row: Sequence[str], source: str, number: int) -
         raise TraceError(source, number, f"{name} {value}; write {_WANTED.get(name, 'a text')}") from None
 
 
-def _check(found: Sequence[TraceLine], source: str, number: int, room: Room | None) -> None:
-    for wrong in _wrong(found, room):
+def _check(
+    found: Sequence[TraceLine], of_teams: Mapping[str, int], source: str, number: int, room: Room | None
+) -> None:
+    for wrong in _wrong(found, of_teams, room):
         raise TraceError(source, number, wrong)
 
 
-def _wrong(found: Sequence[TraceLine], room: Room | None) -> Iterator[str]:
-    """Yield what is wrong with the last line."""
+def _wrong(found: Sequence[TraceLine], of_teams: Mapping[str, int], room: Room | None) -> Iterator[str]:
+    """Yield what is wrong with the last line. of_teams: how many jobs each team has until then."""
     line = found[-1]
     if len(found) > MOST_JOBS:
         yield f"these are more than {MOST_JOBS} jobs; cut the trace"
@@ -186,8 +199,15 @@ def _wrong(found: Sequence[TraceLine], room: Room | None) -> Iterator[str]:
     failure = Failure.parse(line.failure)
     if failure.after >= line.seconds:
         yield f"it crashes after {failure.after} s and runs for {line.seconds} s; let it crash before its end"
+    if failure.times > MOST_CRASHES:
+        yield f"it crashes {failure.times} times; write at most {MOST_CRASHES}"
     if room is None:
         return
+    if of_teams[line.team] > bounds.MOST_JOBS:
+        yield (
+            f"these are more than {bounds.MOST_JOBS} jobs of team {cut(line.team)}, and its namespace holds no more, "
+            "those that have ended among them; cut the trace, or spread it over teams"
+        )
     if line.team not in room.teams:
         meant = nearest(line.team, room.teams)
         yield f"there is no team {line.team!r}; " + (

@@ -127,7 +127,7 @@ def document(job: SyntheticJob, args: SyntheticLoadArgs) -> Document:
     is_group = submission.has_pod_groups if job.pods > 1 else submission.groups_alone
     made = _job(job, args)
     wrapper = app_wrapper(job.name, submission, grouped(job.name, made) if is_group else [made])
-    annotations = {ARRIVAL: f"{job.arrival:g}"}
+    annotations = {ARRIVAL: f"{job.arrival:.3f}".rstrip("0").rstrip(".")}
     if job.failure.kind is Kind.HANG:
         annotations[_RETRY_LIMIT] = "0"
     metadata = wrapper["metadata"]

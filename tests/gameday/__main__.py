@@ -18,6 +18,7 @@ from typing import Any
 from components.workloads.synthetic import SyntheticJob
 from stacks import trace
 from stacks.__main__ import wanted_load
+from stacks.errors import SettingsError
 from stacks.inputs import interpret
 from stacks.layers.jobs import load
 from tests.gameday.recorded import HOUR, day
@@ -28,6 +29,7 @@ from tests.local.environment import Project, local_environment
 from tests.scenarios.memory import check as check_memory
 from tests.soak.trace import OF_CONTROLLERS, Fault, Weather, faults
 
+MOST_HOURS = 7 * 24
 KINDS = (Fault.SICK, Fault.SICK, Fault.CORDONED, *OF_CONTROLLERS, Fault.API_SERVER)
 
 
@@ -47,17 +49,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_memory(nodes=size.nodes, jobs=0)
         lines = _lines(options, size)
         check_memory(nodes=size.nodes, jobs=len(lines))
+        _make_room(options.html)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     if options.print_trace:
         print(trace.write(lines, [f"seed {options.seed}, {size.nodes} nodes, {options.hours:g} hours"]), end="")
         return 0
-    report, began = play(lines, size, options.seed, options.time_scale)
-    options.html.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        report, began = play(lines, size, options.seed, options.time_scale)
+    except SettingsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"\n{text(report)}\n\n{options.html}", flush=True)
     options.html.write_text(html(report, began), encoding="utf-8")
-    print(f"\n{text(report)}\n\n{options.html}")
     return 1 if report.lost else 0
+
+
+def _make_room(page: Path) -> None:
+    """See that the page can be written, before hours are played for it. Raises OSError."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    with page.open("a"):
+        pass
 
 
 def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
@@ -66,10 +79,12 @@ def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
         raise ValueError(f"a time scale of {options.time_scale:g} is none; write one from 1 to 100000")
     if options.trace is not None:
         return trace.read(options.trace, size.room)
+    if not options.hours <= MOST_HOURS:
+        raise ValueError(f"{options.hours:g} hours are no day; write a number up to {MOST_HOURS}")
     found = day(options.seed, size.quotas, size.gpus, options.hours)
     if not found:
         raise ValueError(f"no job arrives within {options.hours:g} hours; write more")
-    return found
+    return trace.parse(trace.write(found), f"the day of seed {options.seed}", size.room)
 
 
 def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: float) -> tuple[Report, datetime]:

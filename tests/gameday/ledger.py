@@ -19,13 +19,17 @@ class Phase(StrEnum):
 
     NEW = ""
     SUSPENDED = "Suspended"
+    RESUMING = "Resuming"
     SUSPENDING = "Suspending"
+    RESETTING = "Resetting"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     LOST = "Lost"
 
 
 _WITHOUT_QUOTA = (Phase.NEW, Phase.SUSPENDED, Phase.SUSPENDING)
+_UNDONE = (Phase.SUSPENDED, Phase.SUSPENDING, Phase.RESETTING)
+"""Of a job whose pods come to nothing: they are told to go, or are gone."""
 OVER = (Phase.SUCCEEDED, Phase.FAILED, Phase.LOST)
 
 
@@ -51,8 +55,9 @@ class Claim:
 class Tale:
     """What became of a job.
 
-    started: when all of its pods ran for the first time. attempt: GPU seconds of the pods that it has now.
-    useful, wasted: of those that led to its end, and of those that had to be done again or led to nothing.
+    started: when all of its pods ran for the first time. up_at: for the last time.
+    attempt: GPU seconds of the pods that it has now. is_lost: those are what is left of an attempt, until others come.
+    useful, wasted: GPU seconds of what led to its end, and of what had to be done again or led to nothing.
     marked_at: since when it runs on a node that is lost. lost_at: the same once it had to go, until it runs again.
     owed_at: since when it waits for GPUs that others have borrowed.
     """
@@ -63,6 +68,8 @@ class Tale:
     ended: float | None = None
     phase: str = ""
     is_up: bool = False
+    up_at: float | None = None
+    is_lost: bool = False
     marked_at: float | None = None
     attempt: float = 0.0
     useful: float = 0.0
@@ -119,6 +126,11 @@ class Ledger:
         """The jobs that are not over."""
         return [name for name, tale in self.tales.items() if tale.ended is None]
 
+    @property
+    def due(self) -> float:
+        """When the last of the jobs that run will have ended, if nothing goes wrong."""
+        return max((_due(tale) for tale in self.tales.values() if tale.is_up), default=0.0)
+
     def look(self, now: float, seen: Mapping[str, Seen], lost_nodes: Set[str], well: int, used_of_well: int) -> None:
         """Take in all jobs that are not over, the nodes that are lost, and the GPUs of healthy nodes, all and used."""
         elapsed = 0.0 if self._last is None else now - self._last
@@ -136,24 +148,27 @@ class Ledger:
     def _turn(self, tale: Tale, found: Seen, now: float, elapsed: float, lost_nodes: Set[str]) -> None:
         """Take in how a job is."""
         tale.attempt += elapsed * found.gpus
-        tale.phase = found.phase
+        was, tale.phase = tale.phase, found.phase
         is_up = found.up >= tale.job.pods
         if found.phase in OVER:
             self._end(tale, now)
         elif is_up and not tale.is_up:
             self._start(tale, now)
         elif tale.is_up and not is_up:
-            tale.wasted, tale.attempt = tale.wasted + tale.attempt, 0.0
+            tale.is_lost = True
             if tale.marked_at is not None:
                 tale.lost_at = tale.marked_at
             elif found.phase in _WITHOUT_QUOTA:
                 tale.preempted += 1
+        tale.is_lost = not is_up and found.phase not in OVER and _is_lost(tale, was, found)
+        if tale.is_lost:
+            tale.wasted, tale.attempt = tale.wasted + tale.attempt, 0.0
         tale.is_up = is_up and tale.ended is None
         is_marked = tale.is_up and found.nodes & lost_nodes
         tale.marked_at = (tale.marked_at or now) if is_marked else None
 
     def _start(self, tale: Tale, now: float) -> None:
-        tale.started = now if tale.started is None else tale.started
+        tale.started, tale.up_at = now if tale.started is None else tale.started, now
         if tale.lost_at is not None:
             self.recoveries.append(now - tale.lost_at)
         elif tale.owed_at is not None:
@@ -194,3 +209,17 @@ class Ledger:
             self.below[team] += elapsed
         for team in scarce - below:
             self.scarce[team] += elapsed
+
+
+def _is_lost(tale: Tale, was: str, found: Seen) -> bool:
+    """Tell whether the pods of a job that does not run are what is left of an attempt, which come to nothing."""
+    if found.phase in _UNDONE:
+        return True
+    begins_anew = was in _UNDONE or found.phase == Phase.RESUMING or not found.gpus
+    return tale.is_lost and not begins_anew
+
+
+def _due(tale: Tale) -> float:
+    """Return when a job that runs will have ended."""
+    failure = tale.job.failure
+    return (tale.up_at or 0.0) + tale.job.seconds + failure.times * failure.after

@@ -24,7 +24,7 @@ from tests.soak.judge import bound
 from tests.soak.trace import Event, Fault
 
 STALLED: Final = 900
-"""Seconds without a job that was taken or came through that end a day."""
+"""Seconds without a job that was taken or came through, though one should, that end a day."""
 _EVERY, _TELL = 1, 20
 WISHES: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "2m"}
 """A job's own wishes, by which what takes half an hour on a cluster of machines, for its images, takes minutes here."""
@@ -58,7 +58,7 @@ class Day:
     def go(self) -> None:
         """Play until all jobs are through, or none gets through any more."""
         told = 0.0
-        while (self.to_come or self.ledger.open) and self.now < self._moved + STALLED:
+        while (self.to_come or self.ledger.open) and self.now < self._quiet_until() + STALLED:
             self._submit()
             self._break()
             self._answered(self._look)
@@ -69,6 +69,11 @@ class Day:
         self.seconds = self.now
         for event in self._ends:
             self._answered(lambda event=event: self._breaking.end(event))
+
+    def _quiet_until(self) -> float:
+        """Return until when nothing has to happen: no job arrives, and those that run take as long as they do."""
+        next_arrival = self.to_come[0][0].arrival if self.to_come else 0.0
+        return max(self._moved, next_arrival, self.ledger.due)
 
     def _submit(self) -> None:
         while self.to_come and self.to_come[0][0].arrival <= self.now:

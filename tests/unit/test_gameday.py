@@ -6,16 +6,18 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
-from stacks.trace import Room, parse, write
+from stacks.trace import parse, write
 from tests.gameday.__main__ import main
 from tests.gameday.drawing import Usage, usage
 from tests.gameday.ledger import Ledger, Seen
 from tests.gameday.recorded import LONGEST, day
 from tests.gameday.report import Report, html, text
+from tests.gameday.run import Day
 from tests.gameday.size import Size
 from tests.scenarios.memory import BASE, JOB, NODE, TooLargeError, check
 from tests.soak.trace import Event, Fault
@@ -53,6 +55,42 @@ def test_what_is_done_before_a_node_is_lost_is_done_again() -> None:
     tale = ledger.tales["one"]
     assert (tale.wasted, tale.useful) == (8 * 2 + 4, 8 * 3)
     assert (ledger.recoveries, ledger.reclaims, tale.preempted) == ([3], [], 0), "from the mark on"
+
+
+def test_what_is_left_of_an_attempt_and_gangs_that_never_start_are_wasted() -> None:
+    """A failed pod's siblings keep their GPUs until AppWrapper's grace is over; a gang may go before it is whole."""
+    left = Seen("Running", up=1, gpus=4, nodes=HERE)
+    ends = [Seen("Resetting"), STARTING, UP, UP, Seen("Succeeded")]
+    tale = played([UP, UP, *[left] * 10, *ends], lost={1: HERE}).tales["one"]
+    assert (tale.wasted, tale.useful) == (8 + 4 * 10, 8 * 3)
+    tale = played([STARTING] * 5 + [Seen("Suspending"), WAITS, STARTING, UP, Seen("Succeeded")]).tales["one"]
+    assert (tale.wasted, tale.useful) == (8 * 4, 8 * 2)
+    tale = played([UP, left, STARTING, UP, Seen("Succeeded")]).tales["one"]
+    assert (tale.wasted, tale.useful) == (4 + 8, 8), (
+        "a pod that is replaced: what stood beside it has worked for nothing"
+    )
+
+
+def quiet(jobs: list[SyntheticJob], monkeypatch: pytest.MonkeyPatch) -> Day:
+    """A day on a cluster that nobody asks, as it begins."""
+    for name in ("Cluster", "Breaking"):
+        monkeypatch.setattr(f"tests.gameday.run.{name}", lambda *_: None)
+    monkeypatch.setattr("tests.gameday.run.as_member", lambda *_: None)
+    return Day(SimpleNamespace(kubeconfig=None), Size(), [(job, {}) for job in jobs], [])
+
+
+def test_a_day_goes_on_while_jobs_run_and_before_the_next_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of hours, or a gap in the trace, is nobody's loss: only what should move and does not ends a day."""
+    day = quiet([replace(ONE, arrival=5000)], monkeypatch)
+    assert day._quiet_until() == 5000
+    day.to_come.clear()
+    assert day._quiet_until() == 0
+    crashes = replace(ONE, seconds=4000, failure=Failure(Kind.CRASH, after=100, times=2))
+    day.ledger.submit(crashes, 0)
+    day.ledger.look(10, {"one": WAITS}, frozenset(), 32, 0)
+    assert day._quiet_until() == 0, "it could run"
+    day.ledger.look(20, {"one": UP}, frozenset(), 32, 8)
+    assert day._quiet_until() == 20 + 4000 + 2 * 100
 
 
 def test_who_ends_on_a_sick_node_before_it_has_to_go_has_lost_nothing() -> None:
@@ -161,7 +199,7 @@ def test_the_day_has_the_published_shape_and_can_be_read_again() -> None:
     assert 1800 < min(line.seconds for line in lines) < max(line.seconds for line in lines) == LONGEST
     worked = sum(line.pods * line.gpus * line.seconds for line in lines) / 3600
     assert 0.85 < worked / (8000 * 24) < 0.95
-    assert parse(write(lines), "day.csv", Room(teams=list(quotas), nodes=1000, gpus=8)) == lines
+    assert parse(write(lines), "day.csv") == lines
 
 
 def test_every_node_is_somebodys() -> None:
@@ -176,6 +214,25 @@ GIB = 1 << 30
 
 def test_what_fits_the_memory_is_let_through() -> None:
     check(nodes=10, jobs=100, available=BASE + 10 * NODE + 100 * JOB)
+
+
+@pytest.mark.parametrize("hours", ["inf", "nan", "169"])
+def test_a_day_without_end_is_refused(hours: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--hours", hours, "--print-trace"]) == 1
+    assert "hours are no day; write a number up to 168" in capsys.readouterr().err
+
+
+def test_more_jobs_than_a_team_may_have_are_refused_before_the_day(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--nodes", "400", "--hours", "24", "--print-trace"]) == 1
+    assert "these are more than 1000 jobs of team " in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.gameday.__main__.play", lambda *_: pytest.fail("it was played"))
+    assert main(["--hours", "1", "--html", str(tmp_path)]) == 1
+    assert "Is a directory" in capsys.readouterr().err
 
 
 def test_what_does_not_fit_the_memory_is_told_what_does() -> None:

@@ -34,6 +34,18 @@ def test_the_example_is_that_of_the_page() -> None:
     assert [line.failure for line in parse(text, "trace.csv", ROOM)] == ["none", "crash@60", "hang"]
 
 
+def test_comments_empty_lines_and_blanks_are_passed_over_wherever_they_are() -> None:
+    text = "# my day\n\n arrival , team,pods,gpus,seconds\n  # lunch\n   \n,,,,\n 0 , blue ,1,1,60\n"
+    assert parse(text, "day.csv", ROOM) == [TraceLine(arrival=0, team="blue", pods=1, gpus=1, seconds=60)]
+
+
+def test_a_long_day_keeps_its_seconds() -> None:
+    times = (0.0, 86399.96, 1234567.25, 1234568.75)
+    lines = [TraceLine(arrival=at, team="blue", pods=1, gpus=1, seconds=9) for at in times]
+    assert parse(write(lines), "day.csv") == lines
+    assert write(lines).splitlines()[3].startswith("1234567.25,blue")
+
+
 def test_what_is_written_is_read_again() -> None:
     lines = parse(DAY, "day.csv")
     assert write(lines, ["seed 1"]).startswith(HEADER + "# seed 1\n0,blue,2,4,600,high-priority,crash@30x2\n")
@@ -68,8 +80,8 @@ MISTAKES = [
         HEADER + "5,blue,1,1,9,,\n# noon\n4,blue,1,1,9,,\n",
         "4: arrival 4 lies before that of the job above, 5; sort the lines by arrival",
     ),
-    (HEADER + "-1,blue,1,1,9,,\n", "2: arrival is '-1'; write a number of seconds, 0 or more"),
-    (HEADER + "nan,blue,1,1,9,,\n", "2: arrival is 'nan'; write a number of seconds, 0 or more"),
+    (HEADER + "-1,blue,1,1,9,,\n", "2: arrival is '-1'; write a number of seconds from 0 to 31622400"),
+    (HEADER + "nan,blue,1,1,9,,\n", "2: arrival is 'nan'; write a number of seconds from 0 to 31622400"),
     (HEADER + "0,bleu,1,1,9,,\n", "2: there is no team 'bleu'; did you mean blue?"),
     (HEADER + "0,,1,1,9,,\n", "2: team is empty; write a text"),
     (HEADER + "0,blue,1,0,9,,\n", "2: gpus is '0'; write a whole number from 1 to 16"),
@@ -80,6 +92,13 @@ MISTAKES = [
     (HEADER + "0,blue,1,1,9,,sometimes\n", "2: failure is 'sometimes'; write none, hang, crash@<second>, "),
     (HEADER + "0,blue,1,1,9,,crash@3x0\n", "2: failure is 'crash@3x0'; write none, hang, crash@<second>, "),
     (HEADER + "0,blue,1,1,9,,crash@9\n", "2: it crashes after 9 s and runs for 9 s; let it crash before its end"),
+    (HEADER + "1e9,blue,1,1,9,,\n", "2: arrival is '1e9'; write a number of seconds from 0 to 31622400"),
+    (HEADER + "0,blue,1,1,9,,crash@3x1001\n", "2: it crashes 1001 times; write at most 1000"),
+    (
+        HEADER + "0,red,1,1,9,,\n" + "0,blue,1,1,9,,\n" * 1001,
+        "1003: these are more than 1000 jobs of team blue, and its namespace holds no more, those that have ended",
+    ),
+    ("# my day\narrival,tema,pods,gpus,seconds\n", "2: there is no column 'tema'; did you mean team?"),
     (HEADER + "0,blue,1,9,9,,\n", "2: a pod asks for 9 GPUs, and a node has 8; ask for at most 8"),
     (
         HEADER + "0,blue,4,5,9,,\n",
@@ -100,6 +119,6 @@ def test_a_gang_of_all_the_nodes_is_let_through() -> None:
 
 
 def test_a_trace_has_an_end() -> None:
-    line = "0,blue,1,1,9,,\n"
-    with pytest.raises(TraceError, match=f"day.csv:{MOST_JOBS + 2}: these are more than {MOST_JOBS} jobs"):
-        parse(HEADER + line * (MOST_JOBS + 1), "day.csv")
+    lines = "".join(f"0,team-{number // 1000},1,1,9,,\n" for number in range(MOST_JOBS + 1))
+    with pytest.raises(TraceError, match=f"day.csv:{MOST_JOBS + 2}: these are more than {MOST_JOBS} jobs; cut"):
+        parse(HEADER + lines, "day.csv")
