@@ -62,7 +62,11 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
 
     if job == LOAD:
         inputs = interpret(wanted_load(raw, changes), base=Path.cwd(), environment=os.environ)
-        return _written(load(inputs, **submission))
+        found = load(inputs, **submission)
+        if not found:
+            teams = listed(dict.fromkeys(job.team for job in inputs.load))
+            raise ValueError(f"the trace has no job of team {submission['team']}; it has jobs of {teams}")
+        return _written(found)
     problems = list(_without_workloads(raw))
     if problems:
         raise SettingsError(problems)
@@ -74,18 +78,30 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
 
 
 def wanted_load(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with the synthetic load switched on, and no other sample."""
-    own = dict((raw.get(_SAMPLES) or {}).get(LOAD) or {})
+    """Return the configuration with the synthetic load switched on, and no other sample.
+
+    What is no mapping where one belongs stays, for the program to refuse.
+    """
+    samples = raw.get(_SAMPLES) or {}
+    own = (samples.get(LOAD) or {}) if isinstance(samples, Mapping) else None
+    if not isinstance(own, Mapping):
+        return dict(raw)
     return {**raw, _SAMPLES: {LOAD: {**own, **changes, "enabled": True}}}
 
 
 def wanted(
     raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submission: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """Return the configuration with the job switched on, and no other workload."""
-    tree = dict(raw.get(_TREE) or {})
-    own = dict(tree.get(job) or {})
-    queue = {**(own.get("submission") or {}), "gang": "mlbatch"}
+    """Return the configuration with the job switched on, and no other workload.
+
+    What is no mapping where one belongs stays, for the program to refuse.
+    """
+    tree = raw.get(_TREE) or {}
+    own = (tree.get(job) or {}) if isinstance(tree, Mapping) else None
+    given = (own.get("submission") or {}) if isinstance(own, Mapping) else None
+    if not (isinstance(tree, Mapping) and isinstance(own, Mapping) and isinstance(given, Mapping)):
+        return dict(raw)
+    queue = {**given, "gang": "mlbatch"}
     queue |= {key: value for key, value in submission.items() if value is not None}
     others = {
         key: {**value, "enabled": False} if isinstance(value, Mapping) and "enabled" in value else value

@@ -44,6 +44,9 @@ RETRIES: Final = 3
 PROGRAM: Final = Program(
     module="components.workloads.training.finetune", shared=["components.workloads.training.checkpoints"]
 )
+_RAY_TRAIN: Final = {"RAY_TRAIN_V2_ENABLED": "0"}
+"""The program is written for the first API of Ray Train. Newer images of Ray have the second one switched on, which
+raises at what starts the workers (ray-project/ray, `python/ray/train/v2/api/config.py`: trainer_resources)."""
 _PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 _GROUP: Final = "workers"
 
@@ -59,7 +62,8 @@ class FinetuningArgs:
     rank: of the adapters. batch: texts of each worker in each step. context: most tokens of a text.
     placement: the GPU nodes. claim: name of the one with weights, checkpoints and result, of this class (None for the
         cluster's default) and size; many nodes mount it.
-    deadline_seconds: for all of it. user: its number in the pods; None where the cluster gives each namespace its own.
+    deadline_seconds: for each try; who takes longer is not tried again. user: its number in the pods; None where the
+        cluster gives each namespace its own.
     signs_in: a sign-in stands in front of Ray's dashboard, as OpenShift AI puts one there.
     """
 
@@ -175,7 +179,7 @@ def template(
         PROGRAM.volume(files_name(name)),
         claim("finetuning", args.claim, FOLDER),
     )
-    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT}
+    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT} | _RAY_TRAIN
     listening = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
     priority = args.submission.priority_class
     return {

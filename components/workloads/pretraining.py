@@ -33,6 +33,14 @@ CHECKPOINTS: Final = "/checkpoints"
 DATA: Final = "/data"
 SHARED_MEMORY: Final = "16Gi"
 """For NCCL, between the processes of a node."""
+BYTES_PER_WEIGHT: Final = 16
+"""In the memory of each GPU: a weight, its gradient and AdamW's two moments, of 4 bytes each."""
+CHECKPOINT_BYTES_PER_WEIGHT: Final = 12
+"""Of a checkpoint, which has no gradients."""
+CHECKPOINTS_AT_A_TIME: Final = 3
+"""Two are kept while another is written (`training/checkpoints.py`)."""
+_BYTES: Final = 256
+"""Kinds of bytes, which are the model's tokens (`training/texts.py`)."""
 PROGRAM: Final = Program(
     module="components.workloads.training.pretrain",
     shared=[f"components.workloads.training.{name}" for name in ("checkpoints", "model", "texts")],
@@ -50,6 +58,16 @@ class Model:
     width: int = 1024
     heads: int = 16
     context: int = 1024
+
+    @property
+    def weights(self) -> int:
+        """How many weights it has: of tokens and positions, of each layer, of the last norm (`training/model.py`)."""
+        return self.width * (_BYTES + self.context + 2 + self.layers * (12 * self.width + 13))
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Bytes that its checkpoints take, as many as there are at a time."""
+        return CHECKPOINTS_AT_A_TIME * CHECKPOINT_BYTES_PER_WEIGHT * self.weights
 
 
 @dataclass(frozen=True, kw_only=True)

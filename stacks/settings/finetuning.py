@@ -60,7 +60,7 @@ class FinetuningSettings(WorkloadSettings):
     """After how many steps a checkpoint is written."""
     result: ResultSettings = ResultSettings()
     deadline_seconds: Annotated[int, Field(ge=60, le=4 * _WEEK)] = 6 * 3600
-    """How many seconds the job may run before it is ended."""
+    """How many seconds each try of the job may take; one that takes longer is the last."""
 
     what: ClassVar[str] = "the fine-tuning"
     no_volcano: ClassVar[str] = "its pods are made by KubeRay, which Volcano does not start together"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from components import names
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
-from components.workloads import metaseq
+from components.workloads import metaseq, pretraining
 from components.workloads.submission import SubmissionMode
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
@@ -22,7 +23,13 @@ from stacks.settings.submission import WorkloadSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings, TenancySettings
 from stacks.settings.vllm import VllmSettings
 from stacks.settings.volcano import VolcanoSettings
-from stacks.settings.workloads import JobSettings, MetaseqSettings, NodeWorkloadSettings, WorkloadsSettings
+from stacks.settings.workloads import (
+    JobSettings,
+    MetaseqSettings,
+    NodeWorkloadSettings,
+    PretrainingSettings,
+    WorkloadsSettings,
+)
 
 _VLLM: Final[Path] = ("workloads", "vllm")
 _GPU_MEMORY: Final = re.compile(r"-(\d+)GB")
@@ -71,12 +78,13 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if training.enabled:
         yield from _in_team(partial, "pretraining", training)
         yield from _operator(partial, "pretraining", "trainingOperator", f"{training.what} is a PyTorchJob")
+        yield from _model(partial, training)
     tuning = settings.finetuning
     if tuning.enabled:
         yield from _submission(partial, ("workloads", "finetuning"), tuning)
         yield from _in_team(partial, "finetuning", tuning)
         yield from _operator(partial, "finetuning", "kuberay", f"{tuning.what} is a RayJob")
-        yield from _workers(partial, tuning)
+        yield from _tuning(partial, tuning)
     if training.enabled and training.data is not None:
         yield from _data(partial, settings, ("workloads", "pretraining"), training, training.data)
     yield from _scratch(partial, settings)
@@ -442,8 +450,55 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
             )
 
 
+def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[ConfigError]:
+    """Yield the problem of a model that no GPU holds, each of which has all of it; or else no volume of checkpoints."""
+    path: Path = ("workloads", "pretraining")
+    memory = gpu_bytes(partial.pool) if partial.pool is not None else None
+    weights, size = training.model.weights, training.checkpoints.size
+    needed = pretraining.BYTES_PER_WEIGHT * weights
+    if memory is not None and needed > memory:
+        yield ConfigError(
+            path=(*path, "embedding"),
+            value=training.embedding,
+            message=f"weights, gradients and optimizer of the model take {needed / 1e9:.0f} GB, and each GPU, which "
+            f"has all of them, has {memory / (1 << 30):.0f} GiB",
+            expected=f"a model of {memory / pretraining.BYTES_PER_WEIGHT / 1e9:.1f} billion weights at most",
+            hint=f"lower it, or {key((*path, 'layers'))}",
+        )
+    elif size.nano < training.model.checkpoint_bytes * 10**9:
+        least = f"{math.ceil(training.model.checkpoint_bytes / (1 << 30))}Gi"
+        yield ConfigError(
+            path=(*path, "checkpoints", "size"),
+            value=str(size),
+            message=f"a model of {weights / 1e6:.0f} million weights has {pretraining.CHECKPOINTS_AT_A_TIME} "
+            f"checkpoints of {pretraining.CHECKPOINT_BYTES_PER_WEIGHT * weights / 1e9:.1f} GB at a time",
+            expected=f"{least} or more",
+            hint=f"set it to {least}, or train a smaller model",
+        )
+
+
+def _tuning(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
+    """Yield why the workers of a fine-tuning could never run, or else why its head could not."""
+    problems = list(_workers(partial, tuning))
+    yield from problems or _head(partial, tuning)
+
+
+def _head(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
+    path: Path = ("workloads", "finetuning")
+    job = Job(
+        what=f"the head of {tuning.what}",
+        path=path,
+        size="headCpu",
+        team=tuning.submission.team,
+        pods=1,
+        requests={names.CPU: tuning.head_cpu, names.MEMORY: tuning.head_memory},
+        asks={names.CPU: (*path, "headCpu"), names.MEMORY: (*path, "headMemory")},
+        submitter=(*path, "submission", "team"),
+    )
+    yield from _placed(partial, job, tuning, partial.pool)
+
+
 def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
-    """Yield why the workers of a fine-tuning could never run."""
     path: Path = ("workloads", "finetuning")
     job = Job(
         what=tuning.what,

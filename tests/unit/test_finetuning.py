@@ -123,6 +123,7 @@ def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
             "PYTHONPATH": "/etc/mlbatch",
             "PYTHONDONTWRITEBYTECODE": "1",
             "HF_HOME": "/finetuning/cache",
+            "RAY_TRAIN_V2_ENABLED": "0",
         }
         assert (pod["priorityClassName"], pod["tolerations"]) == ("high-priority", [TOLERATION])
     assert "runAsUser" not in pods(replace(ARGS, user=None))[0]["securityContext"]
@@ -160,6 +161,8 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"model": "a b"}, 'model = "a b"', "no model of Hugging Face's hub", "as the model's page"),
     ({"workers": 0}, "workers = 0", "", ""),
     ({"workers": 900}, "workers = 900", "such pods at once", "ask for fewer pods"),
+    ({"headCpu": 1000}, 'headCpu = 1000', "2 nodes hold 0 such pods at once", "ask for less"),
+    ({"headMemory": "3Ti"}, 'headMemory = "3Ti"', "2 nodes hold 0 such pods at once", "ask for less"),
     ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
     ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "are made by KubeRay", "to mlbatch"),
     ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),

@@ -162,6 +162,12 @@ def test_settings_reach_the_job(mirror: Mirror) -> None:
     ]
 
 
+def test_the_weights_are_those_of_gpt_2_with_bytes_for_tokens() -> None:
+    """GPT-2's smallest model has 124,439,808 weights, with 50,257 tokens."""
+    small = Model(layers=12, width=768, heads=12, context=1024)
+    assert small.weights == 124_439_808 - (50_257 - 256) * 768
+
+
 MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"heads": 7}, "heads = 7", "an embedding of 1024 cannot be divided among 7", "the next smaller one is 4"),
     ({"nodes": 5}, "nodes = 5", "there are 4 GPU nodes", "ask for fewer"),
@@ -170,6 +176,18 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "by the training operator", "to mlbatch"),
     ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
     ({"checkpoints": {"name": "A"}}, 'checkpoints.name = "A"', "Kubernetes would reject", "made of the job's name"),
+    (
+        {"checkpoints": {"size": "10Gi"}},
+        'checkpoints.size = "10Gi"',
+        "a model of 304 million weights has 3 checkpoints of 3.6 GB at a time",
+        "set it to 11Gi, or",
+    ),
+    (
+        {"layers": 500, "embedding": 4096, "heads": 32},
+        "embedding = 4096",
+        "weights, gradients and optimizer of the model take 1611 GB, and each GPU, which has all of them, has 80 GiB",
+        "lower it, or mlbatch:workloads.pretraining.layers",
+    ),
     ({"data": "nowhere"}, 'data = "nowhere"', "the pre-training reads its data from a volume", "add a volume"),
 ]
 

@@ -23,7 +23,7 @@ from components.workloads.synthetic import (
     document,
     program,
 )
-from stacks.__main__ import main, wanted_load
+from stacks.__main__ import main, manifest, wanted_load
 from stacks.errors import SettingsError
 from stacks.layers.jobs import load
 from tests.unit import test_cpouta, test_existing, test_openshift, test_stack
@@ -209,6 +209,29 @@ def test_the_jobs_of_another_team_are_not_printed(tmp_path: Path, mirror: Mirror
     inputs = loaded(mirror, wanted_load(raw(tmp_path), {}))
     assert load(inputs, "red") == []
     assert len(load(inputs, "blue")) == 2
+
+
+def test_a_team_without_jobs_is_told_those_that_have_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text(TRACE)
+    assert main(["synthetic", "--stack", "aks", "--team", "grene", "--set", f"trace={file}"]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "error: the trace has no job of team grene; it has jobs of blue\n")
+
+
+@pytest.mark.parametrize(
+    ("job", "wrong"),
+    [
+        ("synthetic", {"samples": [1]}),
+        ("synthetic", {"samples": {"synthetic": "day.csv"}}),
+        ("pretraining", {"workloads": "all"}),
+        ("pretraining", {"workloads": {"pretraining": True}}),
+        ("finetuning", {"workloads": {"finetuning": {"submission": ["blue"]}}}),
+    ],
+)
+def test_what_is_no_mapping_is_refused_as_by_the_program(job: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="allowed: a mapping"):
+        manifest({**settings(), **wrong}, job, {}, {"team": "blue", "user": None})
 
 
 MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [

@@ -122,19 +122,24 @@ class Tuning:
     def _resume(self) -> int:
         """Take the last checkpoint over, if there is one; return how many steps it has behind it.
 
-        Raises ValueError where it is of another model or of adapters of another rank.
+        Raises ValueError where it is of another model or of adapters of another rank, or where a worker has found
+        another one.
         """
         state = self.checkpoints.newest()
-        if state is None:
-            return self._said(0)
-        if state["of"] != self._of():
+        if state is not None and state["of"] != self._of():
             raise ValueError(
                 f"{self.options.folder} has checkpoints of {state['of']}, and this is {self._of()}: give the job "
                 "another name, or remove them"
             )
-        set_peft_model_state_dict(self.adapted, state["adapters"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        return self._said(int(state["step"]))
+        step = 0 if state is None else int(state["step"])
+        if state is not None:
+            set_peft_model_state_dict(self.adapted, state["adapters"])
+            self.optimizer.load_state_dict(state["optimizer"])
+        last = torch.tensor([step, -step], device=self.device)
+        distributed.all_reduce(last, distributed.ReduceOp.MAX)
+        if last.sum() != 0:
+            raise ValueError(f"worker {self.rank} would go on from step {step}, and others from another one")
+        return self._said(step)
 
     def _said(self, step: int) -> int:
         if self.rank == 0:
