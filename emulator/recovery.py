@@ -19,7 +19,7 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -110,9 +110,13 @@ def recover(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: 
     if killed is None:
         return
     print("the last update was killed: finishing it first, with what it had created", flush=True)
+    engine.unlock()
+    installed = Installed(engine.environment.kubeconfig, helm)
+    if killed.began is None:
+        # What was pending is the only other sign of it, and is dropped: this recovery may be killed, too.
+        engine.doubt(_began(engine, installed.since))
     for name in take_over(engine, orphans()):
         print(f"  taken over: {name}", flush=True)
-    installed = Installed(engine.environment.kubeconfig, helm)
     for namespace, name in left_behind(_planned_creations(engine), installed.since, killed.began, killed.pending):
         print(f"  uninstalling the release {namespace}/{name}, which is installed anew", flush=True)
         installed.uninstall(namespace, name)
@@ -125,7 +129,17 @@ def recover(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: 
             "an update that was killed could not be finished; what `pulumi up` said stands above. Put it right and run "
             "the command again, or forget the whole environment with `make clean`"
         )
-    settle(engine)
+
+
+def _began(engine: Engine, installed_since: Callable[[str, str], datetime | None]) -> datetime:
+    """Return a time since when all releases were installed that are pending: of those, see `left_behind`."""
+    pending = [operation["resource"] for operation in engine.read_state().get("pending_operations") or ()]
+    names = [(str(each["inputs"]["namespace"]), str(each["inputs"]["name"])) for each in pending if _is_release(each)]
+    return min(filter(None, (installed_since(*name) for name in names)), default=datetime.now(UTC))
+
+
+def _is_release(state: State) -> bool:
+    return bool(state["type"] == RELEASE)
 
 
 def foreseen(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: Path) -> list[str]:
@@ -146,25 +160,16 @@ def foreseen(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm:
 
 
 def take_over(engine: Engine, orphans: Mapping[str, Created]) -> list[str]:
-    """Add to the stack's state what a killed update has created in a cloud.
+    """Add to the stack's state what a killed update has created in a cloud, and forget what was pending.
 
-    Returns the ids of what was added. Without that no preview can know what is in the cluster. What was pending stays
-    there, so that a recovery that is stopped itself is still known to be needed; see `settle`.
+    Returns the ids of what was added. Without that no preview can know what is in the cluster.
     """
-    engine.unlock()
     deployment, planned = engine.read_state(), _planned_creations(engine)
     found = handed_back(planned, orphans)
     added = taken_over(deployment, found, orphans)
-    if added:
+    if added or deployment.get("pending_operations"):
         engine.write_state(imported(replaced(deployment, orphans), planned, found))
     return added
-
-
-def settle(engine: Engine) -> None:
-    """Forget what was pending: an update has created it, or taken it over."""
-    deployment = engine.read_state()
-    if deployment.get("pending_operations"):
-        engine.write_state({**deployment, "pending_operations": []})
 
 
 def taken_over(deployment: Mapping[str, Any], found: Sequence[State], orphans: Mapping[str, Created]) -> list[str]:
@@ -208,16 +213,18 @@ def handed_back(planned: Sequence[State], orphans: Mapping[str, Created]) -> lis
 
 
 def replaced(deployment: Mapping[str, Any], orphans: Mapping[str, Created]) -> dict[str, Any]:
-    """Return the deployment with what was created in place of a resource that it has under another id.
+    """Return the deployment with what was created in place of a resource that it has.
 
-    That one stays behind it, to be deleted, as an engine records it that lives on (`delete`, apitype.ResourceV3); that
-    it may be gone by now is no error. A preview that does not ask the cloud cannot tell: it finds that one unchanged.
+    One under another id stays behind it, to be deleted, as an engine records it that lives on (`delete`,
+    apitype.ResourceV3); that it may be gone by now is no error. A preview that does not ask the cloud cannot tell: it
+    finds that one unchanged. One that was deleted before (`pendingReplacement`) may have had the same id, as a pool.
     """
     resources: list[State] = []
     for state in deployment.get("resources") or ():
         if _gave_way(state, orphans):
+            created = orphans[state["urn"]]
             old = {key: value for key, value in state.items() if key not in ("initErrors", "pendingReplacement")}
-            resources += [_as_created(old, orphans[state["urn"]]), {**old, "delete": True}]
+            resources += [_as_created(old, created), *([] if _is(state, created) else [{**old, "delete": True}])]
         else:
             resources.append(state)
     return {**deployment, "resources": resources}
@@ -225,8 +232,14 @@ def replaced(deployment: Mapping[str, Any], orphans: Mapping[str, Created]) -> d
 
 def _gave_way(state: State, orphans: Mapping[str, Created]) -> bool:
     created = orphans.get(state["urn"])
-    # Azure's ids ignore case.
-    return created is not None and not state.get("delete") and str(state.get("id")).lower() != created.id.lower()
+    if created is None or state.get("delete"):
+        return False
+    return bool(state.get("pendingReplacement")) or not _is(state, created)
+
+
+def _is(state: State, created: Created) -> bool:
+    """Whether a resource of the state has the id of one in a cloud. Azure's ids ignore case."""
+    return str(state.get("id")).lower() == created.id.lower()
 
 
 def _as_created(state: State, created: Created) -> State:
@@ -248,7 +261,7 @@ def left_behind(
     """
     found = []
     for state in planned:
-        if state["type"] == RELEASE:
+        if _is_release(state):
             release = str(state["inputs"]["namespace"]), str(state["inputs"]["name"])
             since = installed_since(*release)
             own = state["urn"] in pending or (began is not None and since is not None and since >= began - CLOCK_SKEW)
@@ -258,7 +271,10 @@ def left_behind(
 
 
 def imported(deployment: Mapping[str, Any], planned: Sequence[State], found: Sequence[State]) -> dict[str, Any]:
-    """Return the deployment with the found resources, what is above them and their providers added to its resources."""
+    """Return the deployment with the found resources, what is above them and their providers added to its resources.
+
+    What was pending is settled by this, and by the update that follows, and dropped.
+    """
     resources: list[State] = list(deployment.get("resources") or ())
     known = {state["urn"] for state in resources}
     ids = {state["urn"]: state.get("id") for state in resources}
@@ -276,7 +292,7 @@ def imported(deployment: Mapping[str, Any], planned: Sequence[State], found: Seq
             ids[urn] = recorded["id"]
         resources.append(_recorded(recorded, known, ids))
         known.add(urn)
-    return {**deployment, "resources": resources}
+    return {**deployment, "resources": resources, "pending_operations": []}
 
 
 def providers(found: Iterable[State]) -> set[str]:

@@ -136,6 +136,15 @@ def test_what_was_created_in_place_of_another_takes_its_place_and_the_other_is_d
     assert recovery.taken_over({"resources": found}, [], made) == [], "once"
 
 
+def test_what_was_created_under_the_id_of_what_was_deleted_before_is_not_to_be_created_again() -> None:
+    """As a pool of GPU nodes, whose name stays."""
+    before = {"resources": [{**RECORDED, "pendingReplacement": True}]}
+    made = {SUBNET: InAzure("/Roles/GONE", {"principalId": "new"}, {"principalId": "new"})}
+    assert recovery.taken_over(before, [], made) == ["/Roles/GONE"]
+    (found,) = recovery.replaced(before, made)["resources"]
+    assert found == {**RECORDED, "id": "/Roles/GONE", "inputs": made[SUBNET].inputs, "outputs": made[SUBNET].outputs}
+
+
 def test_what_is_in_the_state_under_the_id_that_azure_has_stays_as_it_is() -> None:
     before = {"resources": [RECORDED]}
     made = {SUBNET: InAzure("/Roles/GONE", {"principalId": "other"})}
@@ -222,27 +231,23 @@ def test_a_recovery_says_first_that_there_is_one_and_then_what_it_does(
     assert engine.calls == ["unlock", "preview", "write 1, /vnets/mlbatch", "preview", upsert]
 
 
-def test_what_was_pending_is_forgotten_once_the_recovery_has_succeeded_and_not_before(installed: list[str]) -> None:
-    """A plain `pulumi` leaves no other sign that it was killed, and a recovery may be killed, too."""
-    operation = {"type": "creating", "resource": {"urn": VNET}}
-    states: list[dict[str, Any]] = []
+def test_a_recovery_of_a_plain_update_is_remembered_before_what_was_pending_is_dropped(installed: list[str]) -> None:
+    """The engine's import of a state drops it, and a recovery may be killed, too."""
+    operations = [{"type": "creating", "resource": each} for each in (planned_in_azure(VNET), RELEASE)]
 
     class Plain(KilledEngine):
         killed = None
 
         def read_state(self) -> dict[str, Any]:
-            return states[-1] if states else {**super().read_state(), "pending_operations": [operation]}
+            return {**super().read_state(), "pending_operations": operations}
 
-        def write_state(self, deployment: dict[str, Any]) -> None:
-            states.append(deployment)
+        def doubt(self, began: datetime) -> None:
+            self.calls.append(f"doubt {began == BEGAN}")
 
+    engine = Plain(-9)
     with pytest.raises(EngineError, match="run it again"):
-        recovery.recover(cast(Engine, Plain(-9)), lambda: MADE, Path("helm"))
-    assert [each["pending_operations"] for each in states] == [[operation]]
-    recovery.recover(cast(Engine, Plain()), lambda: MADE, Path("helm"))
-    assert states[-1]["pending_operations"] == []
-    assert VNET in [each["urn"] for each in states[-1]["resources"]]
-    assert recovery.unfinished(cast(Engine, Plain())) is None
+        recovery.recover(cast(Engine, engine), lambda: MADE, Path("helm"))
+    assert engine.calls[:4] == ["unlock", "doubt True", "preview", "write 1, /vnets/mlbatch"]
 
 
 def test_a_preview_foresees_what_a_recovery_does_and_does_nothing(installed: list[str]) -> None:
