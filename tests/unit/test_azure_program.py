@@ -67,6 +67,22 @@ class Run:
                 found += [f"{item.type} {path}" for path in changes]
         return found
 
+    def replaced_after_an_import(self) -> set[str]:
+        """Return the types of what the next update would replace, had it been imported by its id."""
+        found = set()
+        for item in self.record.resources:
+            if (key := (item.type, item.name)) in self.created:
+                inputs, _ = self.subscription.check(item.type, **_whole(item.inputs))
+                imported = self.subscription.lifecycle.read(item.type, self.created[key][0], {}, {})
+                changes = self.subscription.lifecycle.diff(
+                    item.type, imported.inputs, inputs, list(item.ignore_changes)
+                )
+                if any(
+                    each.replaces or path.partition(".")[0] in item.replace_on_changes for path, each in changes.items()
+                ):
+                    found.add(item.type)
+        return found
+
     def _program(self) -> None:
         created = infrastructure.create(self.settings)
         created.kubeconfig.apply(lambda text: setattr(self, "kubeconfig", text))
@@ -150,6 +166,14 @@ def test_azure_takes_it_all_and_reads_it_back_unchanged(run: Callable[..., Run],
     pools = [name for name in found.subscription.node_names() if "-ndv5-" in name]
     assert len(pools) == found.azure.gpu_pool.count
     assert yaml.safe_load(found.kubeconfig)["kind"] == "Config"
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
+def test_what_a_killed_update_has_made_is_imported_all_but_rights(
+    run: Callable[..., Run], changes: dict[str, Any]
+) -> None:
+    """Which are deleted instead, as docs/operations.md says (pulumi/pulumi-azure-native, issue 4812)."""
+    assert run(**changes).replaced_after_an_import() == {"azure-native:authorization:RoleAssignment"}
 
 
 def test_each_identity_has_rights_in_the_containers_that_are_mounted_as_it_and_in_no_other(
