@@ -118,7 +118,7 @@ def added(documents: list[Document], main: pulumi.Output[str]) -> Iterator[Docum
         }
 
 
-def logins(documents: list[Document], main: pulumi.Output[str]) -> Mapping[str, Mapping[str, pulumi.Input[str]]]:
+def logins(documents: list[Document], main: pulumi.Output[str]) -> Mapping[str, Any]:
     """Return user and password by the name of the user interface that asks for them."""
     found = [_LOGINS[each] for each in map(_identity, documents) if each in _LOGINS]
     return {

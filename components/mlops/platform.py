@@ -63,7 +63,7 @@ class MlopsPlatform(Layer):
 
     ready: Sequence[pulumi.Resource]
     """All of its objects are there; its pods may still be starting, for 10 to 15 minutes the first time."""
-    logins: pulumi.Output[Mapping[str, Mapping[str, str]]]
+    logins: pulumi.Output[Mapping[str, Any]]
     """User and password of each user interface that has them made for it; a secret."""
 
     def __init__(self, name: str, args: MlopsArgs, opts: pulumi.ResourceOptions | None = None) -> None:

@@ -155,10 +155,13 @@ def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connecti
     project.configure(settings(sshFrom={"me": "198.51.100.9/32"}))
     act(paths, "open", "--group", NAME)
     act(paths, "detach", "--volume", NAME)
-    assert "openstack:compute/volumeAttach:VolumeAttach" in project.drift()
+    opened = f"the security group {NAME} lets in 0.0.0.0/0 (port: 22), which the settings do not say"
+    refreshed = project.run("refresh", "--preview-only", "--run-program", "--diff")
+    assert "openstack:compute/volumeAttach:VolumeAttach" in refreshed.stdout
+    assert opened in refreshed.stdout
     found, said = planned(project)
     assert found == {"VolumeAttach machine": "create"}
-    assert f"the security group {NAME} lets in 0.0.0.0/0 (port: 22), which the settings do not say" in said
+    assert opened in said
     project.up()
     (volume,) = cloud.block_storage.volumes()
     assert volume.status == "in-use"
