@@ -101,14 +101,12 @@ KIND_RELEASES: Final = (
 """The newest first; the last is that of the OSS MLOps platform (scripts/install_tools.sh, create_cluster.sh)."""
 
 HELLO_WORLD: Final = Image(
-    reference="docker.io/library/hello-world:linux"
-    "@sha256:1b4338ade6d6d9eff53264cdc0f9caf1d717cf89dbfcb1cb13c57bc0a3c199a0",
+    reference="docker.io/library/hello-world:linux@sha256:1b4338ade6d6d9eff53264cdc0f9caf1d717cf89dbfcb1cb13c57bc0a3c199a0",
     source="https://github.com/docker-library/repo-info/blob/72e4be79b9c831d8da7d63a6ce871b20fc9e06c1/"
     "repos/hello-world/remote/linux.md",
 )
 NBODY: Final = Image(
-    reference="nvcr.io/nvidia/k8s/cuda-sample:nbody"
-    "@sha256:59261e419d6d48a772aad5bb213f9f1588fcdb042b115ceb7166c89a51f03363",
+    reference="nvcr.io/nvidia/k8s/cuda-sample:nbody@sha256:59261e419d6d48a772aad5bb213f9f1588fcdb042b115ceb7166c89a51f03363",
     source="https://docs.nvidia.com/cuda/eflow-users-guide/index.html, which prints the digest",
 )
 REGISTRY: Final = Image(
