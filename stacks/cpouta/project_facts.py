@@ -211,7 +211,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         owner=firewall.owner(group.description or "") if group is not None else "",
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         other_groups=dict(_other_groups(cloud, ports.values(), group)),
-        unguarded=tuple(sorted(item.id for item in ports.values() if not item.is_port_security_enabled)),
+        unguarded=tuple(sorted(item.id for item in ports.values() if item.is_port_security_enabled is False)),
         is_left_out=group is not None and any(group.id not in item.security_group_ids for item in own),
         existing=_existing(cloud, existing),
         key_pair=_key_pair(cloud, name),

@@ -539,7 +539,7 @@ def _port(
     network_id: str,
     name: str = "",
     groups: Sequence[str] = (),
-    secure: bool = False,
+    secure: bool | None = False,
 ) -> SimpleNamespace:
     return SimpleNamespace(
         id=identifier,
@@ -577,6 +577,8 @@ def test_facts_are_read_off_the_services() -> None:
                     _port("p3", device_id="s9", network_id="n1", groups=["g9"]),
                     _port("p4", device_id="r1", network_id="n1"),
                     _port("p5", device_id="r2", network_id="n3"),
+                    # Of a Neutron without the extension port-security, where all ports are guarded.
+                    _port("p6", device_id="s0", network_id="n1", groups=["g1"], secure=None),
                 )
                 if all(getattr(each, field) == value for field, value in asked.items())
             ],
