@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -100,6 +101,7 @@ class ProjectFacts:
 
     flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
         names of external networks and of types. zones: names of the availability zones of VMs.
+    ambiguous: names that several networks have, which OpenStack allows.
     routes: the pools that routers lead to, by the name of each network of the project's own; of others nobody can say.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
@@ -118,6 +120,7 @@ class ProjectFacts:
     pools: frozenset[str]
     volume_types: frozenset[str]
     zones: frozenset[str]
+    ambiguous: frozenset[str] = frozenset()
     routes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     quotas: Mapping[str, Room] = field(default_factory=dict)
     server: ServerFacts | None = None
@@ -201,6 +204,7 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         pools=frozenset(item.name for item in networks if item.is_router_external),
         volume_types=frozenset(item.name for item in cloud.block_storage.types()),
         zones=frozenset(item.name for item in cloud.compute.availability_zones() if item.state.get("available")),
+        ambiguous=frozenset(name for name, number in Counter(item.name for item in networks).items() if number > 1),
         routes=dict(_routes(cloud, networks)),
         quotas=dict(_quotas(cloud)),
         server=server,

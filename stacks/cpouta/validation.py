@@ -138,6 +138,15 @@ def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Config
     for field, name, there in wanted:
         if name is not None and name not in there:
             yield _absent((*SECTION, field), name, there)
+    for field, name in (("network", openstack.network), ("pool", openstack.pool)):
+        if name in facts.ambiguous:
+            yield ConfigError(
+                path=(*SECTION, field),
+                value=name,
+                message="the project sees several networks of this name, and nothing says which one is meant",
+                expected="a name that one network has",
+                hint="give one of them another name: `openstack network list`, then `openstack network set --name`",
+            )
     volume = openstack.volume
     if volume.existing is None and volume.type not in facts.volume_types:
         yield _absent((*SECTION, "volume", "type"), volume.type, sorted(facts.volume_types))

@@ -114,6 +114,13 @@ def test_a_key_that_nobody_could_sign_in_by_is_told_before_anything_is_made(monk
     assert error.message == "there is no file /nowhere/key on this machine"
 
 
+@pytest.mark.parametrize(("field", "name"), [("network", "project_2001234"), ("pool", "public")])
+def test_a_name_that_several_networks_have_is_refused(field: str, name: str) -> None:
+    (error,) = refused(replace(FACTS, ambiguous=frozenset({name, "elsewhere"})))
+    assert (key(error.path), error.value) == (f"mlbatch:openstack.{field}", name)
+    assert error.message == "the project sees several networks of this name, and nothing says which one is meant"
+
+
 def test_a_flavor_that_csc_has_to_grant_is_told_so() -> None:
     (error,) = refused(FACTS, flavor="gpu.1.1gpu")
     assert error.hint == "ask CSC's service desk for it; until then take one of those"
@@ -562,6 +569,7 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(name="project_1", id="n1", is_router_external=False, project_id="p"),
                 thing(name="inside", id="n3", is_router_external=False, project_id="p"),
                 thing(name="shared", id="n4", is_router_external=False, project_id="others"),
+                thing(name="shared", id="n5", is_router_external=False, project_id="others"),
                 thing(name="public", id="n2", is_router_external=True, project_id="others"),
             ],
             routers=lambda project_id: [
@@ -657,8 +665,9 @@ def test_facts_are_read_off_the_services() -> None:
     assert project_facts._facts(cloud, "vm", None) == ProjectFacts(
         flavors={"standard.xxlarge": FlavorFacts(cores=8, memory_mib=31_744)},
         images={"Ubuntu-22.04": "new"},
-        networks={"project_1": "n1", "inside": "n3", "shared": "n4"},
+        networks={"project_1": "n1", "inside": "n3", "shared": "n5"},
         pools=frozenset({"public"}),
+        ambiguous=frozenset({"shared"}),
         routes={"project_1": frozenset({"public"}), "inside": frozenset({""})},
         volume_types=frozenset({"standard"}),
         zones=frozenset({"nova"}),
