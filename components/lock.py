@@ -139,5 +139,10 @@ def _once(entry: re.Pattern[str], source: str, *lines: str, what: str) -> str:
     return changed
 
 
+def main() -> int:
+    """Lock the catalogues that the command line names; 1 where an entry could not be asked for."""
+    return 1 if sum(lock(import_module(name)) for name in sys.argv[1:]) else 0
+
+
 if __name__ == "__main__":
-    sys.exit(1 if sum(lock(import_module(name)) for name in sys.argv[1:]) else 0)
+    sys.exit(main())

@@ -740,6 +740,10 @@ class TestCredentials:
         plain = "users:\n- name: a\n  user:\n    token: t\n- name: b\n  user:\n    exec:\n      command: aws\n"
         assert signed_in(plain, "azurecli") == plain
 
+    def test_a_sign_in_without_the_server_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match=r"^AKS' kubeconfig calls kubelogin without --server-id$"):
+            signed_in(KUBECONFIG.replace("--server-id", "--server"), "azurecli")
+
     def test_no_kubeconfig_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="no kubeconfig"):
             self.kubeconfig("azurecli", {USER_CREDENTIALS: lambda args: {"kubeconfigs": []}})

@@ -98,6 +98,17 @@ def test_a_mirrors_archive_has_to_have_the_digest_too(tmp_path: Path) -> None:
     assert replace(mirror, verify=False).chart(LOCKED).chart == str(tmp_path / LOCKED.file)
 
 
+def test_an_oci_registry_that_does_not_answer_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(repository: str, name: str, version: str) -> str:
+        raise registries.RegistryError("no route to host")
+
+    chart = replace(catalogue.find_chart("node-feature-discovery"), sha256="ab" * 32)
+    monkeypatch.setattr(registries, "chart_digest", refuses)
+    with pytest.raises(ArtifactError, match=r"no route to host") as error:
+        Mirror().chart(chart)
+    assert "node-feature-discovery" in str(error.value)
+
+
 def test_a_chart_of_an_oci_registry_has_to_have_the_digest_too(monkeypatch: pytest.MonkeyPatch) -> None:
     chart = replace(catalogue.find_chart("node-feature-discovery"), sha256="ab" * 32)
     monkeypatch.setattr(registries, "chart_digest", lambda repository, name, version: "ab" * 32)

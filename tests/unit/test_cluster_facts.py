@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import kubernetes
 import pytest
 import yaml
 
@@ -156,6 +157,44 @@ def test_nodes_that_may_not_be_read_are_an_error_that_says_so(server: ApiServer,
     with pytest.raises(KubeconfigError, match=r"it refuses to answer \(HTTP 403 Forbidden\)") as error:
         ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
     assert "correct-horse-battery" not in str(error.value)
+
+
+def test_who_may_not_sign_in_is_told_who_may(server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/api/v1/nodes"] = (401, {"reason": "Unauthorized"})
+    with pytest.raises(KubeconfigError) as error:
+        ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
+    assert "(HTTP 401 Unauthorized); whoever deploys has to be an administrator, who may read nodes" in str(error.value)
+    server.answers["/api/v1/nodes"] = (500, {"reason": "broken"})
+    with pytest.raises(KubeconfigError) as error:
+        ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
+    assert "(HTTP 500 Internal Server Error)" in str(error.value)
+    assert "administrator" not in str(error.value)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/namespaces/kube-system", CLASSES, STORAGE_CLASSES, CLUSTER_VERSION])
+def test_whatever_cannot_be_read_is_an_error(path: str, server: ApiServer, tmp_path: Path) -> None:
+    server.answers[path] = (500, {})
+    with pytest.raises(KubeconfigError, match=r"it refuses to answer \(HTTP 500 Internal Server Error\)"):
+        ask(named(server.port, tmp_path), KubernetesSettings())
+
+
+@pytest.mark.parametrize("body", [[], {}, {"major": "1"}, "text", None])
+def test_what_answers_as_no_api_server_does_is_told(body: Any, server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/api/v1/namespaces/kube-system"] = (200, body)
+    with pytest.raises(KubeconfigError, match="what answers is no API server"):
+        ask(named(server.port, tmp_path), KubernetesSettings())
+
+
+def test_a_plugin_that_cannot_sign_in_is_told(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise kubernetes.config.ConfigException("no token")
+
+    kubeconfig = named(server.port, tmp_path)
+    monkeypatch.setattr(kubernetes.config, "new_client_from_config_dict", refuse)
+    with pytest.raises(KubeconfigError, match="nobody could sign in: no token"):
+        ask(kubeconfig, KubernetesSettings())
 
 
 def test_a_server_that_is_gone_is_an_error_within_bounds(

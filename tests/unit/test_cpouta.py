@@ -305,6 +305,12 @@ def test_the_vm_is_told_what_is_kept_and_a_newer_first_boot_is_warned_of(caplog:
     ) in caplog.text
 
 
+def test_what_a_vm_is_told_is_known_by_its_revision() -> None:
+    given = dict(kept(Run()))
+    made = KEEPING.create(given)
+    assert (made.id, made.outs) == (given["revision"], given)
+
+
 def test_a_boot_volume_goes_with_the_vm() -> None:
     instance = Run(bootVolume=100).one("Instance")
     assert "imageId" not in instance.inputs

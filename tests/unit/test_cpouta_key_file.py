@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stacks.cpouta import key_file
 from stacks.cpouta.key_file import Obstacle, obstacle
 
 
@@ -62,6 +64,26 @@ def test_what_ssh_would_not_read_is_told(tmp_path: Path) -> None:
     found = told(tmp_path / "text", public)
     assert "as a private key" in found.message
     assert "hunter2" not in f"{found}"
+
+
+def test_programs_that_do_not_answer_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    public = pair(tmp_path / "key", "hunter2")
+    given: list[float] = []
+
+    def hangs(command: tuple[str, ...], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[str]:
+        given.append(timeout)
+        if command[0] == "ssh-add":
+            raise subprocess.TimeoutExpired(command, timeout)
+        return run(command, timeout=timeout, **options)
+
+    run = subprocess.run
+    monkeypatch.setattr(key_file.subprocess, "run", hangs)
+    assert "no ssh-agent has this key" in told(tmp_path / "key", public, SSH_AUTH_SOCK="/nowhere").message
+    assert given == [10, 10]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert told(tmp_path / "key", public) == Obstacle(
+        "there is no `ssh-keygen` on PATH that could read it", "install OpenSSH's client"
+    )
 
 
 def test_a_passphrase_needs_an_agent_that_has_the_key(tmp_path: Path, agent: dict[str, str]) -> None:

@@ -322,7 +322,7 @@ def test_amounts(text: str | int, thousandths: int) -> None:
     assert amount(text) == thousandths
 
 
-@pytest.mark.parametrize("text", ["", "8x", "8KB", "m"])
+@pytest.mark.parametrize("text", ["", "8x", "8KB", "8KK", "8mm", "m"])
 def test_what_is_no_amount(text: str) -> None:
     with pytest.raises(ValueError, match=r"quantity|Invalid literal"):
         amount(text)

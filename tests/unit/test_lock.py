@@ -175,6 +175,103 @@ def test_the_digest_of_a_chart_of_an_oci_registry_is_that_of_its_archive(monkeyp
         registries.chart_digest("oci://registry.example.org/charts", "tool", "2")
 
 
+@pytest.mark.parametrize(
+    ("challenge", "said"),
+    [
+        ("", "the registry wants to be signed in to by something it does not say"),
+        ('Basic realm="r"', 'the registry wants to be signed in to by Basic realm="r"'),
+        ('Bearer realm="http://sign.in/t"', 'the registry wants to be signed in to by Bearer realm="http://sign.in/t"'),
+        ('Digest realm="https://sign.in/t"', 'the registry wants to be signed in to by Digest realm="https://sign.in'),
+    ],
+)
+def test_a_registry_that_lets_in_by_no_token_is_told(
+    challenge: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(request: Request, timeout: float) -> io.BytesIO:
+        headers = Message()
+        if challenge:
+            headers["WWW-Authenticate"] = challenge
+        raise HTTPError(request.full_url, 401, "Unauthorized", headers, None)
+
+    monkeypatch.setattr(registries, "urlopen", refuse)
+    with pytest.raises(registries.RegistryError) as error:
+        registries.image_digest("registry.example.org/a/b:1")
+    assert f"cannot be asked for: {said}" in str(error.value)
+
+
+def test_a_registry_has_half_a_minute_and_may_call_its_token_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def answer(request: Request, timeout: float) -> io.BytesIO:
+        asked.append((request.full_url, timeout))
+        if "sign.in" in request.full_url:
+            return io.BytesIO(b'{"access_token": "anybody"}')
+        if request.get_header("Authorization") != "Bearer anybody":
+            headers = Message()
+            headers["WWW-Authenticate"] = 'Bearer realm="https://sign.in/t"'
+            raise HTTPError(request.full_url, 401, "Unauthorized", headers, None)
+        return io.BytesIO(b"index")
+
+    monkeypatch.setattr(registries, "urlopen", answer)
+    assert registries.image_digest("quay.io/a/b") == f"sha256:{hashlib.sha256(b'index').hexdigest()}"
+    manifest = "https://quay.io/v2/a/b/manifests/latest"
+    assert asked == [(manifest, 30), ("https://sign.in/t?", 30), (manifest, 30)]
+
+
+def test_the_whole_of_a_catalogue_is_asked_for_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One file, a chart of each kind of repository, and an image; the second time nothing changes."""
+    own, oci = (
+        replace(CHART, archive=None),
+        replace(CHART, name="other", repository="oci://registry.example.org/charts"),
+    )
+    source = (
+        SOURCE
+        + f'    name="{own.name}",\n    version="{own.version}",\n    repository="{own.repository}",\n'
+        + f'    name="{oci.name}",\n    version="{oci.version}",\n    repository="{oci.repository}",\n'
+        + 'IMAGE = "docker.io/library/busybox:1.37"\n'
+    )
+    module = ModuleType("small")
+    vars(module).update(
+        __file__=str(tmp_path / "catalogue.py"),
+        ARTIFACTS=(replace(ENTRY, images={}),),
+        CHARTS=(own, oci),
+        IMAGE=catalogue.Image(reference="docker.io/library/busybox:1.37", source=""),
+    )
+    (tmp_path / "catalogue.py").write_text(source)
+    index = b"entries: {tool: [{version: 1.2.3, urls: [https://example.org/tool-1.2.3.tgz]}]}"
+    monkeypatch.setattr(lock.Mirror, "fetch", lambda self, artifact: b"file")
+    monkeypatch.setattr(lock, "fetch", lambda url, chart: index if url.endswith("/index.yaml") else b"archive")
+    monkeypatch.setattr(registries, "chart_digest", lambda *asked: "34" * 32 if asked[1:] == ("other", "1.2.3") else "")
+    monkeypatch.setattr(registries, "image_digest", lambda reference: DIGEST)
+    assert lock.lock(module) == 0
+    file, archive = (hashlib.sha256(content).hexdigest() for content in (b"file", b"archive"))
+    assert capsys.readouterr().out.splitlines() == [
+        f"{ENTRY.name} {ENTRY.version}: {file}",
+        f"tool 1.2.3: {archive}",
+        f"other 1.2.3: {'34' * 32}",
+        f"docker.io/library/busybox:1.37: {DIGEST}",
+    ]
+    written = (tmp_path / "catalogue.py").read_text()
+    assert f'url="{ENTRY.url}",\n        sha256="{file}",\n' in written
+    located = 'archive="https://example.org/tool-1.2.3.tgz",\n    '
+    assert f'repository="{own.repository}",\n    {located}sha256="{archive}",\n' in written
+    assert f'repository="{oci.repository}",\n    sha256="{"34" * 32}",\n' in written
+    assert f'IMAGE = "docker.io/library/busybox:1.37@{DIGEST}"\n' in written
+
+
+@pytest.mark.parametrize(("failed", "code"), [([0, 0], 0), ([0, 2], 1)])
+def test_the_command_fails_where_a_catalogue_is_not_whole(
+    failed: list[int], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(lock, "lock", lambda module: asked.append(module) or failed[len(asked) - 1])
+    monkeypatch.setattr(lock.sys, "argv", ["lock", catalogue.__name__, azure.__name__])
+    assert lock.main() == code
+    assert asked == [catalogue, azure]
+
+
 def test_a_mirror_of_rendered_files_need_not_have_the_published_digests(tmp_path: Path) -> None:
     (tmp_path / ENTRY.file).write_text("kind: Tool\n")
     other = replace(ENTRY, sha256=hashlib.sha256(b"kind: Other\n").hexdigest())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -550,6 +551,39 @@ class TestKustomize:
     def test_kustomizes_own_words_are_told(self) -> None:
         with pytest.raises(KustomizeError, match=r"missing\.yaml"):
             kustomize.render(self.FILES, "a")
+
+    @pytest.mark.parametrize(
+        ("there", "command"),
+        [
+            ({"kustomize", "kubectl"}, ["kustomize", "build"]),
+            ({"kubectl"}, ["kubectl", "kustomize"]),
+        ],
+    )
+    def test_kustomize_comes_before_kubectl_and_has_five_minutes(
+        self, there: set[str], command: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[tuple[list[str], float]] = []
+
+        def run(words: list[str], *, timeout: float, **_: object) -> None:
+            asked.append((words, timeout))
+            raise subprocess.TimeoutExpired(words, timeout)
+
+        monkeypatch.setattr(kustomize.shutil, "which", lambda name: name if name in there else None)
+        monkeypatch.setattr(kustomize.subprocess, "run", run)
+        with pytest.raises(KustomizeError, match=f"^`{' '.join(command)}` cannot be run: .* timed out after 300 sec"):
+            kustomize.render(self.FILES, "a")
+        ((words, timeout),) = asked
+        assert (words[:2], Path(words[2]).name, timeout) == (command, "a", 300)
+
+    def test_of_its_words_the_last_ones_are_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+            return subprocess.CompletedProcess(words, 1, "", "a" * 3000 + "\n")
+
+        monkeypatch.setattr(kustomize.shutil, "which", lambda name: name)
+        monkeypatch.setattr(kustomize.subprocess, "run", run)
+        with pytest.raises(KustomizeError) as error:
+            kustomize.render(self.FILES, "a")
+        assert str(error.value) == "`kustomize build` failed: " + "a" * 2000
 
     def test_without_a_program_that_renders(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shutil, "which", lambda name: None)

@@ -126,6 +126,11 @@ def test_anything_else_is_refused_with_its_reason(value: object, reason: str) ->
         Quantity.parse(value)
 
 
+def test_one_that_was_read_already_stays_as_it_is() -> None:
+    amount = Quantity.parse("128Gi")
+    assert Quantity.parse(amount) is amount
+
+
 def test_sums_and_differences_are_exact_and_never_negative() -> None:
     memory, node = Quantity.parse("2000G"), Quantity.parse("2113411288Ki")
     assert str(memory + memory + memory) == "6T"
