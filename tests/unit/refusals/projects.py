@@ -22,7 +22,7 @@ Case = tuple[Mapping[str, Any], ProjectFacts]
 
 def _runs(flavor: str, cluster: str = "") -> ProjectFacts:
     """A stack whose VM has a flavor."""
-    server = ServerFacts(flavor=flavor, image="Ubuntu-22.04", image_id="image-0", cluster=cluster)
+    server = ServerFacts(flavor=flavor, cluster=cluster)
     return replace(_FULL, server=server, quotas={})
 
 
