@@ -104,6 +104,33 @@ class TestChecks:
         own = checks(BASELINES["Standard_ND96isr_H100_v5"], kernel_log=True)
         assert judge_checks(log(checks=own), 0, own).state == PASS
 
+    @pytest.mark.parametrize(
+        ("lines", "code", "verdict"),
+        [
+            (["ERROR:  nhc:  Health check failed:  GPU 3 "], 1, Verdict(FAIL, "GPU 3")),
+            (["ERROR:  nhc:  Health check failed:  NHCNA: no topology"], 1, Verdict(UNKNOWN, "NHCNA: no topology")),
+            (["WARNING:  nhc:  Nearing a failure threshold:  GPU 3 "], 0, Verdict(WARN, "GPU 3")),
+            (["  nvbandwidth not found. Skipping "], 0, Verdict(UNKNOWN, "nvbandwidth not found. Skipping")),
+            ([], 7, Verdict(UNKNOWN, "the checks ended with 7 and named no failure")),
+            (
+                ["WARNING:  nhc:  Nearing a failure threshold:  GPU 3"],
+                7,
+                Verdict(UNKNOWN, "the checks ended with 7 and"),
+            ),
+            (["Health check failed:  GPU 3"] * 2 + ["Health check failed:  GPU 4"], 1, Verdict(FAIL, "GPU 3; GPU 4")),
+        ],
+    )
+    def test_a_verdict_says_all_that_is_as_bad_once(self, lines: list[str], code: int, verdict: Verdict) -> None:
+        found = judge_checks(log(*lines), code, EXPECTED)
+        assert found.state == verdict.state
+        assert found.reason.startswith(verdict.reason)
+        assert judge_checks(log(checks=EXPECTED[:1]), 0, EXPECTED).reason == f"not run: {', '.join(EXPECTED[1:])}"
+        assert judge_checks(log(), None, EXPECTED) == Verdict(UNKNOWN, "the checks did not run to their end")
+
+    def test_a_reason_has_an_end(self) -> None:
+        assert Verdict(FAIL, "a" * 1001).body() == {"state": "fail", "reason": "a" * 1000}
+        assert Verdict(PASS, "fast", 481.5).body() == {"state": "pass", "reason": "fast", "busBandwidthGBs": 481.5}
+
 
 class TestNccl:
     def judge(self, output: str, code: int | None = 0, **values: Any) -> node_report.Verdict:
@@ -126,36 +153,44 @@ class TestNccl:
         assert self.judge(allreduce((SIZE, 481.0, 480.0), bounds="2 FAILED")).state == FAIL
 
     @pytest.mark.parametrize(
-        ("output", "code"),
+        ("output", "code", "reason"),
         [
-            ("", 0),
-            ("", None),
-            ("mpirun: command not found", 127),
-            (allreduce(), 0),
-            (allreduce((SIZE, 481.0, 480.0)), 1),
-            (allreduce((SIZE, 481.0, 480.0)), None),
-            (allreduce((SIZE, 481.0, 480.0), ranks=7), 0),
-            (allreduce((SIZE, 481.0, 480.0), wrong="N/A"), 0),
-            (allreduce((SIZE >> 1, 481.0, 480.0)), 0),
-            (allreduce((SIZE, float("nan"), 480.0)), 0),
-            (allreduce((SIZE, 0.0, 0.0)), 0),
-        ],
-        ids=[
-            "nothing",
-            "no end",
-            "no program",
-            "no figures",
-            "failed program",
-            "killed program",
-            "a GPU too few",
-            "unchecked",
-            "smaller messages",
-            "no number",
-            "zero",
+            ("", 0, "0 processes took part, 8 were to"),
+            ("", None, "the test did not run to its end"),
+            ("mpirun: command not found", 127, "the test ended with 127"),
+            (allreduce(), 0, "the test printed no figures"),
+            (allreduce((SIZE, 481.0, 480.0)), 1, "the test ended with 1"),
+            (allreduce((SIZE, 481.0, 480.0)), None, "the test did not run to its end"),
+            (allreduce((SIZE, 481.0, 480.0), ranks=7), 0, "7 processes took part, 8 were to"),
+            (allreduce((SIZE, 481.0, 480.0), wrong="N/A"), 0, "the test did not check its results"),
+            (
+                allreduce((SIZE >> 1, 481.0, 480.0)),
+                0,
+                "the largest messages had 8589934592 bytes, 17179869184 were asked for",
+            ),
+            (allreduce((SIZE, float("nan"), 480.0)), 0, "nan GB/s is no measurement"),
+            (allreduce((SIZE, float("inf"), 480.0)), 0, "inf GB/s is no measurement"),
+            (allreduce((SIZE, 0.0, 0.0)), 0, "0.0 GB/s is no measurement"),
+            (allreduce((SIZE, 481.0, 480.0)).replace("  481.0  ", "  fast  "), 0, "the test printed no figures"),
         ],
     )
-    def test_what_was_not_measured_is_never_a_pass(self, output: str, code: int | None) -> None:
-        assert self.judge(output, code).state == UNKNOWN
+    def test_what_was_not_measured_is_never_a_pass(self, output: str, code: int | None, reason: str) -> None:
+        assert self.judge(output, code) == Verdict(UNKNOWN, reason)
+
+    @pytest.mark.parametrize(
+        ("bandwidth", "verdict"),
+        [
+            (481.5, Verdict(PASS, "481.50 GB/s of bus bandwidth at 17179869184 bytes", 481.5)),
+            (469.0, Verdict(WARN, "469.00 GB/s of bus bandwidth at 17179869184 bytes, below 470", 469.0)),
+            (45.25, Verdict(FAIL, "45.25 GB/s of bus bandwidth at 17179869184 bytes, below 460", 45.25)),
+        ],
+    )
+    def test_a_verdict_says_what_was_measured_and_held_against_what(self, bandwidth: float, verdict: Verdict) -> None:
+        assert self.judge(allreduce((SIZE, bandwidth, bandwidth))) == verdict
+
+    def test_wrong_results_are_counted(self) -> None:
+        assert self.judge(allreduce((SIZE, 1.0, 1.0), (SIZE, 1.0, 1.0), wrong="3")).reason == "12 wrong results"
+        assert self.judge(allreduce((SIZE, 1.0, 1.0), bounds="2 FAILED")).reason == "values out of bounds"
 
     def test_too_few_processes_of_a_test_over_nodes_are_noticed(self) -> None:
         assert self.judge(allreduce((SIZE, 481.0, 480.0), ranks=8), ranks=16).state == UNKNOWN
@@ -274,6 +309,33 @@ class TestMain:
         assert said["node"] == "gpu-0"
         assert said["state"] == {0: said["state"], 1: "fail", 2: "unknown"}[exit_code]
         assert json.dumps(said) in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("output", "code", "state"),
+        [
+            (allreduce((SIZE, 481.0, 480.0)), " 0\n", "pass"),
+            (allreduce((SIZE, 481.0, 480.0)), "-9", "unknown"),
+            (allreduce((SIZE, 481.0, 480.0)), "killed", "unknown"),
+            (None, "0", "unknown"),
+        ],
+    )
+    def test_a_gate_writes_its_verdict_on_the_node_also_without_a_place_to_end_with(
+        self, output: str | None, code: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        own = settings(kind="nccl", ranks=8, bytes=SIZE, **FLOOR)
+        own |= {"output": str(tmp_path / "output"), "exitCode": str(tmp_path / "code")}
+        if output is not None:
+            (tmp_path / "output").write_text(output)
+        (tmp_path / "code").write_text(code)
+        (tmp_path / "settings.json").write_text(json.dumps(own))
+        written: list[tuple[str, Verdict]] = []
+        monkeypatch.setattr(node_report, "TERMINATION", tmp_path / "absent")
+        monkeypatch.setattr(node_report, "write", lambda name, verdict, given: written.append((name, verdict)))
+        monkeypatch.setenv("NODE_NAME", "gpu-0")
+        expected = {"pass": 0, "unknown": 2}[state]
+        assert node_report.main(str(tmp_path / "settings.json"), "report") == expected
+        assert [(name, verdict.state) for name, verdict in written] == [("gpu-0", state)]
+        assert not (tmp_path / "absent").exists()
 
     def test_a_mark_takes_an_older_verdict_away(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[tuple[Any, ...]] = []
