@@ -49,7 +49,9 @@ def boots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Boots:
         "STATE": tmp_path / "state",
         "RESULTS": tmp_path / "state" / "results",
         "LOG": tmp_path / "log",
+        "BOOT": tmp_path / "boot",
     }
+    (tmp_path / "boot").write_text("5a80468e\n")
     for name, place in places.items():
         monkeypatch.setattr(runner, name, place)
     paused: list[float] = []
@@ -66,6 +68,7 @@ def test_each_step_runs_once_in_its_order_and_what_it_recorded_is_in_the_marker(
         "step": "two",
         "message": "",
         "log": [],
+        "boot": "5a80468e",
         "versions": {"docker": "28.5.2"},
         "checks": {"told": f"what 10 11 {boots.folder}/state"},
     }
