@@ -7,20 +7,20 @@ differently on every cluster (components/nodes/gpu_operator.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
 from components.catalogue import CertifiedGpuOperator
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import config_map
 from components.kubernetes.placement import NodeGroup
-from components.layer import Layer
 from components.nodes.gpu_operator import OFF, HandOut, dcgm_metrics, metrics_name, toolkit_environment
 from components.olm import subscription as olm
+from components.olm.layer import OlmLayer
 from components.olm.steps import Installer
 from components.olm.subscription import Source
 
@@ -54,34 +54,24 @@ class CertifiedGpuOperatorArgs:
     drain: bool = False
 
 
-class CertifiedOperator(Layer):
+class CertifiedOperator(OlmLayer):
     """Install the operator, which then prepares each GPU node; ready when all nodes offer their GPUs.
 
     Feature discovery must have labelled the nodes: without its labels the operator calls itself ready and does nothing.
     """
 
     def __init__(self, name: str, args: CertifiedGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:nodes:CertifiedOperator", name, None, opts)
-        self._name = name
+        super().__init__("mlbatch:nodes:CertifiedOperator", name, opts)
         space = NamespaceArgs(name=NAMESPACE, labels=_READ_BY_OPENSHIFT, privileged=True)
         home = [self._made(namespace_body(space), ())]
         group = self._made(olm.operator_group(PACKAGE, NAMESPACE, [NAMESPACE]), home)
         subscription = olm.subscription(PACKAGE, NAMESPACE, args.release.csv, args.source)
         needs = [self._made(subscription, [group]), *(self._made(each, home) for each in args.installer.account())]
-        files, job = args.installer.job(
-            args.installer.approval(args.release.csv, approve=args.approve), args.release.version
-        )
-        installed = self._made(job, [*needs, self._made(files, needs)], args.minutes)
+        approval = args.installer.approval(args.release.csv, approve=args.approve)
+        installed = self._taken(args.installer.job(approval, args.release.version), needs, args.minutes)
         metrics = self._made(config_map(metrics_name(), NAMESPACE, {_METRICS_FILE: dcgm_metrics()}), home)
         self.ready = [self._made(cluster_policy(args), [installed, metrics], args.minutes)]
         self.register_outputs({})
-
-    def _made(
-        self, document: Document, needs: Sequence[pulumi.Resource], minutes: int | None = None
-    ) -> pulumi.Resource:
-        timeouts = pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m") if minutes else None
-        options = pulumi.ResourceOptions(parent=self, depends_on=list(needs), custom_timeouts=timeouts)
-        return Manifest(f"{self._name}/{document['kind']}/{document['metadata']['name']}", document, options)
 
 
 def cluster_policy(args: CertifiedGpuOperatorArgs) -> Document:

@@ -15,12 +15,12 @@ import pulumi
 
 from components.catalogue import OpenShiftAi
 from components.job_kinds import SUBMITTED
-from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.objects import checksum
-from components.layer import Layer
 from components.olm import subscription as olm
-from components.olm.steps import ACCOUNT, Installer, Step
+from components.olm.layer import OlmLayer
+from components.olm.steps import ACCOUNT, Installer
 from components.olm.subscription import Source
 from components.openshift_ai import configuration
 from components.openshift_ai.configuration import Configuration
@@ -70,17 +70,18 @@ class OpenShiftAiArgs:
         return self.configuration.release
 
     @property
-    def approval(self) -> Step:
-        """The step after which the operator runs."""
-        return self.installer.approval(self.release.csv, approve=self.approve)
+    def approval(self) -> tuple[Document, Document]:
+        """The step after which the operator runs: its files and its Job."""
+        step = self.installer.approval(self.release.csv, approve=self.approve)
+        return self.installer.job(step, self.release.version)
 
     @property
-    def start_of_kueue(self) -> Step:
-        """The step after which Kueue knows the kinds of all jobs."""
-        return self.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS)
+    def start_of_kueue(self) -> tuple[Document, Document]:
+        """The step after which Kueue knows the kinds of all jobs: its files and its Job."""
+        return self.installer.job(self.installer.start(NAMESPACE, KUEUE_PODS, JOB_KINDS), self.release.version)
 
 
-class OpenShiftAiOperators(Layer):
+class OpenShiftAiOperators(OlmLayer):
     """Install OpenShift AI with Kueue, AppWrapper, KubeRay and the training operator.
 
     OLM makes what the catalog's bundle has: it stays when the stack goes, but for what is in the stack's namespaces.
@@ -90,8 +91,7 @@ class OpenShiftAiOperators(Layer):
     """Depend on these to create queues and jobs: all operators are there, and Kueue knows the kinds of all jobs."""
 
     def __init__(self, name: str, args: OpenShiftAiArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("mlbatch:openshift_ai:OpenShiftAiOperators", name, None, opts)
-        self._name = name
+        super().__init__("mlbatch:openshift_ai:OpenShiftAiOperators", name, opts)
         spaces = [self._made(namespace_body(NamespaceArgs(name=each)), ()) for each in (OPERATOR_NAMESPACE, NAMESPACE)]
         maps = [
             self._made(each, spaces)
@@ -100,24 +100,12 @@ class OpenShiftAiOperators(Layer):
         group = self._made(olm.operator_group(NAME, OPERATOR_NAMESPACE), spaces)
         rights = [self._made(each, spaces) for each in installer_rights(args.installer)]
         subscribed = self._made(subscription(args), [*maps, group])
-        installed = self._run(args.approval, [subscribed, *rights], args)
+        installed = self._taken(args.approval, [subscribed, *rights], args.minutes)
         policies = [] if args.release.patched_whole else [self._made(network_policy(), spaces)]
         initialized = self._made(initialization(), [installed, *policies], args.minutes)
         components = self._made(cluster(args), [initialized], args.minutes)
-        self.ready = [components, self._run(args.start_of_kueue, [components, *rights], args)]
+        self.ready = [components, self._taken(args.start_of_kueue, [components, *rights], args.minutes)]
         self.register_outputs({})
-
-    def _made(
-        self, document: Document, needs: Sequence[pulumi.Resource], minutes: int | None = None
-    ) -> pulumi.Resource:
-        timeouts = pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m") if minutes else None
-        options = pulumi.ResourceOptions(parent=self, depends_on=list(needs), custom_timeouts=timeouts)
-        metadata = document["metadata"]
-        return Manifest(f"{self._name}/{document['kind']}/{metadata['name']}", document, options)
-
-    def _run(self, step: Step, needs: Sequence[pulumi.Resource], args: OpenShiftAiArgs) -> pulumi.Resource:
-        files, job = args.installer.job(step, args.release.version)
-        return self._made(job, [*needs, self._made(files, needs)], args.minutes)
 
 
 def subscription(args: OpenShiftAiArgs) -> Document:

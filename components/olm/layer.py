@@ -1,0 +1,33 @@
+"""What installations by OLM have in common: objects that stand on each other, and steps between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+from components.kubernetes.manifests import Document, Manifest
+from components.layer import Layer
+
+
+class OlmLayer(Layer):
+    """A layer whose children are named after it, their kind and their own name."""
+
+    def __init__(self, token: str, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(token, name, None, opts)
+        self._name = name
+
+    def _made(
+        self, document: Document, needs: Sequence[pulumi.Resource], minutes: int | None = None
+    ) -> pulumi.Resource:
+        """Register an object. minutes: that it is waited for at most; None for the engine's own."""
+        timeouts = pulumi.CustomTimeouts(create=f"{minutes}m", update=f"{minutes}m") if minutes else None
+        options = pulumi.ResourceOptions(parent=self, depends_on=list(needs), custom_timeouts=timeouts)
+        return Manifest(f"{self._name}/{document['kind']}/{document['metadata']['name']}", document, options)
+
+    def _taken(
+        self, step: tuple[Document, Document], needs: Sequence[pulumi.Resource], minutes: int
+    ) -> pulumi.Resource:
+        """Register a step, as the installer has it: its files, and the Job that takes it, which is returned."""
+        files, job = step
+        return self._made(job, [*needs, self._made(files, needs)], minutes)
