@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import yaml
+from kubernetes.dynamic.exceptions import DynamicApiError
 
+from components.observability import accounts
+from emulator.charts.helm import Helm
 from emulator.paths import Paths
+from emulator.toolchain import KUBERNETES_VERSION
 from tests.local.environment import Cluster, eventually, local_environment
-from tests.local.member import as_member, refused
+from tests.local.member import as_member, message, refused
 from tests.unit.releases import definitions
 
 pytestmark = pytest.mark.emulated("it is about the local OpenShift itself")
@@ -18,6 +23,7 @@ SECURITY = "security.openshift.io/v1"
 SCC = "openshift.io/scc"
 UIDS = "openshift.io/sa.scc.uid-range"
 RBAC = "rbac.authorization.k8s.io/v1"
+NO_CONSTRAINT = "unable to validate against any security context constraint"
 IMAGE = "registry.k8s.io/sig-storage/nfs-subdir-external-provisioner:v4.0.2"
 
 DEFAULT_CONSTRAINTS = {
@@ -101,6 +107,16 @@ def refusal(cluster: Cluster, namespace: str) -> str:
     return eventually(f"the Deployment in {namespace} is refused its pods", message)
 
 
+def judgement(controller: Cluster, namespace: str, spec: dict[str, Any]) -> str:
+    """Return the constraint that lets a controller's pod in, else why none does. Nothing is kept of the pod."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "pod-"}, "spec": spec}
+    try:
+        made = controller.client.create(controller.kind("v1", "Pod"), body=pod, namespace=namespace, dry_run="All")
+    except DynamicApiError as error:
+        return message(error)
+    return str(made.to_dict()["metadata"]["annotations"][SCC])
+
+
 def grant(cluster: Cluster, constraint: str, account: str, namespace: str) -> None:
     """Let a service account use a constraint in its namespace, as `oc adm policy add-scc-to-user -z` does."""
     role = {
@@ -178,7 +194,7 @@ def test_an_nfs_provisioner_is_refused_until_hostmount_anyuid_is_granted_to_its_
     }
     cluster.create(deployment("provisioner", "nfs-provisioner", **spec))
     said = refusal(cluster, "nfs-provisioner")
-    assert "unable to validate against any security context constraint" in said
+    assert NO_CONSTRAINT in said
     assert 'spec.volumes[0]: Invalid value: "nfs": nfs volumes are not allowed to be used' in said
     assert 'provider "hostmount-anyuid": Forbidden: not usable by user or serviceaccount' in said
     assert pods(cluster, "nfs-provisioner") == []
@@ -237,6 +253,65 @@ def test_a_claim_is_bound_once_the_provisioner_may_make_volumes_and_its_volume_g
 
 def phase(cluster: Cluster) -> str:
     return str(cluster.existing("v1", "PersistentVolumeClaim", "granite", "nfs")["status"]["phase"])
+
+
+def pods_of_monitoring(paths: Paths) -> dict[str, dict[str, Any]]:
+    """Return the pod of each account of kube-prometheus-stack, as the chart has it without any values."""
+    (chart,) = paths.mirror.glob("kube-prometheus-stack-*.tgz")
+    command = ["template", accounts.RELEASE, str(chart), f"--kube-version={KUBERNETES_VERSION}"]
+    rendered = Helm(paths.bin / "helm", {}).run(command)
+    documents = [document for document in yaml.safe_load_all(rendered) if document]
+    pods = [pod for document in documents if (pod := pod_of_document(document["kind"], document.get("spec") or {}))]
+    return {pod["serviceAccountName"]: pod for pod in pods}
+
+
+def pod_of_document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification of the pods that something of this kind makes; nothing where it makes none.
+
+    Prometheus's operator takes account and users as they are (pkg/prometheus/server/statefulset.go).
+    """
+    if kind in ("Deployment", "DaemonSet", "StatefulSet", "Job"):
+        return dict(spec["template"]["spec"])
+    if kind in ("Prometheus", "Alertmanager"):
+        taken = {key: spec[key] for key in ("serviceAccountName", "securityContext")}
+        return {**taken, "containers": [{"name": "main", "image": IMAGE}]}
+    return {}
+
+
+@pytest.mark.parametrize(("namespace", "privileged"), [("monitoring", False), ("prometheus", True)])
+def test_each_account_of_monitoring_is_refused_until_it_has_its_grant(
+    namespace: str, privileged: bool, paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    """The tutorial's `oc adm policy add-scc-to-user privileged` for seven accounts, and what the default grants."""
+    granted = {
+        **dict.fromkeys(accounts.CONFINED, "privileged" if privileged else "nonroot-v2"),
+        accounts.NODE_EXPORTER: "privileged" if privileged else accounts.CONSTRAINT,
+    }
+    made = pods_of_monitoring(paths)
+    assert made.keys() == granted.keys()
+    assert len(made) == 7
+    project(namespace)
+    for account in granted:
+        metadata = {"name": account, "namespace": namespace}
+        cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    controller = as_member(paths, "system:serviceaccount:kube-system:replicaset-controller")
+    for account, pod in made.items():
+        assert NO_CONSTRAINT in judgement(controller, namespace, pod), account
+    documents = accounts.rights(namespace, namespace, privileged=privileged)
+    try:
+        for document in documents:
+            cluster.create(document)
+        for account, pod in made.items():
+            eventually(
+                f"{account} has its pods",
+                lambda pod=pod: judgement(controller, namespace, pod),
+                lambda found, account=account: found == granted[account],
+                seconds=20,
+            )
+        of_nobody = {**made[accounts.NODE_EXPORTER], "serviceAccountName": "default"}
+        assert NO_CONSTRAINT in judgement(controller, namespace, of_nobody)
+    finally:
+        cluster.delete(SECURITY, "SecurityContextConstraints", accounts.CONSTRAINT)
 
 
 def test_a_route_is_admitted_under_a_host_of_the_clusters_domain(

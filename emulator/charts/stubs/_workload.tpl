@@ -11,6 +11,9 @@ spec:
   template:
     metadata: {labels: {{ toJson $labels }}}
     spec:
+      {{- range $key, $value := .pod }}
+      {{ $key }}: {{ toJson $value }}
+      {{- end }}
       nodeSelector: {{ toJson .place.nodeSelector }}
       tolerations: {{ toJson .place.tolerations }}
       containers: [{name: main, image: {{ .image }}}]
