@@ -109,7 +109,8 @@ local-members: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_member*.py tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest tests/local/test_openshift.py tests/local/test_openshift_operators.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \
+		tests/local/test_openshift_stack.py
 
 local-mlops: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py

@@ -51,7 +51,9 @@ _OPERATOR_HUB = {
 }
 _RELEASED = {**_MANAGERS, "scheduler-plugins/kube-scheduler": "scheduler-plugins"}
 _PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
-_READ = {"operator-framework/opm": {"/configs": "operator-hub/catalog"}}
+_READ = {
+    "operator-framework/opm": {"/configs": "operator-hub/catalog", "/certified": "operator-hub/certified"},
+}
 _WRITTEN = {"rhoai/odh-rhel8-operator": {"/opt/manifests": "operator-hub/manifests"}}
 """Folders of the mirror that are in an image, by where; the second may be written to."""
 _PYTHON = "library/python"

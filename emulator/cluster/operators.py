@@ -95,11 +95,13 @@ def gpu_operator(node: Object, hardware: Hardware, snapshot: ClusterSnapshot, fo
     """Do as the GPU operator: bring driver and device plugin as its ClusterPolicy says.
 
     With GPUDirect RDMA the driver waits for the InfiniBand driver. Two drivers on one machine do not go together.
+    A node may have feature discovery's labels from the start.
     """
     if not _operated(snapshot, "gpu-operator", snapshot.cluster_policies) or not hardware.gpus:
         return
     spec = snapshot.cluster_policies[0].get("spec") or {}
-    if not any(found.labels.get(label) == "true" for label in GPU_LABELS):
+    labels = {**(node["metadata"].get("labels") or {}), **found.labels}
+    if not any(labels.get(label) == "true" for label in GPU_LABELS):
         return
     tolerations = (spec.get("daemonsets") or {}).get("tolerations")
     if not _tolerated(node, tolerations):
@@ -168,7 +170,9 @@ def policy_states(
 
 
 def _operated(snapshot: ClusterSnapshot, operator: str, resources: Sequence[Object]) -> bool:
-    return bool(resources) and bool(snapshot.running({"app.kubernetes.io/name": operator}))
+    """Tell whether an operator runs and has been told what to do. OLM's pods have the second label alone."""
+    labels = ({"app.kubernetes.io/name": operator}, {"app.kubernetes.io/component": operator})
+    return bool(resources) and any(snapshot.running(each) for each in labels)
 
 
 def _worker_configuration(worker: Object, snapshot: ClusterSnapshot) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
-"""OperatorHub: the Operator Lifecycle Manager, and a catalog of one operator, that of OpenShift AI 2.16.
+"""OperatorHub: the Operator Lifecycle Manager, and two catalogs of one operator each.
 
 Real: OLM's two operators and its server of catalogs; Open Data Hub's operator 2.21, of which OpenShift AI 2.16 is
-made, with the bundle of its module. The catalog's bundle carries its manifests inside, so that none has to be unpacked
-from an image.
+made, with the bundle of its module. The other catalog has the GPU operator (`certified`). A bundle carries its
+manifests inside, so that none has to be unpacked from an image.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import base64
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from emulator.cluster.api import Object
-from emulator.openshift import operand_manifests
+from emulator.openshift import certified, operand_manifests
 from emulator.paths import Paths
 from emulator.toolchain import OLM, OPENDATAHUB, OPENSHIFT, Toolchain
 
@@ -28,6 +28,8 @@ CSV: Final = f"{PACKAGE}.{VERSION}"
 CHANNELS: Final = ("stable", "stable-2.16", "eus-2.16", "fast")
 NAMESPACE: Final = "openshift-operator-lifecycle-manager"
 MARKETPLACE: Final = "openshift-marketplace"
+
+_VERSION_KIND: Final = "ClusterServiceVersion"
 
 _OLM: Final = "github.com/operator-framework/operator-lifecycle-manager"
 _OPERATOR: Final = "github.com/opendatahub-io/opendatahub-operator/v2"
@@ -44,7 +46,11 @@ _AGGREGATED: Final = {
     "user.openshift.io": {"Group": "Cluster", "User": "Cluster"},
 }
 """Kinds that servers of OpenShift's own have. The operator asks for them; here they are empty."""
-_GRPC_PORT: Final = 50051
+_CATALOGS: Final = {
+    "redhat-operators": ("Red Hat Operators", "/configs", 50051),
+    "certified-operators": ("Certified Operators", "/certified", 50052),
+}
+"""Name of each catalog; what it is called, the folder that is served, and on which port."""
 
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
@@ -53,21 +59,25 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     Raises ToolchainError when a module cannot be had.
     """
     target = folder(paths.mirror)
-    if target.exists():
+    if (target / "certified").exists():
         return
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    definitions, catalog = unfinished / "definitions", unfinished / "catalog"
-    for each in (definitions, catalog):
+    definitions, catalog, other = (unfinished / name for name in ("definitions", "catalog", "certified"))
+    for each in (definitions, catalog, other):
         each.mkdir(parents=True)
     api = toolchain.module_folder(OPENSHIFT, _API)
     crds = toolchain.module_folder(OLM, _OLM) / "deploy" / "chart" / "crds"
     for file in (*(api / name for name in _API_FILES), *sorted(crds.glob("*.yaml"))):
         shutil.copyfile(file, definitions / file.name)
     bundle = toolchain.module_folder(OPENDATAHUB, _OPERATOR) / "bundle" / "manifests"
-    texts = [file.read_text() for file in sorted(bundle.glob("*.yaml"))]
-    (catalog / "catalog.json").write_text(_catalog([yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]))
+    manifests = [yaml.load(file.read_text(), Loader=yaml.CSafeLoader) for file in sorted(bundle.glob("*.yaml"))]
+    _as_openshift_ai(next(each for each in manifests if each["kind"] == _VERSION_KIND))
+    (catalog / "catalog.json").write_text(_catalog(PACKAGE, VERSION, CHANNELS, manifests))
+    played = _catalog(certified.PACKAGE, certified.VERSION, certified.CHANNELS, certified.manifests())
+    (other / "catalog.json").write_text(played)
     operand_manifests.write(unfinished / "manifests", toolchain)
+    shutil.rmtree(target, ignore_errors=True)
     os.replace(unfinished, target)
 
 
@@ -83,9 +93,9 @@ def definitions(paths: Paths) -> list[Object]:
 
 
 def objects() -> Iterator[Object]:
-    """Yield what runs OLM and the catalog (operator-lifecycle-manager, deploy/chart/templates).
+    """Yield what runs OLM and the catalogs (operator-lifecycle-manager, deploy/chart/templates).
 
-    The catalog's server runs beside the operator that asks it: pods reach the API server alone here.
+    The catalogs' servers run beside the operator that asks them: pods reach the API server alone here.
     """
     for name in (NAMESPACE, MARKETPLACE, "openshift-operators"):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -111,22 +121,23 @@ def objects() -> Iterator[Object]:
     }
     yield {"apiVersion": "operators.coreos.com/v1", "kind": "OLMConfig", "metadata": {"name": "cluster"}, "spec": {}}
     yield _deployment("olm-operator", [_container("olm-operator", "--namespace", NAMESPACE)])
-    serving = ["serve", "/configs", f"--port={_GRPC_PORT}"]
-    yield _deployment(
-        "catalog-operator",
-        [_container("catalog-operator", "--namespace", MARKETPLACE), _container("opm", *serving)],
-    )
-    yield {
-        "apiVersion": "operators.coreos.com/v1alpha1",
-        "kind": "CatalogSource",
-        "metadata": {"name": "redhat-operators", "namespace": MARKETPLACE},
-        "spec": {
-            "sourceType": "grpc",
-            "address": f"127.0.0.1:{_GRPC_PORT}",
-            "displayName": "Red Hat Operators",
-            "publisher": "played",
-        },
-    }
+    servers = [  # without the port for profiles, which both would take
+        _container("opm", "serve", served, f"--port={port}", "--pprof-addr=", name=f"opm-{name}")
+        for name, (_, served, port) in _CATALOGS.items()
+    ]
+    yield _deployment("catalog-operator", [_container("catalog-operator", "--namespace", MARKETPLACE), *servers])
+    for name, (called, _, port) in _CATALOGS.items():
+        yield {
+            "apiVersion": "operators.coreos.com/v1alpha1",
+            "kind": "CatalogSource",
+            "metadata": {"name": name, "namespace": MARKETPLACE},
+            "spec": {
+                "sourceType": "grpc",
+                "address": f"127.0.0.1:{port}",
+                "displayName": called,
+                "publisher": "played",
+            },
+        }
 
 
 def _deployment(name: str, containers: list[Object]) -> Object:
@@ -149,38 +160,36 @@ def _deployment(name: str, containers: list[Object]) -> Object:
     }
 
 
-def _container(name: str, *arguments: str) -> Object:
+def _container(program: str, *arguments: str, name: str = "") -> Object:
     return {
-        "name": name,
-        "image": f"quay.io/operator-framework/{name}:local",
+        "name": name or program,
+        "image": f"quay.io/operator-framework/{program}:local",
         "args": list(arguments),
         "env": [
             {"name": "OPERATOR_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
-            {"name": "OPERATOR_NAME", "value": name},
+            {"name": "OPERATOR_NAME", "value": program},
         ],
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
 
 
-def _catalog(manifests: list[Object]) -> str:
-    """Return a file-based catalog (operator-registry, docs: file-based catalogs)."""
-    properties: list[dict[str, Any]] = [{"type": "olm.package", "value": {"packageName": PACKAGE, "version": VERSION}}]
-    for manifest in manifests:
-        if manifest["kind"] == "ClusterServiceVersion":
-            _as_openshift_ai(manifest)
-            for owned in manifest["spec"]["customresourcedefinitions"]["owned"]:
-                group = owned["name"].partition(".")[2]
-                kind = {"group": group, "kind": owned["kind"], "version": owned["version"]}
-                properties.append({"type": "olm.gvk", "value": kind})
+def _catalog(package: str, version: str, channels: Sequence[str], manifests: Sequence[Object]) -> str:
+    """Return a file-based catalog of one version (operator-registry, docs: file-based catalogs)."""
+    csv = next(each for each in manifests if each["kind"] == _VERSION_KIND)
+    name = csv["metadata"]["name"]
+    properties: list[dict[str, Any]] = [{"type": "olm.package", "value": {"packageName": package, "version": version}}]
+    for owned in csv["spec"]["customresourcedefinitions"]["owned"]:
+        kind = {"group": owned["name"].partition(".")[2], "kind": owned["kind"], "version": owned["version"]}
+        properties.append({"type": "olm.gvk", "value": kind})
     for manifest in manifests:
         data = base64.b64encode(json.dumps(manifest, default=str).encode()).decode()
         properties.append({"type": "olm.bundle.object", "value": {"data": data}})
-    documents: list[Object] = [{"schema": "olm.package", "name": PACKAGE, "defaultChannel": CHANNELS[0]}]
+    documents: list[Object] = [{"schema": "olm.package", "name": package, "defaultChannel": channels[0]}]
     documents += [
-        {"schema": "olm.channel", "package": PACKAGE, "name": channel, "entries": [{"name": CSV}]}
-        for channel in CHANNELS
+        {"schema": "olm.channel", "package": package, "name": channel, "entries": [{"name": name}]}
+        for channel in channels
     ]
-    bundle = {"schema": "olm.bundle", "package": PACKAGE, "name": CSV, "image": "", "properties": properties}
+    bundle = {"schema": "olm.bundle", "package": package, "name": name, "image": "", "properties": properties}
     return "\n".join(json.dumps(document) for document in (*documents, bundle))
 
 

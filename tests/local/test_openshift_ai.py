@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+import yaml
 
+from components import catalogue, names
+from components.catalogue import Image
+from components.nodes import certified_gpu_operator
+from components.openshift_ai import installation
+from components.workbench import queue, ray_cluster, ray_job
+from components.workbench.queue import QueueArgs
+from components.workbench.ray_cluster import DEMOS, Demo, RayClusterArgs
+from components.workbench.ray_job import RayJobsArgs
 from emulator.cluster import seeds
 from emulator.cluster.api import Api
 from emulator.cluster.credentials import read_kubeconfig
+from emulator.cluster.devices import PREFIX
 from emulator.paths import Paths
+from runner.environment import inherited
 from tests.local.environment import (
     ROOT,
     Cluster,
@@ -21,6 +33,7 @@ from tests.local.environment import (
     mirrored,
     stack_settings,
 )
+from tests.local.member import as_member, dry_run, refused
 
 pytestmark = pytest.mark.emulated("its operators are built by the local environment")
 
@@ -28,15 +41,31 @@ OPERATOR, APPLICATIONS = "redhat-ods-operator", "redhat-ods-applications"
 OLM, OLM_ALPHA = "operators.coreos.com/v1", "operators.coreos.com/v1alpha1"
 CRD, DSC = "apiextensions.k8s.io/v1", "datasciencecluster.opendatahub.io/v1"
 KUEUE = "app.opendatahub.io/kueue"
+GPU_OPERATOR = "nvidia-gpu-operator"
+DISCOVERED = {"feature.node.kubernetes.io/pci-10de.present": "true"}
 JOB_KINDS = ("appwrappers.workload.codeflare.dev", "pytorchjobs.kubeflow.org", "rayclusters.ray.io", "rayjobs.ray.io")
 
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    """A local OpenShift with OperatorHub and the nodes of the tutorial."""
+    """A local OpenShift with OperatorHub and the nodes of the tutorial, as they are before the GPU operator came."""
     with local_environment(openshift=True, operator_hub=True) as paths:
-        seeds.plant(Api(read_kubeconfig(paths.kubeconfig.read_text())), ROOT / "local" / "seeds" / "openshift.yaml")
+        file = paths.state / "seeds.yaml"
+        tutorials = yaml.safe_load_all((ROOT / "local" / "seeds" / "openshift.yaml").read_text())
+        file.write_text(yaml.safe_dump_all([bare(each) for each in tutorials]))
+        seeds.plant(Api(read_kubeconfig(paths.kubeconfig.read_text())), file)
         yield paths
+
+
+def bare(node: dict[str, Any]) -> dict[str, Any]:
+    """Return a node whose GPUs are in the machine, and which offers none of them."""
+    labels, status = node["metadata"]["labels"], node.get("status") or {}
+    if labels.pop("nvidia.com/gpu.present", None):
+        gpus, product = labels.pop("nvidia.com/gpu.count"), labels.pop("nvidia.com/gpu.product")
+        node["metadata"]["annotations"] |= {f"{PREFIX}gpus": gpus, f"{PREFIX}gpu-product": product}
+        for part in status.values():
+            del part["nvidia.com/gpu"]
+    return node
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +75,14 @@ def cluster(paths: Paths) -> Cluster:
 
 @pytest.fixture(scope="module")
 def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example with OpenShift AI's operators, installed."""
+    """The example with OpenShift AI's operators and the GPU operator, installed."""
     project = Project(tmp_path_factory.mktemp("openshift"), paths, "openshift")
     settings = stack_settings("openshift")
     del settings["queueing"], settings["samples"]
     chosen = {"operators": "openshift-ai", "version": "2.16"}
-    tenancy = {"protect": False}
-    project.configure({**settings, "openshift": chosen, "tenancy": tenancy, **mirrored(project.mirror)})
+    pool = {"nodeSelector": DISCOVERED, "gpusPerNode": 8, "cpu": 224, "memory": "1900Gi"}
+    others = {"gpu": {"operator": True}, "cluster": {"pool": pool}, "tenancy": {"protect": False}}
+    project.configure({**settings, "openshift": chosen, **others, **mirrored(project.mirror)})
     project.up()
     return project
 
@@ -71,6 +101,17 @@ def test_olm_has_installed_the_version_that_was_approved(project: Project, clust
     assert {name for plan in plans for name in plan["spec"]["clusterServiceVersionNames"]} == {"rhods-operator.2.16.0"}
     (datascience,) = cluster.list(DSC, "DataScienceCluster")
     assert (datascience["metadata"]["name"], datascience["status"]["phase"]) == ("mlbatch-dsc", "Ready")
+
+
+def test_olm_has_installed_the_gpu_operator_and_nodes_offer_their_gpus(project: Project, cluster: Cluster) -> None:
+    """The operator's pod is simulated; what OLM does for it, what lets it in, and the wait for the nodes are real."""
+    version = cluster.existing(OLM_ALPHA, "ClusterServiceVersion", "gpu-operator-certified.v26.3.3", GPU_OPERATOR)
+    assert version["status"]["phase"] == "Succeeded"
+    (pod,) = cluster.list("v1", "Pod", GPU_OPERATOR, label_selector="app=gpu-operator")
+    assert pod["metadata"]["annotations"]["openshift.io/scc"] == "hostmount-anyuid"
+    assert cluster.existing("nvidia.com/v1", "ClusterPolicy", "gpu-cluster-policy")["status"]["state"] == "ready"
+    nodes = cluster.list("v1", "Node", label_selector="nvidia.com/gpu.present=true")
+    assert [node["status"]["allocatable"]["nvidia.com/gpu"] for node in nodes] == ["8", "8", "8"]
 
 
 def test_its_operators_are_processes_with_what_mlbatch_changes(project: Project, cluster: Cluster) -> None:
@@ -109,24 +150,36 @@ def test_a_job_of_a_team_runs_and_a_ray_cluster_waits_in_its_queue(project: Proj
         lambda pods: [pod["status"].get("phase") for pod in pods] == ["Running", "Running"],
         seconds=120,
     )
-    cluster.create(ray_cluster("ray", gpus=100))
+    cluster.create(large_cluster("ray", gpus=100))
     workload = eventually("its workload", lambda: workloads(cluster, "RayCluster"))[0]
     assert workload["apiVersion"] == "kueue.x-k8s.io/v1beta1"
     assert cluster.existing("ray.io/v1", "RayCluster", "ray", "blue")["spec"]["suspend"] is True
 
 
-def workloads(cluster: Cluster, kind: str) -> list[dict[str, Any]]:
+def test_a_member_has_no_ray_job_submitted_by_a_pod_that_this_kueue_does_not_count(
+    project: Project, paths: Paths
+) -> None:
+    alice = as_member(paths, "alice")
+    job = {**large_cluster("submitted", gpus=1), "kind": "RayJob"}
+    job["spec"] = {"entrypoint": "true", "shutdownAfterJobFinishes": True, "rayClusterSpec": job["spec"]}
+    said = refused(dry_run, alice, job)
+    assert "this cluster's Kueue does not count the pod that submits a RayJob: set submissionMode to HTTPMode" in said
+    job["spec"]["submissionMode"] = "HTTPMode"
+    dry_run(alice, job)
+
+
+def workloads(cluster: Cluster, kind: str, namespace: str = "blue") -> list[dict[str, Any]]:
     return [
         each
-        for each in cluster.list("kueue.x-k8s.io/v1beta1", "Workload", "blue")
+        for each in cluster.list("kueue.x-k8s.io/v1beta1", "Workload", namespace)
         if each["metadata"]["ownerReferences"][0]["kind"] == kind
     ]
 
 
-def ray_cluster(name: str, gpus: int) -> dict[str, Any]:
+def large_cluster(name: str, gpus: int) -> dict[str, Any]:
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
     resources = {"requests": amounts, "limits": amounts}
-    container = {"name": "ray", "image": "docker.io/rayproject/ray:2.35.0", "resources": resources}
+    container = {"name": "ray", "image": catalogue.RAY.reference, "resources": resources}
     group = {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}
     return {
         "apiVersion": "ray.io/v1",
@@ -136,16 +189,86 @@ def ray_cluster(name: str, gpus: int) -> dict[str, Any]:
     }
 
 
+@pytest.fixture
+def sandbox(project: Project, cluster: Cluster) -> Iterator[QueueArgs]:
+    """The workbench's project and queue, with the guide's quota, as the stack would make them."""
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sandbox"}})
+    args = QueueArgs(namespace="sandbox", amounts={"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "5"})
+    (flavor,) = cluster.list(names.KUEUE_API, "ResourceFlavor")
+    cluster.create(queue.cluster_queue(args, flavor["metadata"]["name"]))
+    cluster.create(queue.local_queue(args, args.namespace, args.cluster_queue))
+    yield args
+    cluster.delete("v1", "Namespace", args.namespace)
+    cluster.delete(names.KUEUE_API, "ClusterQueue", args.cluster_queue)
+    eventually("the queue goes", lambda: cluster.get(names.KUEUE_API, "ClusterQueue", args.cluster_queue) is None)
+
+
+def test_kueue_admits_each_demo_whole(sandbox: QueueArgs, cluster: Cluster) -> None:
+    """Seed 003, steps 0 to 9 and its four notebooks: as clusters of the notebooks, and as jobs."""
+    for demo in DEMOS.values():
+        args = rays([demo], catalogue.RAY)
+        made = ray_cluster.ray_cluster(demo, sandbox.namespace, sandbox.local_queue, args)
+        admitted_whole(cluster, sandbox.namespace, demo, made)
+    demos = [DEMOS[name] for name in ray_job.PROGRAMS]
+    jobs = RayJobsArgs(clusters=rays(demos, catalogue.RAY_TRAIN), packages=catalogue.DEMO_PACKAGES)
+    for demo in demos:
+        program, job = ray_job.documents(demo, sandbox.namespace, sandbox.local_queue, "aws-connection-minio", jobs)
+        cluster.create(program)
+        admitted_whole(cluster, sandbox.namespace, demo, job)
+
+
+def rays(demos: Sequence[Demo], image: Image) -> RayClusterArgs:
+    return RayClusterArgs(demos=demos, image=image.reference, version=image.tag.partition("-")[0], user=None)
+
+
+def admitted_whole(cluster: Cluster, namespace: str, demo: Demo, made: dict[str, Any]) -> None:
+    """See a demo admitted with all of its pods, which are made then, and gone."""
+    cluster.create(made)
+    workload = eventually(
+        f"{demo.cluster} is admitted", lambda: workloads(cluster, made["kind"], namespace), are_admitted, seconds=120
+    )[0]
+    assert [group["count"] for group in workload["spec"]["podSets"]] == [1, demo.workers]
+    usage = [group["resourceUsage"] for group in workload["status"]["admission"]["podSetAssignments"]]
+    gpus = sum(int(amounts.get("nvidia.com/gpu", "0")) for amounts in usage)
+    assert gpus == demo.head.gpus + demo.workers * demo.worker.gpus
+    eventually(
+        "its pods are made",
+        lambda: cluster.list("v1", "Pod", namespace, label_selector="ray.io/is-ray-node=yes"),
+        lambda pods: len(pods) == 1 + demo.workers,
+        seconds=120,
+    )
+    cluster.delete(made["apiVersion"], made["kind"], demo.cluster, namespace)
+    eventually("its workload goes", lambda: workloads(cluster, made["kind"], namespace) == [], seconds=120)
+    eventually(
+        "its pods go",
+        lambda: cluster.list("v1", "Pod", namespace, label_selector="ray.io/is-ray-node=yes") == [],
+        seconds=120,
+    )
+
+
+def are_admitted(found: list[dict[str, Any]]) -> bool:
+    return bool(found) and all("admission" in (each.get("status") or {}) for each in found)
+
+
 def test_a_second_preview_is_empty(project: Project) -> None:
     project.unchanged()
 
 
-def test_destroy_leaves_what_olm_brought_and_nothing_else(project: Project, cluster: Cluster) -> None:
-    project.destroy()
-    assert project.resources() == [] or {each["type"] for each in project.resources()} == {"pulumi:pulumi:Stack"}
-    for namespace in (OPERATOR, APPLICATIONS, "blue"):
+def test_destroy_says_what_olm_leaves(project: Project, paths: Paths, cluster: Cluster) -> None:
+    said = project.destroy()
+    assert {each["type"] for each in project.resources()} <= {"pulumi:pulumi:Stack"}
+    for namespace in (OPERATOR, APPLICATIONS, GPU_OPERATOR, "blue"):
         eventually(f"{namespace} goes", lambda name=namespace: cluster.get("v1", "Namespace", name) is None)
     assert cluster.list(OLM_ALPHA, "ClusterServiceVersion") == []
+    for command in (*installation.LEFT, *certified_gpu_operator.LEFT):
+        assert command in said
+        assert found_by(command, paths), command
     left = {each["metadata"]["name"] for each in cluster.list(CRD, "CustomResourceDefinition")}
     assert {*JOB_KINDS, "datascienceclusters.datasciencecluster.opendatahub.io", "workloads.kueue.x-k8s.io"} <= left
-    assert cluster.get("v1", "Namespace", "redhat-ods-monitoring") is not None
+
+
+def found_by(command: str, paths: Paths) -> str:
+    """Return what one of the commands prints; `oc get` is kubectl's."""
+    shell = ["sh", "-c", command.replace("oc ", f"{paths.bin / 'kubectl'} ", 1)]
+    environment = {**inherited(), "KUBECONFIG": str(paths.kubeconfig)}
+    return subprocess.run(shell, env=environment, capture_output=True, text=True, check=True).stdout

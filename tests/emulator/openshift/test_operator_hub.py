@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from components import catalogue
+from components.nodes import certified_gpu_operator
 from components.openshift_ai import installation
 from emulator.cluster import images
 from emulator.openshift import operand_manifests, operator_hub
@@ -46,6 +47,24 @@ def test_each_channel_of_the_programs_catalogue_leads_to_its_version(documents: 
     release = catalogue.find_openshift_ai("2.16")
     channels = {each["name"]: each["entries"] for each in documents if each["schema"] == "olm.channel"}
     assert channels == {channel: [{"name": release.csv}] for channel in release.channels}
+
+
+def test_the_other_catalog_leads_to_the_gpu_operator_that_the_program_takes_by_default(mirror: Path) -> None:
+    documents = [json.loads(line) for line in (mirror / "certified" / "catalog.json").read_text().splitlines()]
+    release = catalogue.CERTIFIED_GPU_OPERATORS[0]
+    channels = {each["name"]: each["entries"] for each in documents if each["schema"] == "olm.channel"}
+    assert channels == {release.channel: [{"name": release.csv}]}
+    version, definition = carried(documents)
+    assert (version["metadata"]["name"], definition["spec"]["names"]["kind"]) == (release.csv, "ClusterPolicy")
+    sources = {each["metadata"]["name"] for each in operator_hub.objects() if each["kind"] == "CatalogSource"}
+    assert sources == {installation.CATALOG, certified_gpu_operator.CATALOG}
+
+
+def test_a_mirror_of_before_the_other_catalog_is_filled_anew(tmp_path: Path) -> None:
+    paths = Paths.of(state=tmp_path)
+    (operator_hub.folder(paths.mirror) / "catalog").mkdir(parents=True)
+    operator_hub.fill(paths, Toolchain(paths))
+    assert (operator_hub.folder(paths.mirror) / "certified" / "catalog.json").exists()
 
 
 def test_the_bundle_carries_a_version_of_openshift_ai(documents: list[dict[str, Any]]) -> None:

@@ -1,0 +1,132 @@
+"""The example of target openshift, with monitoring: it is stood up, changed by hand, put back, and destroyed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from components import names
+from emulator.charts.helm import Helm
+from emulator.cluster import seeds
+from emulator.cluster.api import Api
+from emulator.cluster.credentials import read_kubeconfig
+from emulator.paths import Paths
+from tests.local.environment import (
+    ROOT,
+    Cluster,
+    Project,
+    eventually,
+    gang,
+    local_environment,
+    mirrored,
+    stack_settings,
+)
+from tests.local.member import as_member, dry_run, refused
+
+pytestmark = pytest.mark.emulated("it is about the local OpenShift")
+
+SECURITY, RBAC = "security.openshift.io/v1", "rbac.authorization.k8s.io/v1"
+MONITORS = "monitoring.coreos.com/v1"
+CONSTRAINT, QUEUE, RELEASE = "mlbatch-nfs-provisioner", "blue-cluster-queue", "kube-prometheus-stack"
+USE = "system:openshift:scc:nonroot-v2"
+STRANGER = "system:serviceaccount:default:default"
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    """A local OpenShift with the nodes of the tutorial."""
+    with local_environment(openshift=True) as paths:
+        seeds.plant(Api(read_kubeconfig(paths.kubeconfig.read_text())), ROOT / "local" / "seeds" / "openshift.yaml")
+        yield paths
+
+
+@pytest.fixture(scope="module")
+def cluster(paths: Paths) -> Cluster:
+    return Cluster(paths.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("openshift"), paths, "openshift")
+    changed = {"monitoring": {"enabled": True, "namespace": "prometheus"}, "tenancy": {"protect": False}}
+    project.configure({**stack_settings("openshift"), **changed, **mirrored(project.mirror)})
+    project.up()
+    return project
+
+
+def test_a_second_preview_is_empty(project: Project) -> None:
+    project.unchanged()
+
+
+def test_refresh_finds_what_was_changed_by_hand_and_up_puts_it_back(
+    project: Project, paths: Paths, cluster: Cluster
+) -> None:
+    declared = cluster.existing(names.KUEUE_API, "ClusterQueue", QUEUE)["spec"]["resourceGroups"]
+    groups = copy.deepcopy(declared)
+    quotas = {each["name"]: each for each in groups[0]["flavors"][0]["resources"]}
+    quotas["nvidia.com/gpu"]["nominalQuota"] = "24"
+    cluster.patch(names.KUEUE_API, "ClusterQueue", QUEUE, {"spec": {"resourceGroups": groups}})
+    cluster.patch(SECURITY, "SecurityContextConstraints", CONSTRAINT, {"users": [STRANGER]})
+    stranger = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
+    cluster.patch(RBAC, "RoleBinding", USE, {"subjects": [stranger]}, "prometheus")
+    unlabelled = {"metadata": {"labels": {"release": None}}}
+    cluster.patch(MONITORS, "ServiceMonitor", "kueue-metrics", unlabelled, names.SYSTEM_NAMESPACE)
+    upgrade(paths, {"prometheus": {"prometheusSpec": {"retention": "1d"}}})
+    found = project.drift()
+    for changed in ('"24"', STRANGER, f'- release: "{RELEASE}"', '"1d"'):
+        assert changed in found, f"{changed} is not in:\n{found}"
+    project.up()
+    assert cluster.existing(names.KUEUE_API, "ClusterQueue", QUEUE)["spec"]["resourceGroups"] == declared
+    assert STRANGER not in cluster.existing(SECURITY, "SecurityContextConstraints", CONSTRAINT)["users"]
+    subjects = cluster.existing(RBAC, "RoleBinding", USE, "prometheus")["subjects"]
+    assert {each["namespace"] for each in subjects} == {"prometheus"}
+    monitor = cluster.existing(MONITORS, "ServiceMonitor", "kueue-metrics", names.SYSTEM_NAMESPACE)
+    assert monitor["metadata"]["labels"]["release"] == RELEASE
+    prometheus = cluster.existing(MONITORS, "Prometheus", f"{RELEASE}-prometheus", "prometheus")
+    assert prometheus["spec"]["retention"] != "1d"
+
+
+def upgrade(paths: Paths, values: dict[str, Any]) -> None:
+    """Change values of the release, as `helm upgrade --reuse-values --set` does."""
+    (chart,) = paths.mirror.glob(f"{RELEASE}-*.tgz")
+    command = ["upgrade", RELEASE, str(chart), "--namespace=prometheus", "--reuse-values", "--no-hooks"]
+    Helm(paths.bin / "helm", yaml.safe_load(paths.kubeconfig.read_text())).run(command, values)
+
+
+def test_a_member_makes_secrets_and_reads_none(project: Project, paths: Paths) -> None:
+    alice = as_member(paths, "alice")
+    dry_run(alice, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": "blue"}})
+    assert 'cannot list resource "secrets"' in refused(alice.list, "v1", "Secret", "blue")
+
+
+def test_a_queue_takes_no_job_of_another_namespace(project: Project, cluster: Cluster) -> None:
+    team = {"name": "stranger", "labels": {names.TEAM_LABEL: "true"}}
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": team})
+    metadata = {"name": "default-queue", "namespace": "stranger"}
+    leads = {"apiVersion": names.KUEUE_API, "kind": "LocalQueue", "metadata": metadata}
+    cluster.create({**leads, "spec": {"clusterQueue": QUEUE}})
+    cluster.create(gang("guest", "stranger", pods=1, gpus=1, labels={names.QUEUE_LABEL: "default-queue"}))
+    workload = eventually(
+        "the job waits",
+        lambda: cluster.list(names.KUEUE_API, "Workload", "stranger"),
+        lambda found: bool(found) and bool((found[0].get("status") or {}).get("conditions")),
+    )[0]
+    (reserved,) = [each for each in workload["status"]["conditions"] if each["type"] == "QuotaReserved"]
+    assert (reserved["status"], reserved["message"]) == (
+        "False",
+        "Workload namespace doesn't match ClusterQueue selector",
+    )
+    cluster.delete("v1", "Namespace", "stranger")
+
+
+def test_destroy_leaves_nothing_of_its_own(project: Project, cluster: Cluster) -> None:
+    project.destroy()
+    assert {each["type"] for each in project.resources()} <= {"pulumi:pulumi:Stack"}
+    for namespace in ("prometheus", "nfs-provisioner", names.SYSTEM_NAMESPACE, "blue", "red"):
+        eventually(f"{namespace} goes", lambda name=namespace: cluster.get("v1", "Namespace", name) is None)
+    constraints = {each["metadata"]["name"] for each in cluster.list(SECURITY, "SecurityContextConstraints")}
+    assert not [name for name in constraints if name.startswith("mlbatch")]
