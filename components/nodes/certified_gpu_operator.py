@@ -29,6 +29,11 @@ NAMESPACE: Final = "nvidia-gpu-operator"
 """The bundle's suggested-namespace."""
 CATALOG: Final = "certified-operators"
 POLICY: Final = "gpu-cluster-policy"
+LEFT: Final = (
+    "oc get crd -o name | grep nvidia.com",
+    f"oc get operators.operators.coreos.com {PACKAGE}.{NAMESPACE}",
+)
+"""By which command each thing is found that OLM leaves behind."""
 _METRICS_FILE: Final = "dcgm-metrics.csv"
 _READ_BY_OPENSHIFT: Final = {"openshift.io/cluster-monitoring": "true"}
 _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.state}=ready"}

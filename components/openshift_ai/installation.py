@@ -35,6 +35,13 @@ APPWRAPPER: Final = f"system:serviceaccount:{NAMESPACE}:codeflare-operator-contr
 (project-codeflare/codeflare-operator, config/default, whose prefix the account of config/manager gets)."""
 NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
+LEFT: Final = (
+    "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e kubeflow -e codeflare",
+    f"oc get clusterrole,clusterrolebinding -o name | grep {NAME}",
+    f"oc get operators.operators.coreos.com {NAME}.{OPERATOR_NAMESPACE}",
+    f"oc get namespace {MONITORING_NAMESPACE}",
+)
+"""By which command each thing is found that OLM and the operator leave behind."""
 KUEUE_PODS: Final = "app.opendatahub.io/kueue"
 """The label by which the hobbyist guide finds Kueue's pods (redhat-na-ssa/hobbyist-guide-to-rhoai, docs/10)."""
 JOB_KINDS: Final = tuple(kind.resource for kind in SUBMITTED)
@@ -46,6 +53,12 @@ WORKBENCH: Final = ("dashboard", "workbenches")
 """What makes a notebook run, and shows it."""
 _OTHERS: Final = ("datasciencepipelines", "modelmeshserving", "trustyai")
 _PORTS: Final = (8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443)
+_CALLERS: Final[Sequence[Document]] = (
+    {"podSelector": {}},
+    {"namespaceSelector": {"matchLabels": {"policy-group.network.openshift.io/host-network": ""}}, "podSelector": {}},
+    {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
+)
+"""The operators themselves, the API server, and OpenShift's own Prometheus."""
 _READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.phase}=Ready"}
 
 
@@ -55,6 +68,7 @@ class OpenShiftAiArgs:
 
     source: where OLM finds it. installer: takes the steps, in OPERATOR_NAMESPACE. approve: have the stack approve the
     plan for the version. minutes: for OLM, and for the components, to be ready. workbenches: run notebooks, too.
+    open_to_all: every pod of the cluster may connect to the operators.
     """
 
     configuration: Configuration
@@ -63,6 +77,7 @@ class OpenShiftAiArgs:
     approve: bool = True
     minutes: int = 30
     workbenches: bool = False
+    open_to_all: bool = False
 
     @property
     def release(self) -> OpenShiftAi:
@@ -101,7 +116,8 @@ class OpenShiftAiOperators(OlmLayer):
         rights = [self._made(each, spaces) for each in installer_rights(args.installer)]
         subscribed = self._made(subscription(args), [*maps, group])
         installed = self._taken(args.approval, [subscribed, *rights], args.minutes)
-        policies = [] if args.release.patched_whole else [self._made(network_policy(), spaces)]
+        opened = network_policy(open_to_all=args.open_to_all)
+        policies = [] if args.release.patched_whole else [self._made(opened, spaces)]
         initialized = self._made(initialization(), [installed, *policies], args.minutes)
         components = self._made(cluster(args), [initialized], args.minutes)
         self.ready = [components, self._taken(args.start_of_kueue, [components, *rights], args.minutes)]
@@ -129,8 +145,13 @@ def subscription(args: OpenShiftAiArgs) -> Document:
     )
 
 
-def network_policy() -> Document:
-    """Return what lets the API server reach the operators' webhooks, beside the operator's own policies."""
+def network_policy(*, open_to_all: bool) -> Document:
+    """Return what lets the API server reach the operators' webhooks, beside the operator's own policies.
+
+    It asks from its node's network, which policies know by a label (OpenShift documentation, "About network policy").
+    open_to_all: let every pod of the cluster connect, as MLBatch's policy does.
+    """
+    ports = [{"protocol": "TCP", "port": port} for port in _PORTS]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -138,7 +159,7 @@ def network_policy() -> Document:
         "spec": {
             "podSelector": {},
             "policyTypes": ["Ingress"],
-            "ingress": [{"ports": [{"protocol": "TCP", "port": port} for port in _PORTS]}],
+            "ingress": [{"ports": ports, **({} if open_to_all else {"from": list(_CALLERS)})}],
         },
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
@@ -25,7 +26,8 @@ def _rule(verbs: Sequence[str], *kinds: JobKind) -> tuple[str, Sequence[str], Se
 RULES: Final = (
     _rule(_END, POD),
     _rule(_END, *ENDLESS),
-    ("", ("services", "secrets", "configmaps", "persistentvolumeclaims"), _WRITE),
+    ("", ("services", "configmaps", "persistentvolumeclaims"), _WRITE),
+    ("", ("secrets",), ("create", "delete")),
     ("kueue.x-k8s.io", ("*",), _READ),
     _rule(_WRITE, PYTORCH_JOB),
     _rule(_WRITE, RAY_JOB, RAY_CLUSTER),
@@ -35,10 +37,24 @@ RULES: Final = (
     _rule(_WRITE, POD_GROUP),
     ("", ("events",), _READ),
     ("", ("namespaces", "pods/log"), ("get",)),
-    ("", ("pods/exec", "pods/portforward"), ("create",)),
+    ("", ("pods/portforward",), ("create",)),
 )
 """API group, resources and verbs. Members may create no pod, Job or Deployment by themselves: what runs has passed
-through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`."""
+through a queue. Source: project-codeflare/mlbatch, `setup.k8s/mlbatch-edit-role.yaml`, but for the two below."""
+READS_SECRETS: Final = ("", ("secrets",), _WRITE)
+"""What a member who changes a Secret is answered is the Secret, so that one who may not read it may not change it."""
+ENTERS_PODS: Final = ("", ("pods/exec",), ("create",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditorRoleArgs:
+    """What members have beyond RULES, both of it in MLBatch's role.
+
+    reads_secrets: READS_SECRETS. enters_pods: ENTERS_PODS.
+    """
+
+    reads_secrets: bool = False
+    enters_pods: bool = False
 
 
 class EditorRole(pulumi.ComponentResource):
@@ -46,7 +62,7 @@ class EditorRole(pulumi.ComponentResource):
 
     name: pulumi.Output[str]
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: EditorRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:tenancy:EditorRole", name, None, opts)
         role = Manifest(
             names.EDITOR_ROLE,
@@ -54,7 +70,7 @@ class EditorRole(pulumi.ComponentResource):
                 "apiVersion": "rbac.authorization.k8s.io/v1",
                 "kind": "ClusterRole",
                 "metadata": {"name": names.EDITOR_ROLE},
-                "rules": rules(),
+                "rules": rules(args),
             },
             pulumi.ResourceOptions(parent=self),
         )
@@ -62,8 +78,13 @@ class EditorRole(pulumi.ComponentResource):
         self.register_outputs({"name": self.name})
 
 
-def rules() -> Sequence[dict[str, Any]]:
+def rules(args: EditorRoleArgs) -> Sequence[dict[str, Any]]:
     """Return the role's rules as Kubernetes has them."""
+    chosen = [*RULES]
+    if args.reads_secrets:
+        chosen.append(READS_SECRETS)
+    if args.enters_pods:
+        chosen.append(ENTERS_PODS)
     return [
-        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources, verbs in RULES
+        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources, verbs in chosen
     ]

@@ -24,6 +24,7 @@ def cluster_queue(
     quota: Quota,
     cohort: str,
     flavor: pulumi.Input[str],
+    namespaces: Mapping[str, Any] | None,
     borrowing_limit: Quota = MappingProxyType({}),
     lending_limit: Quota = MappingProxyType({}),
     covered: Sequence[str] = names.RESOURCES,
@@ -32,10 +33,10 @@ def cluster_queue(
     """Return a ClusterQueue with MLBatch's policies.
 
     An owner takes back at once what others borrowed (reclaimWithinCohort Any); within the queue, higher priority or
-    older submission wins; a borrower never preempts another team's lower priority. The empty namespace selector admits
-    every namespace and has to stand there: absent, it admits none. Sources: MLBatch TEAM-SETUP.md; Kueue
-    `apis/kueue/v1beta1/clusterqueue_types.go`.
+    older submission wins; a borrower never preempts another team's lower priority. Sources: MLBatch TEAM-SETUP.md;
+    Kueue `apis/kueue/v1beta1/clusterqueue_types.go`.
 
+    namespaces: selects those whose jobs it admits. An empty selector admits all of them; None admits none.
     covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
     counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue.
 
@@ -62,7 +63,7 @@ def cluster_queue(
         "metadata": {"name": name, **annotations},
         "spec": {
             "cohort": cohort,
-            "namespaceSelector": {},
+            **({"namespaceSelector": dict(namespaces)} if namespaces is not None else {}),
             "preemption": {
                 "withinClusterQueue": "LowerOrNewerEqualPriority",
                 "reclaimWithinCohort": "Any",

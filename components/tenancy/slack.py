@@ -68,6 +68,7 @@ class SlackQueue(pulumi.ComponentResource):
                 quota=args.quota,
                 cohort=args.cohort,
                 flavor=args.flavor,
+                namespaces=None,
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
             ),

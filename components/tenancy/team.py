@@ -14,7 +14,7 @@ import pulumi
 from components import names
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
-from components.kubernetes.network import Network, boundary
+from components.kubernetes.network import NAMESPACE_LABEL, Network, boundary
 from components.layer import Layer
 from components.tenancy.bounds import APPWRAPPERS, Bounds, job_quotas, limit_range, quotas
 from components.tenancy.quota import Quota, cluster_queue
@@ -43,6 +43,7 @@ class TeamArgs:
     borrowing_limit, lending_limit: most of a resource that the team may borrow, and that others may borrow from it;
         a resource left out has no limit.
     cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
+    open_to_all: its queue takes jobs of any namespace whose administrator leads them there, and not of its own alone.
     gpu_resource: as which nodes offer GPUs.
     flavor, role: names of the ResourceFlavor and of the ClusterRole for members.
     labels: of the namespace, beside that which makes it a team's.
@@ -61,6 +62,7 @@ class TeamArgs:
     lending_limit: Quota = field(default_factory=dict)
     cohort: str
     covered: Sequence[str] = names.RESOURCES
+    open_to_all: bool = False
     gpu_resource: str = names.GPU
     flavor: pulumi.Input[str]
     role: pulumi.Input[str]
@@ -94,6 +96,7 @@ class Team(Layer):
                 quota=args.quota,
                 cohort=args.cohort,
                 flavor=args.flavor,
+                namespaces={} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.name}},
                 borrowing_limit=args.borrowing_limit,
                 lending_limit=args.lending_limit,
                 covered=args.covered,

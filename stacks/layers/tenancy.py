@@ -14,7 +14,7 @@ from components.observability.prometheus import Monitoring, SlackMonitor
 from components.scheduling.packing import Packing
 from components.scheduling.topology import Topology, TopologyArgs
 from components.tenancy.bounds import APPWRAPPERS, POD_GROUPS
-from components.tenancy.editor import EditorRole
+from components.tenancy.editor import EditorRole, EditorRoleArgs
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Team, TeamArgs
@@ -56,7 +56,8 @@ def install(
     SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
     if metrics is not None:
         SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))
-    editor = EditorRole("editor", cluster.options())
+    rights = EditorRoleArgs(reads_secrets=settings.tenancy.read_secrets, enters_pods=settings.tenancy.exec)
+    editor = EditorRole("editor", rights, cluster.options())
     bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
     teams = {
         team.name: Team(team.name, _team(inputs, cluster, team, flavor, editor), bounded) for team in settings.teams
@@ -94,6 +95,7 @@ def _team(
         cohort=settings.queueing.cohort,
         flavor=flavor.name,
         covered=settings.queueing.covered,
+        open_to_all=settings.queueing.open_to_all,
         gpu_resource=cluster.gpu_resource,
         role=editor.name,
         labels=boundary.namespace_labels(inputs, cluster),

@@ -56,6 +56,7 @@ class OpenShiftLayers(ExistingLayers):
             approve=settings.openshift.approve,
             minutes=settings.openshift.install_minutes,
             workbenches=settings.workbench.enabled,
+            open_to_all=settings.openshift.open_to_all,
         )
         return OpenShiftAiOperators("openshift-ai", args, cluster.options(*scheduling.ready))
 
@@ -99,11 +100,21 @@ class OpenShiftLayers(ExistingLayers):
 
 
 def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mapping[str, Any]:
-    """Register the storage and the platform; return the stack's outputs."""
+    """Register the storage and the platform; return the stack's outputs.
+
+    leftByOlm: how to find what `pulumi destroy` cannot remove, which prints the outputs that go; absent without OLM.
+    """
     cluster = cluster_of(inputs)
     if inputs.settings.nfs.enabled:
         cluster = _with_nfs(inputs, cluster)
-    return platform.install(inputs, releases, cluster, OpenShiftLayers(inputs, cluster))
+    outputs = platform.install(inputs, releases, cluster, OpenShiftLayers(inputs, cluster))
+    left = _left_by_olm(inputs.settings)
+    return {**outputs, "leftByOlm": left} if left else outputs
+
+
+def _left_by_olm(settings: OpenShiftSettings) -> Sequence[str]:
+    by_operators = installation.LEFT if settings.openshift.operators is Operators.OPENSHIFT_AI else ()
+    return [*by_operators, *(certified_gpu_operator.LEFT if settings.gpu.operator else ())]
 
 
 def _with_nfs(inputs: StackInputs[OpenShiftSettings], cluster: Cluster) -> Cluster:

@@ -156,6 +156,10 @@ class OperatorsSettings(SettingsModel):
     """
     install_minutes: Annotated[int, Field(ge=5, le=120)] = 30
     """Most minutes that an update waits for the operator, and as many for its components."""
+    open_to_all: bool = False
+    """From 2.19 on, let every pod of the cluster connect to OpenShift AI's operators, as MLBatch's NetworkPolicy does;
+    otherwise the API server, OpenShift's Prometheus and the operators themselves.
+    """
 
     @property
     def release(self) -> OpenShiftAi:
@@ -189,6 +193,14 @@ class OperatorsSettings(SettingsModel):
                 message=f"this is no channel of the catalog that leads to OpenShift AI {self.version}",
                 expected=listed(self.release.channels),
                 hint=f"remove the key for {self.release.channels[0]}",
+            )
+        elif self.open_to_all and self.release.patched_whole:
+            yield ConfigError(
+                path=(*path, "openToAll"),
+                value=self.open_to_all,
+                message=f"nothing closes the ports of OpenShift AI {self.version}",
+                expected="no such key before 2.19",
+                hint="remove the key",
             )
         for name, value in (("catalog", self.catalog), ("catalogNamespace", self.catalog_namespace)):
             yield from label_error((*path, name), value)

@@ -133,6 +133,10 @@ class QueueingSettings(SettingsModel):
     node_reserve: ReserveSettings = ReserveSettings()
     count_pods: bool = True
     """Have queues cover how many pods there are, too, as MLBatch has them; otherwise what pods ask for alone counts."""
+    open_to_all: bool = False
+    """Have a team's queue take jobs of any namespace that has a LocalQueue to it, as MLBatch's queues do; otherwise of
+    the team's namespace alone.
+    """
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue."""
     appwrapper_version: Annotated[str, choice("AppWrapper version", _APPWRAPPER)] = _APPWRAPPER[0]
@@ -184,6 +188,14 @@ class TenancySettings(SettingsModel):
     longest_grace_seconds: Annotated[int, Field(ge=30, le=3600)] = GRACE_SECONDS
     """Most seconds that a pod of a team may take to end (terminationGracePeriodSeconds): a job that borrows has as long
     to write a checkpoint, and the owner of the quota waits for as long.
+    """
+    read_secrets: bool = False
+    """Let members read and change the Secrets of their namespace, as MLBatch's role does; otherwise they create and
+    delete Secrets whose names they know. Pods of their jobs get what they name in either case.
+    """
+    exec: bool = False
+    """Let members run commands in pods of their namespace (`kubectl exec`), as MLBatch's role does. What they do there
+    stands in no job, and of the audit log in the command alone.
     """
     network: TenancyNetworkSettings = TenancyNetworkSettings()
     jobs: JobsSettings = JobsSettings()

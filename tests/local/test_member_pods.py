@@ -86,7 +86,8 @@ def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
 def settings(project: Project) -> dict[str, Any]:
     declared = dev_settings(project.mirror)
     declared["teams"][1]["services"] = {"loadBalancers": 1, "nodePorts": True}
-    return {**declared, "samples": {}}
+    opened = {**declared.get("queueing", {}), "openToAll": True}  # to the jobs that are judged in UNLABELLED
+    return {**declared, "samples": {}, "queueing": opened}
 
 
 @pytest.fixture(scope="module")

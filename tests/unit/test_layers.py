@@ -16,7 +16,7 @@ from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
 from components.scheduling.priorities import Priorities, PrioritiesArgs
-from components.tenancy.editor import EditorRole
+from components.tenancy.editor import EditorRole, EditorRoleArgs
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
 from components.tenancy.team import Subject, Team, TeamArgs, binding_name
@@ -151,14 +151,15 @@ class TestFlavor:
 
 
 class TestEditor:
-    def test_the_role_has_mlbatchs_thirteen_rules(self) -> None:
+    def test_the_role_has_mlbatchs_rules_but_for_secrets_and_commands_in_pods(self) -> None:
         read, end = ["get", "list", "watch"], ["delete", "get", "list", "watch"]
         write = ["create", "delete", "get", "list", "patch", "update", "watch"]
-        role = record(lambda opts: EditorRole("editor", opts)).one("ClusterRole", "mlbatch-edit")
+        role = record(lambda opts: EditorRole("editor", EditorRoleArgs(), opts)).one("ClusterRole", "mlbatch-edit")
         assert [(rule["apiGroups"], rule["resources"], rule["verbs"]) for rule in role.inputs["rules"]] == [
             ([""], ["pods"], end),
             (["apps"], ["deployments", "statefulsets"], end),
-            ([""], ["services", "secrets", "configmaps", "persistentvolumeclaims"], write),
+            ([""], ["services", "configmaps", "persistentvolumeclaims"], write),
+            ([""], ["secrets"], ["create", "delete"]),
             (["kueue.x-k8s.io"], ["*"], read),
             (["kubeflow.org"], ["pytorchjobs"], write),
             (["ray.io"], ["rayjobs", "rayclusters"], write),
@@ -168,11 +169,12 @@ class TestEditor:
             (["scheduling.x-k8s.io"], ["podgroups"], write),
             ([""], ["events"], read),
             ([""], ["namespaces", "pods/log"], ["get"]),
-            ([""], ["pods/exec", "pods/portforward"], ["create"]),
+            ([""], ["pods/portforward"], ["create"]),
         ]
 
     def test_nothing_that_runs_can_be_created_around_the_queue(self) -> None:
-        role = record(lambda opts: EditorRole("editor", opts)).one("ClusterRole", "mlbatch-edit")
+        rights = EditorRoleArgs(reads_secrets=True, enters_pods=True)
+        role = record(lambda opts: EditorRole("editor", rights, opts)).one("ClusterRole", "mlbatch-edit")
         creatable = {
             resource for rule in role.inputs["rules"] if "create" in rule["verbs"] for resource in rule["resources"]
         }
@@ -199,7 +201,7 @@ class TestTeam:
         assert queue.inputs["metadata"] == {"name": "blue-cluster-queue"}
         assert queue.inputs["spec"] == {
             "cohort": "default-cohort",
-            "namespaceSelector": {},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
             "preemption": PREEMPTION,
             "resourceGroups": resource_groups(),
         }
@@ -325,7 +327,6 @@ class TestSlack:
         assert queue.inputs["metadata"] == {"name": "slack-cluster-queue"}
         assert queue.inputs["spec"] == {
             "cohort": "default-cohort",
-            "namespaceSelector": {},
             "preemption": PREEMPTION,
             "resourceGroups": resource_groups(),
         }

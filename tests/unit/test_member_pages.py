@@ -52,7 +52,9 @@ def rights(words: list[str]) -> set[tuple[str, str]]:
 
 
 def granted() -> set[tuple[str, str]]:
-    return {(resource, verb) for _, resources, verbs in editor.RULES for resource in resources for verb in verbs}
+    """Return the rights of members, with that to enter pods, of which the page says that it has to be switched on."""
+    rules = (*editor.RULES, editor.ENTERS_PODS)
+    return {(resource, verb) for _, resources, verbs in rules for resource in resources for verb in verbs}
 
 
 def missing(words: list[str]) -> set[tuple[str, str]]:

@@ -71,7 +71,7 @@ from components.scheduling.volcano import Volcano, VolcanoArgs
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
 from components.tenancy import pod_policy
 from components.tenancy.boundary import Boundary, BoundaryArgs
-from components.tenancy.editor import EditorRole
+from components.tenancy.editor import EditorRole, EditorRoleArgs
 from components.tenancy.flavor import DefaultFlavor, DefaultFlavorArgs
 from components.tenancy.pod_policy import PodRules
 from components.tenancy.slack import SlackController, SlackControllerArgs, SlackQueue, SlackQueueArgs
@@ -254,7 +254,7 @@ class Lab:
             quota=pool.shape.resources,
             cohort="lab",
             flavor=flavor.name,
-            role=EditorRole("editor", self.on()).name,
+            role=EditorRole("editor", EditorRoleArgs(), self.on()).name,
             network=Network(),
         )
         self.team = Team("blue", team, self.on(queues))

@@ -251,11 +251,12 @@ class TestQuotas:
         return raw
 
     def test_the_tutorials_queues_as_it_has_them(self, raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> None:
+        raw["queueing"]["openToAll"] = True
         record = registered(loaded(raw, mirror, kubeconfig))
         for queue in ("slack-cluster-queue", "blue-cluster-queue", "red-cluster-queue"):
             spec = record.one("ClusterQueue", queue).inputs["spec"]
             assert spec["cohort"] == "default-cohort"
-            assert spec["namespaceSelector"] == {}
+            assert spec.get("namespaceSelector") == (None if queue == "slack-cluster-queue" else {})
             assert spec["preemption"] == {
                 "withinClusterQueue": "LowerOrNewerEqualPriority",
                 "reclaimWithinCohort": "Any",
@@ -268,6 +269,17 @@ class TestQuotas:
             binding = record.one("RoleBinding", user, team).inputs
             assert binding["roleRef"]["name"] == "mlbatch-edit"
             assert binding["subjects"] == [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+
+    def test_a_queue_takes_jobs_of_its_teams_namespace_alone(self, record: Record) -> None:
+        """The tutorial's take those of any namespace, with a LocalQueue that leads there."""
+        selectors = {
+            item.object_name: item.inputs["spec"].get("namespaceSelector") for item in record.of("ClusterQueue")
+        }
+        assert selectors == {
+            "blue-cluster-queue": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
+            "red-cluster-queue": {"matchLabels": {"kubernetes.io/metadata.name": "red"}},
+            "slack-cluster-queue": None,
+        }
 
     def test_it_keeps_no_room_for_daemon_sets_and_a_preview_says_so(
         self, raw: dict[str, Any], mirror: Mirror, kubeconfig: Path
@@ -330,8 +342,16 @@ class TestQuotas:
 
 
 class TestRole:
-    def test_mlbatch_edit_has_exactly_upstreams_rules(self, record: Record) -> None:
+    def test_mlbatch_edit_is_upstreams_without_secrets_and_commands_in_pods(self, record: Record) -> None:
+        found = record.one("ClusterRole", "mlbatch-edit").inputs["rules"]
+        (secrets,) = (rule["verbs"] for rule in found if "secrets" in rule["resources"])
+        assert secrets == ["create", "delete"], "an answer to whoever changes one would show it"
+        assert not [rule for rule in found if "pods/exec" in rule["resources"]]
+
+    def test_upstreams_rules_are_an_option(self, mirror: Mirror, kubeconfig: Path) -> None:
         """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later, in which members may read pods/log."""
+        raw = {**shipped(), "tenancy": {"readSecrets": True, "exec": True}}
+        found = registered(loaded(raw, mirror, kubeconfig)).one("ClusterRole", "mlbatch-edit").inputs["rules"]
         end, read = ["delete", "get", "list", "watch"], ["get", "list", "watch"]
         write = ["create", "delete", "get", "list", "patch", "update", "watch"]
         wanted = [
@@ -349,9 +369,11 @@ class TestRole:
             ("", ["namespaces", "pods/log"], ["get"]),
             ("", ["pods/exec", "pods/portforward"], ["create"]),
         ]
-        assert record.one("ClusterRole", "mlbatch-edit").inputs["rules"] == [
-            {"apiGroups": [group], "resources": resources, "verbs": verbs} for group, resources, verbs in wanted
+        upstreams = [(group, each, verb) for group, resources, verbs in wanted for each in resources for verb in verbs]
+        ours = [
+            (*rule["apiGroups"], each, verb) for rule in found for each in rule["resources"] for verb in rule["verbs"]
         ]
+        assert set(ours) == set(upstreams)
 
 
 class TestPriorities:

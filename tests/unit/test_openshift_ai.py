@@ -21,7 +21,8 @@ from components.artifacts import Mirror
 from components.kubernetes.in_cluster import Api, Json
 from components.olm import installer
 from components.tenancy.promises import Promise
-from tests.unit.harness import Record
+from stacks import deploy
+from tests.unit.harness import Record, build
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped
 
@@ -257,6 +258,24 @@ class TestConfiguration:
             (rule,) = policy.inputs["spec"]["ingress"]
             assert [port["port"] for port in rule["ports"]] == [8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443]
 
+    def test_nobody_else_reaches_them_unless_they_are_opened_as_the_guides(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        def callers(**values: Any) -> Any:
+            record = registered(loaded(chosen(version="2.19", **values), mirror, kubeconfig))
+            policy = record.one("NetworkPolicy", "mlbatch-ods-applications", APPLICATIONS)
+            return policy.inputs["spec"]["ingress"][0].get("from")
+
+        assert callers(openToAll=True) is None
+        assert callers() == [
+            {"podSelector": {}},
+            {
+                "namespaceSelector": {"matchLabels": {"policy-group.network.openshift.io/host-network": ""}},
+                "podSelector": {},
+            },
+            {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
+        ]
+
 
 class TestGate:
     def test_its_kueue_and_its_appwrapper_start_jobs_and_nobody_else(self, record: Record) -> None:
@@ -304,6 +323,27 @@ class TestOrder:
 def job(record: Record, step: str) -> Any:
     (found,) = [each for each in record.of("Job") if each.object_name.startswith(f"mlbatch-{step}-")]
     return found
+
+
+def test_the_stacks_outputs_say_what_olm_leaves(mirror: Mirror, kubeconfig: Path) -> None:
+    """`pulumi destroy` prints them as they go."""
+
+    def left(raw: Mapping[str, Any]) -> list[str]:
+        found: dict[str, Any] = {}
+        stack = loaded(raw, mirror, kubeconfig)
+        build(lambda: found.update(deploy(stack)), outputs=lambda kind, name, given: {"result": "made-up"})
+        return list(found.get("leftByOlm", ()))
+
+    operators = left(chosen())
+    assert "oc get namespace redhat-ods-monitoring" in operators
+    pool = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "gpusPerNode": 8, "cpu": 224, "memory": "1900Gi"}
+    both = left(chosen({"gpu": {"operator": True}, "cluster": {"pool": pool}}))
+    assert both == [
+        *operators,
+        "oc get crd -o name | grep nvidia.com",
+        "oc get operators.operators.coreos.com gpu-operator-certified.nvidia-gpu-operator",
+    ]
+    assert left(shipped()) == []
 
 
 class FakeApi(Api):
@@ -577,6 +617,14 @@ class TestMistakes:
             (
                 chosen({"scheduling": {"packing": "topology"}}, version="2.16"),
                 ('mlbatch:scheduling.packing = "topology"', "Kueue 0.8.1", "serves no Topology"),
+            ),
+            (
+                chosen(version="2.16", openToAll=True),
+                (
+                    "mlbatch:openshift.openToAll = true",
+                    "nothing closes the ports of OpenShift AI 2.16",
+                    "remove the key",
+                ),
             ),
             (
                 chosen({"monitoring": {"enabled": True}}),
