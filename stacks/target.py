@@ -85,6 +85,7 @@ class TargetSpec(ABC, Generic[S]):
     cluster_env: which of metaseq's own clusters its clusters are like, None for none.
     pod_security: what judges the pods of its clusters.
     certifies_operators: operators are certified for its own releases, whatever their makers say of Kubernetes'.
+    has_projects: whoever signs in makes namespaces, as their administrator.
     """
 
     name: ClassVar[str]
@@ -102,6 +103,7 @@ class TargetSpec(ABC, Generic[S]):
     cluster_env: ClassVar[str | None] = None
     pod_security: ClassVar[PodSecurity] = PodSecurity.STANDARDS
     certifies_operators: ClassVar[bool] = False
+    has_projects: ClassVar[bool] = False
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:

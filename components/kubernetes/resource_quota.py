@@ -16,6 +16,9 @@ SYSTEM_PODS: Final = {
     "values": ["system-cluster-critical", names.SYSTEM_PRIORITY],
 }
 """Scope of the pods of the priority classes that are built into Kubernetes, which preempt everybody's."""
+EVICTING_PODS: Final = {**SYSTEM_PODS, "values": ["openshift-user-critical", *SYSTEM_PODS["values"]]}
+"""Scope of the pods of all classes that a cluster has from the start and that evict others. OpenShift's own, of
+1000000000, is for any namespace (OpenShift documentation, "Including pod priority in pod scheduling decisions")."""
 FOREIGN_AFFINITY: Final = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
 """Scope of the pods whose affinity names other namespaces."""
 

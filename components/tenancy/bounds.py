@@ -11,7 +11,7 @@ import pulumi
 from components import job_kinds, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.quantity import Quantity
-from components.kubernetes.resource_quota import FOREIGN_AFFINITY, SYSTEM_PODS, resource_quota
+from components.kubernetes.resource_quota import EVICTING_PODS, FOREIGN_AFFINITY, resource_quota
 
 FILES: Final = 500
 """Most of a team's ConfigMaps, and of its Secrets, of which each may have 1 MiB in the API server's store."""
@@ -48,12 +48,12 @@ class Bounds:
 def quotas(namespace: pulumi.Input[str], bounds: Bounds) -> list[Document]:
     """Return a namespace's ResourceQuotas, none of which counts what a ClusterQueue counts.
 
-    MLBatch's QUOTA_MAINTENANCE.md forbids that; pods of the two system classes are counted to have none of them, and so
-    are those whose affinity names other namespaces: a running pod keeps away what its anti-affinity names.
+    MLBatch's QUOTA_MAINTENANCE.md forbids that; pods of classes that evict others are counted to have none of them, and
+    so are those whose affinity names other namespaces: a running pod keeps away what its anti-affinity names.
     """
     return [
         resource_quota("bounds", namespace, _hard(bounds)),
-        resource_quota("no-system-pods", namespace, {"pods": "0"}, scope=SYSTEM_PODS),
+        resource_quota("no-system-pods", namespace, {"pods": "0"}, scope=EVICTING_PODS),
         resource_quota("no-foreign-affinity", namespace, {"pods": "0"}, scope=FOREIGN_AFFINITY),
     ]
 

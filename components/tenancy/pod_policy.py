@@ -42,6 +42,14 @@ _JOB_FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 _GPU_MOUNTS: Final = "/var/run/nvidia-container-devices"
 """Where a mount stands for a GPU (NVIDIA/nvidia-container-toolkit, internal/config/image)."""
 
+_NETWORKS: Final = "k8s.ovn.org/"
+"""Begins what OVN-Kubernetes, OpenShift's network, is told by annotations. By two of them a pod of any namespace
+becomes the gateway of all that leaves another one (ovn-kubernetes, `go-controller/pkg/ovn/egressgw.go`,
+addPodExternalGW)."""
+_ATTACHED: Final = ("k8s.v1.cni.cncf.io/network-status", "v1.multus-cni.io/default-network")
+"""What Multus writes of a pod's networks, which that gateway's address is taken from; and the network that a pod is on
+in place of the cluster's, whose policies then hold for it no more (multus-cni, `docs/configuration.md`)."""
+
 _UNHEALTHY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _UNHEALTHY_SECONDS: Final = 300
 """What DefaultTolerationSeconds gives every pod; a longer one would keep a job on a dead node."""
@@ -101,6 +109,7 @@ def policy(rules: PodRules) -> AdmissionPolicy:
             *pod_baseline.validations([PINNED_MEMORY] if rules.pinned_memory else []),
             *_of_volumes(rules),
             *_of_scheduling(rules),
+            _of_networks(),
             *_of_quota(),
             *_of_gpus(rules),
             *_of_end(rules),
@@ -159,6 +168,16 @@ def _of_scheduling(rules: PodRules) -> Iterator[Validation]:
     yield Validation(
         expression=f"object.spec.?schedulerName.orValue('{DEFAULT_SCHEDULER}') in {words(rules.schedulers)}",
         message=f"spec.schedulerName: pods of a team are placed by {', '.join(rules.schedulers)}; remove it",
+    )
+
+
+def _of_networks() -> Validation:
+    """Return what keeps pods on the cluster's network. Their annotations are its own to write, once they are there."""
+    return Validation(
+        expression="request.operation != 'CREATE' || object.metadata.?annotations.orValue({}).all(k, "
+        f"!k.startsWith('{_NETWORKS}') && !(k in {words(_ATTACHED)}))",
+        message=f"metadata.annotations: those of {_NETWORKS}, and {' and '.join(_ATTACHED)}, are written by the "
+        "cluster's network alone; remove them",
     )
 
 

@@ -19,6 +19,7 @@ from components.tenancy import (
     pod_policy,
     prompt_deletion,
     quota_gate,
+    requested_projects,
     service_policy,
     wrapped_kinds,
 )
@@ -38,11 +39,11 @@ def install(inputs: StackInputs[Any], cluster: Cluster) -> list[Boundary]:
 
 
 def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPolicy]:
-    """Return the policies for the namespaces of teams."""
+    """Return the policies for the namespaces of teams, and for those that people make beside them."""
     tenancy, gatekeepers = inputs.settings.tenancy, inputs.target.gatekeepers(inputs.settings)
-    jobs = tenancy.jobs
+    jobs, rules = tenancy.jobs, pod_rules(inputs, cluster)
     return [
-        pod_policy.policy(pod_rules(inputs, cluster)),
+        pod_policy.policy(rules),
         service_policy.policy(service_rules(inputs, cluster)),
         wrapped_kinds.policy(jobs.wrapped_kinds, cluster.gpu_resource),
         quota_gate.policy(cluster.gpu_resource, gatekeepers),
@@ -51,6 +52,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),
         *operator_scope.policies(),
+        *([requested_projects.policy(rules.devices)] if inputs.target.has_projects else []),
     ]
 
 

@@ -48,6 +48,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
     namespaces = ("openshift", "redhat-")
     pod_security = PodSecurity.SCC
     certifies_operators = True
+    has_projects = True
 
     def classes_made(self, partial: PartialSettings) -> Iterable[str]:
         """Return the class on the NFS server."""

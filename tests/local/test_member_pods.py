@@ -280,6 +280,11 @@ def test_no_pod_of_a_team_has(cluster: Cluster, spec: dict[str, Any], message: s
             {"annotations": {"container.apparmor.security.beta.kubernetes.io/main": "unconfined"}},
             "AppArmor profile",
         ),
+        (
+            {"annotations": {"k8s.ovn.org/routing-namespaces": "red", "k8s.ovn.org/routing-network": "own"}},
+            "written by the cluster's network alone",
+        ),
+        ({"annotations": {"v1.multus-cni.io/default-network": "lab"}}, "written by the cluster's network alone"),
     ],
 )
 def test_no_pod_of_a_team_is_marked(cluster: Cluster, metadata: dict[str, Any], message: str) -> None:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.observability import accounts
+from components.tenancy import requested_projects
 from emulator.charts.helm import Helm
 from emulator.paths import Paths
 from emulator.toolchain import KUBERNETES_VERSION
 from tests.local.environment import Cluster, eventually, local_environment
-from tests.local.member import as_member, message, refused
+from tests.local.member import as_member, dry_run, message, refused
 from tests.unit.releases import definitions
 
 pytestmark = pytest.mark.emulated("it is about the local OpenShift itself")
@@ -370,6 +372,71 @@ def test_a_user_who_may_edit_a_namespace_gets_no_privileged_pod_there(
     assert "containers[0].privileged: Invalid value: true: Privileged containers are not allowed" in said
     alice.create({**pod, "spec": {"containers": [container]}})
     assert pod_of(cluster, "blue")["metadata"]["annotations"][SCC] == "restricted-v2"
+
+
+@pytest.fixture
+def guarded(cluster: Cluster, project: Callable[[str], dict[str, str]]) -> Iterator[None]:
+    """The policy for requested projects is in force."""
+    project("asked")
+    requested(cluster, "asked", "bob")
+    documents = requested_projects.policy(["nvidia.com/gpu"]).documents()
+    for document in documents:
+        cluster.create(document)
+    eventually("the policy is in force", lambda: "counted by the queues" in dry_run_said(cluster, own_pod("asked")))
+    yield
+    for document in reversed(documents):
+        cluster.delete(document["apiVersion"], document["kind"], document["metadata"]["name"])
+
+
+def requested(cluster: Cluster, name: str, user: str) -> None:
+    """Make a project one that a user has requested, who is its administrator then."""
+    kind = cluster.kind("v1", "Namespace")
+    note = {"metadata": {"name": name, "annotations": {"openshift.io/requester": user}}}
+    cluster.client.patch(kind, body=note, name=name, content_type="application/merge-patch+json")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+    metadata = {"name": "admin", "namespace": name}
+    cluster.create(
+        {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]}
+    )
+
+
+def own_pod(namespace: str, gpus: str = "8", **spec: Any) -> dict[str, Any]:
+    limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
+    container = {"name": "main", "image": IMAGE, "resources": limits}
+    metadata = {"name": "own", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+
+
+def dry_run_said(cluster: Cluster, pod: dict[str, Any]) -> str:
+    """Return why the API server would refuse a pod, nothing where it would not."""
+    try:
+        dry_run(cluster, pod)
+    except (ApiException, DynamicApiError) as error:
+        return message(error)
+    return ""
+
+
+def test_who_makes_a_project_gets_neither_gpus_nor_teams_nodes_there(
+    paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]], guarded: None
+) -> None:
+    project("mine")
+    project("admins")
+    requested(cluster, "mine", "alice")
+    requested(cluster, "admins", "kube:admin")
+    alice = as_member(paths, "alice")
+    assert "nvidia.com/gpu are counted by the queues of teams" in dry_run_said(alice, own_pod("mine"))
+    evicting = own_pod("mine", "", priorityClassName="openshift-user-critical")
+    assert "the scheduler would evict jobs of teams" in dry_run_said(alice, evicting)
+    assert dry_run_said(alice, own_pod("mine", "")) == ""
+    assert dry_run_said(cluster, own_pod("admins", priorityClassName="openshift-user-critical")) == ""
+    kind = cluster.kind("v1", "Namespace")
+    admitted = {"metadata": {"name": "mine", "labels": {"mlbatch/admitted": "true"}}}
+    assert "forbidden" in refused(
+        alice.client.patch, kind, body=admitted, name="mine", content_type="application/merge-patch+json"
+    )
+    cluster.client.patch(kind, body=admitted, name="mine", content_type="application/merge-patch+json")
+    eventually("the project is let", lambda: not dry_run_said(alice, own_pod("mine")))
 
 
 def test_a_constraint_of_an_operators_own_serves_exactly_its_account_and_settles_at_once(

@@ -515,6 +515,19 @@ class TestMistakes:
         raw["tenancy"] = {"acceptUnenforced": [str(promise) for promise in Promise]}
         assert loaded(raw, mirror, kubeconfig, version="1.29", openshift="4.16.30").resolved.unenforced
 
+    def test_a_project_that_somebody_requested_has_no_gpus_and_evicts_nobody(self, record: Record) -> None:
+        (policy,) = [
+            item
+            for item in record.of("ValidatingAdmissionPolicy")
+            if item.object_name not in {promise.policy for promise in Promise}
+        ]
+        assert policy.object_name == "mlbatch-requested-projects"
+        asked, evicts = policy.inputs["spec"]["validations"]
+        assert "key in ['nvidia.com/gpu']" in asked["expression"]
+        assert evicts["expression"].endswith("object.spec.?priority.orValue(0) <= 1")
+        bound = record.one("ValidatingAdmissionPolicyBinding", "mlbatch-requested-projects")
+        assert all(bound.urn in record.closure(queue) for queue in record.of("LocalQueue"))
+
     def test_operators_that_come_from_operator_hub(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused({**shipped(), "gpu": {"featureDiscovery": True}}, mirror, kubeconfig)
         assert "mlbatch:gpu.featureDiscovery = true" in text

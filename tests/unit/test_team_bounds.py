@@ -48,12 +48,12 @@ class TestQuotas:
             },
         }
 
-    def test_no_pod_is_of_kubernetes_own_classes(self) -> None:
+    def test_no_pod_is_of_kubernetes_or_openshifts_own_classes(self) -> None:
         spec = quotas("blue", Bounds())[1]["spec"]
         assert spec["hard"] == {"pods": "0"}
         (scope,) = spec["scopeSelector"]["matchExpressions"]
         assert (scope["scopeName"], scope["operator"]) == ("PriorityClass", "In")
-        assert scope["values"] == ["system-cluster-critical", "system-node-critical"]
+        assert scope["values"] == ["openshift-user-critical", "system-cluster-critical", "system-node-critical"]
 
     def test_no_pod_keeps_away_those_of_other_namespaces(self) -> None:
         spec = quotas("blue", Bounds())[2]["spec"]

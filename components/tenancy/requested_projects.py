@@ -1,0 +1,57 @@
+"""What pods may have in projects that people make for themselves, beside the queues of all teams.
+
+OpenShift lets everybody who signs in make projects, and be their administrator: create pods in them, which no queue
+counts and no rule of teams' namespaces judges, of a priority class for which the scheduler evicts running jobs.
+Sources: OpenShift documentation, "Configuring project creation", and "Including pod priority in pod scheduling".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from components.kubernetes.admission import AdmissionPolicy, Requests, Validation, words
+from components.scheduling.priorities import PRIORITIES
+
+POLICY: Final = "mlbatch-requested-projects"
+REQUESTER: Final = "openshift.io/requester"
+"""The annotation of a project that somebody has requested, with who did. Its administrators change neither annotations
+nor labels (openshift/openshift-apiserver, pkg/project/apiserver/validation, ValidateProjectUpdate)."""
+ADMITTED: Final = "mlbatch/admitted"
+"""The label by which an administrator of the cluster lets a project's pods be as they are."""
+
+_ADMINISTRATORS: Final = ("system:admin", "kube:admin")
+"""Whom an installation has from the start: by the installer's kubeconfig, and by its password."""
+
+
+def policy(resources: Sequence[str]) -> AdmissionPolicy:
+    """Return the policy. resources: those that nodes offer one by one and quotas count, such as GPUs."""
+    asked = " && ".join(
+        f"!c.?resources.?{part}.orValue({{}}).exists(key, key in {words(resources)})" for part in ("requests", "limits")
+    )
+    by_permission = f"an administrator of the cluster lets the project by the label {ADMITTED}=true"
+    return AdmissionPolicy(
+        name=POLICY,
+        requests=[Requests(group="", versions=["v1"], resources=["pods"], operations=["CREATE"])],
+        variables={
+            "notes": "namespaceObject == null ? {} : namespaceObject.metadata.?annotations.orValue({})",
+            "labels": "namespaceObject == null ? {} : namespaceObject.metadata.?labels.orValue({})",
+            "requested": f"'{REQUESTER}' in variables.notes && "
+            f"!(variables.notes['{REQUESTER}'] in {words(_ADMINISTRATORS)}) && "
+            f"variables.labels[?'{ADMITTED}'].orValue('') != 'true'",
+            "containers": "dyn(object.spec.containers) + dyn(object.spec.?initContainers.orValue([]))",
+        },
+        validations=[
+            Validation(
+                expression=f"!variables.requested || variables.containers.all(c, {asked})",
+                message=f"{' and '.join(resources)} are counted by the queues of teams: submit an AppWrapper in a "
+                f"team's namespace; {by_permission}",
+            ),
+            Validation(
+                expression="!variables.requested || object.spec.?preemptionPolicy.orValue('') == 'Never' || "
+                f"object.spec.?priority.orValue(0) <= {min(PRIORITIES.values())}",
+                message="spec.priorityClassName: the scheduler would evict jobs of teams for this pod; name a class "
+                f"with preemptionPolicy Never, or none; {by_permission}",
+            ),
+        ],
+    )
