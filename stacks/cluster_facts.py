@@ -12,13 +12,14 @@ import yaml
 
 from components.kubernetes.quantity import canonical
 from components.scheduling.priorities import PRIORITIES
-from stacks.errors import ConfigError
+from stacks.errors import MISSING, ConfigError
 from stacks.kubeconfig import Kubeconfig, KubeconfigError, silent
 from stacks.settings.kubernetes import KubernetesSettings
 
 _SECONDS: Final = 15.0
 """How long the API server may take for each answer."""
-_FORBIDDEN: Final = (401, 403)
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = (_UNAUTHORIZED, 403)
 _ABSENT: Final = 404
 
 
@@ -87,6 +88,8 @@ def ask(
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
             nodes = tuple(_node(item) for item in _json(core.list_node, label_selector=selector)["items"])
     except kubernetes.client.ApiException as error:
+        if error.status == _UNAUTHORIZED:
+            raise _unknown(kubeconfig, settings) from None
         reason = f"it refuses to answer (HTTP {error.status} {error.reason})"
         if error.status in _FORBIDDEN:
             reason += "; whoever deploys has to be an administrator, who may read nodes and namespaces"
@@ -107,6 +110,20 @@ def ask(
         default_priority=_default_priority(ranks),
         storage_classes=frozenset(item["metadata"]["name"] for item in classes),
         openshift=openshift,
+    )
+
+
+def _unknown(kubeconfig: Kubeconfig, settings: KubernetesSettings) -> KubeconfigError:
+    """Return the error of a cluster that answers, and knows nobody by what the kubeconfig signs in with."""
+    return KubeconfigError(
+        ConfigError(
+            path=("kubernetes", "context"),
+            value=MISSING if settings.context is None else settings.context,
+            message=f"cluster {kubeconfig.cluster} at {kubeconfig.server} does not know who asks (HTTP 401 "
+            "Unauthorized): what the kubeconfig signs in with has ended, or was never right",
+            expected="a user who has signed in, and is an administrator of the cluster",
+            hint="sign in anew (`oc login` on OpenShift), or name another context",
+        )
     )
 
 

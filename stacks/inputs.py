@@ -182,7 +182,10 @@ def interpret(
         site=partial.site,
         unanswered=unanswered,
         load=jobs,
-        warnings=tuple(validation.warnings(partial)),
+        warnings=(
+            *(named_cluster.kubeconfig.warnings() if named_cluster is not None else ()),
+            *validation.warnings(partial),
+        ),
     )
 
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -25,6 +25,9 @@ ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to answer before it counts as one that does not."""
 
 _PATH = ("kubernetes", "kubeconfig")
+_OAUTH: Final = "sha256~"
+"""Begins the access tokens of OpenShift's own sign-in, which `oc login` writes into a kubeconfig and which end after a
+day (OpenShift documentation, "Configuring the internal OAuth server", accessTokenMaxAgeSeconds: 86400)."""
 _INLINED: Final = (
     ("cluster", "certificate-authority"),
     ("user", "client-certificate"),
@@ -48,6 +51,7 @@ class Kubeconfig:
     cluster: the name of the cluster's entry. server: its address.
     authority: its certificate authority as PEM, None where the system's are to be trusted.
     insecure: its certificate is not verified. proxy: through which it is reached, None for the environment's.
+    ends: its user signs in by a token that ends after a day.
     """
 
     contents: str
@@ -56,6 +60,16 @@ class Kubeconfig:
     authority: str | None
     insecure: bool
     proxy: str | None
+    ends: bool = False
+
+    def warnings(self) -> Iterator[str]:
+        """Yield that the state will hold what lets nobody in any more."""
+        if self.ends:
+            yield (
+                f"the kubeconfig of cluster {self.cluster} signs in by a token of `oc login`, which ends after a day. "
+                "The state keeps it until the next update, and every command then ends with Unauthorized: sign in anew "
+                "and run `pulumi up --refresh=false`, or take a user that stays (docs/openshift.md, Sign in)"
+            )
 
 
 def read(settings: KubernetesSettings, *, base: Path, environment: Mapping[str, str]) -> Kubeconfig:
@@ -112,6 +126,7 @@ def _context(document: Mapping[str, Any], file: Path, settings: KubernetesSettin
         authority=pem,
         insecure=bool(cluster.get("insecure-skip-tls-verify")),
         proxy=cluster.get("proxy-url"),
+        ends=str(user.get("token", "")).startswith(_OAUTH),
     )
 
 

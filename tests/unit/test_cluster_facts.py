@@ -152,6 +152,14 @@ def test_whoever_may_not_read_the_uid_gets_address_and_authority(code: int, serv
     assert ask(kubeconfig, KubernetesSettings()).identifier == identity(kubeconfig)
 
 
+def test_who_has_signed_in_long_ago_is_told_to_sign_in_anew(server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/version/"] = (401, {"reason": "Unauthorized"})
+    with pytest.raises(KubeconfigError, match=r"does not know who asks \(HTTP 401 Unauthorized\)") as error:
+        ask(named(server.port, tmp_path), KubernetesSettings())
+    assert "sign in anew (`oc login` on OpenShift)" in str(error.value)
+    assert "make up" not in str(error.value)
+
+
 def test_nodes_that_may_not_be_read_are_an_error_that_says_so(server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match=r"it refuses to answer \(HTTP 403 Forbidden\)") as error:

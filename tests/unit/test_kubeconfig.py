@@ -58,6 +58,14 @@ def test_the_current_context_is_taken_by_itself(kubeconfig: Path) -> None:
     assert (result.cluster, result.server) == ("lab-cluster", "https://127.0.0.1:6443")
 
 
+@pytest.mark.parametrize(("token", "ends"), [("sha256~kL0mN", True), ("correct-horse-battery", False)])
+def test_a_token_of_openshifts_sign_in_ends(kubeconfig: Path, token: str, ends: bool) -> None:
+    kubeconfig.write_text(kubeconfig.read_text().replace("correct-horse-battery", token))
+    said = list(read(kubeconfig).warnings())
+    assert bool(said) is ends
+    assert all("`pulumi up --refresh=false`" in text and "kL0mN" not in text for text in said)
+
+
 def test_another_context_can_be_named(kubeconfig: Path) -> None:
     assert yaml.safe_load(read(kubeconfig, context="other").contents)["current-context"] == "other"
 
