@@ -159,6 +159,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.scenarios --break
 	$(VENV)/bin/python -m tests.soak.answers --seed $(SEED)
 	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --hours 8
+	$(VENV)/bin/python -m tests.bench.scale --seed $(SEED)
 	$(MAKE) training
 	$(MAKE) local-openshift-ai
 	$(MAKE) local-mlops

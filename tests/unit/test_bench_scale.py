@@ -36,6 +36,7 @@ GANG = Job("job-7", 3, 2, 8)
         (10, 101, 10, "TEAMS=101 is not measured: give 1 to 100"),
         (10, 10, 0, "JOBS=0 is not measured: give 1 to 10000"),
         (1, 9, 10, "TEAMS=9 are more than the 8 GPUs of NODES=1: a team has one"),
+        (1000, 7, 10_000, "JOBS=10000 are 8000 at a time, and a team's namespace holds 1000: give TEAMS=8 or more"),
     ],
 )
 def test_what_is_not_measured_is_told_by_the_argument(nodes: int, teams: int, jobs: int, said: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from components.tenancy.bounds import MOST_JOBS as MOST_OF_A_TEAM
 
 GPUS_PER_NODE: Final = 8
 MOST_NODES, MOST_TEAMS, MOST_JOBS = 1000, 100, 10_000
@@ -65,6 +68,12 @@ class Scale:
         if self.teams > self.gpus:
             raise ValueError(
                 f"TEAMS={self.teams} are more than the {self.gpus} GPUs of NODES={self.nodes}: a team has one"
+            )
+        at_once = min(self.jobs, self.gpus)
+        if at_once > self.teams * MOST_OF_A_TEAM:
+            raise ValueError(
+                f"JOBS={self.jobs} are {at_once} at a time, and a team's namespace holds {MOST_OF_A_TEAM}: "
+                f"give TEAMS={math.ceil(at_once / MOST_OF_A_TEAM)} or more"
             )
 
     @property
