@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from http.client import CONFLICT
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
@@ -80,10 +81,12 @@ class Day:
             job, document = self.to_come[0]
             try:
                 self._members[job.team].create(document)
-            except (ApiException, DynamicApiError) as error:
-                self.refused += 1
-                print(f"{self.now:6.0f} s  {job.team}/{job.name} was refused: {message(error)[:300]}", flush=True)
-                return
+            except (ApiException, DynamicApiError, HTTPError) as error:
+                # One that is there already was taken, though the answer was lost.
+                if getattr(error, "status", None) != CONFLICT:
+                    self.refused += 1
+                    print(f"{self.now:6.0f} s  {job.team}/{job.name} was refused: {_said(error)[:300]}", flush=True)
+                    return
             self.ledger.submit(job, self.now)
             self.to_come.pop(0)
             self._moved = self.now
@@ -152,6 +155,10 @@ class Day:
             f"{sum(last.held.values())} of {last.well} GPUs, {phases[Phase.SUSPENDED]} wait, "
             f"{phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"
         )
+
+
+def _said(error: ApiException | DynamicApiError | HTTPError) -> str:
+    return str(error) if isinstance(error, HTTPError) else message(error)
 
 
 def _seen(name: str, phases: Mapping[str, str], pods: Sequence[Mapping[str, Any]]) -> Seen:

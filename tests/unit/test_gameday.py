@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import ReadTimeoutError
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
 from stacks.trace import parse, write
@@ -91,6 +93,20 @@ def test_a_day_goes_on_while_jobs_run_and_before_the_next_arrives(monkeypatch: p
     assert day._quiet_until() == 0, "it could run"
     day.ledger.look(20, {"one": UP}, frozenset(), 32, 8)
     assert day._quiet_until() == 20 + 4000 + 2 * 100
+
+
+def test_a_job_whose_answer_was_lost_is_submitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API server that comes back slowly may have taken a job without saying so."""
+    day, answers = quiet([ONE], monkeypatch), iter([ReadTimeoutError(None, "", "late"), ApiException(status=409)])
+
+    def create(_: object) -> None:
+        raise next(answers)
+
+    day._members = {"blue": SimpleNamespace(create=create)}
+    day._submit()
+    assert (day.refused, day.ledger.open, len(day.to_come)) == (1, [], 1)
+    day._submit()
+    assert (day.refused, day.ledger.open, len(day.to_come)) == (1, ["one"], 0)
 
 
 def test_who_ends_on_a_sick_node_before_it_has_to_go_has_lost_nothing() -> None:
