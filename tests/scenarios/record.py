@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
+from urllib3.exceptions import HTTPError
 
 from tests.local.environment import Cluster
 from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
@@ -97,7 +102,9 @@ class Recorder:
 
     def _run(self) -> None:
         while not self._over.wait(EVERY):
-            look(self._cluster, self.record)
+            # A look that gets no answer is made again, and does not end the record.
+            with contextlib.suppress(ApiException, DynamicApiError, HTTPError):
+                look(self._cluster, self.record)
 
 
 def look(cluster: Cluster, record: Record) -> None:

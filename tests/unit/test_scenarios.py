@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from kubernetes.client.exceptions import ApiException
 
 from tests.scenarios.__main__ import main
 from tests.scenarios.gantt import lanes, svg
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.plays import SCENARIOS
-from tests.scenarios.record import Record, Use
+from tests.scenarios.record import Record, Recorder, Use
 from tests.scenarios.size import Size
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +59,22 @@ def test_who_ends_holds_nothing_any_more() -> None:
     assert record.uses["a"].ended is None
     record.hold({})
     assert record.uses["a"].ended is not None
+
+
+def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.scenarios.record.EVERY", 0.01)
+    seen, later = [], threading.Event()
+
+    def look(cluster: object, record: Record) -> None:
+        seen.append(record)
+        if len(seen) == 2:
+            raise ApiException(status=503)
+        if len(seen) > 2:
+            later.set()
+
+    monkeypatch.setattr("tests.scenarios.record.look", look)
+    with Recorder(object(), Record()):
+        assert later.wait(10)
 
 
 @pytest.mark.parametrize(
