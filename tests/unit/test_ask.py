@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -530,6 +531,38 @@ def test_a_mistake_costs_no_replica(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("a: [1")
     assert main([str(tmp_path / "job.yaml"), "--team", "blue"], paths) == 1
     assert mark.read_text() == "as it was"
+
+
+def test_a_question_that_is_killed_leaves_no_replica_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have left its job there. What was asked to the end is stood for once."""
+    filled: list[str] = []
+    here = SimpleNamespace(
+        status=lambda paths: SimpleNamespace(ready=True),
+        reset=lambda paths: None,
+        start=lambda *_, **options: filled.append("filled"),
+    )
+    monkeypatch.setattr("ask.replica.cluster", here)
+    for name in ("_install", "_keep_off", "_await_controllers", "save", "connect"):
+        monkeypatch.setattr(f"ask.replica.{name}", lambda *_: None)
+    paths = Paths.of(root=tmp_path, state=tmp_path / "state")
+    paths.state.mkdir()
+
+    def question(source: Source) -> Replica:
+        replica = Replica(paths)
+        replica.stand(source, lambda line: None)
+        return replica
+
+    one, other = Source({"Namespace": [TEAM]}), Source({})
+    question(one).keep()
+    question(one).keep()
+    assert len(filled) == 1
+    question(one)  # and it is killed
+    question(one).keep()
+    assert len(filled) == 2
+    question(other)
+    assert len(filled) == 3, "of another cluster"
 
 
 def test_two_questions_take_turns(tmp_path: Path) -> None:
