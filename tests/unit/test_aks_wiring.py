@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import pulumi
 import pytest
 
 from components.artifacts import Mirror
 from components.azure import roles
-from tests.unit.harness import Record
-from tests.unit.test_aks import CLUSTER, POOL, deployed, only, settings, shipped
+from stacks import deploy
+from stacks.secrets import Concealed
+from tests.unit.harness import Record, build
+from tests.unit.test_aks import CALLS, CLUSTER, POOL, deployed, loaded, only, provided, settings, shipped
 
 ACCOUNT = "azure-native:storage:StorageAccount"
 CONTAINER = "azure-native:storage:BlobContainer"
@@ -170,6 +175,24 @@ def test_every_setting_reaches_its_field(unusual: Record, kind: str, expected: d
 
 def volume(name: str, **values: object) -> dict[str, object]:
     return {"name": name, "namespace": "blue", "container": f"corpus-{name}", **values}
+
+
+def test_a_volume_that_is_reached_with_a_token_has_the_stacks_own(mirror: Mirror) -> None:
+    raw = {**shipped(), "blobSasToken": Concealed.SECRET, "storage": {"volumes": [volume("a", access="sas")]}}
+    stack = loaded(mirror, raw)
+    token = "sv=2024-11-04&sr=c&sp=rl&sig=c2VjcmV0"
+
+    def program() -> None:
+        deploy(replace(stack, secrets={"blobSasToken": pulumi.Output.secret(token)}))
+
+    (secret,) = [
+        item
+        for item in build(program, calls=CALLS, outputs=provided).resources
+        if item.kind == "Secret" and item.object_name.endswith("-sas-token")
+    ]
+    assert "sas" in secret.object_name
+    assert b64decode(secret.inputs["data"]["azurestorageaccountsastoken"]).decode() == token
+    assert "data" in secret.secrets
 
 
 @pytest.mark.parametrize(

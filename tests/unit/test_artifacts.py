@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,3 +134,20 @@ def test_a_digest_of_an_image_goes_wherever_its_reference_goes(tmp_path: Path) -
     assert check.with_tag("1.2") == check.reference
     assert check.with_tag("1.3") == "registry.example.org:5000/check:1.3"
     assert check.with_tag(f"1.3@{digest}") == f"registry.example.org:5000/check:1.3@{digest}"
+
+
+@pytest.mark.parametrize(
+    ("find", "asked", "said"),
+    [
+        (catalogue.find, ("kueue", "v9"), "kueue v9 is not in the catalogue"),
+        (catalogue.find_chart, ("gpu-operator", "v9"), "the chart gpu-operator v9 is not in the catalogue"),
+        (catalogue.find_chart, ("no-operator",), "the chart no-operator  is not in the catalogue"),
+        (catalogue.find_openshift_ai, ("9.9",), "OpenShift AI 9.9 is not in the catalogue"),
+        (catalogue.find_certified_gpu_operator, ("v9",), "no certified bundle of GPU operator v9 is in the catalogue"),
+        (catalogue.find_nic_software, ("v9",), "the images of network operator v9 are not in the catalogue"),
+    ],
+)
+def test_what_the_catalogue_does_not_have_is_an_error(find: Any, asked: tuple[str, ...], said: str) -> None:
+    with pytest.raises(KeyError) as error:
+        find(*asked)
+    assert error.value.args == (said,)

@@ -13,6 +13,7 @@ from pulumi.runtime.config import set_all_config
 from stacks import inputs, secrets, targets
 from stacks.cluster_facts import ClusterFacts
 from stacks.kubeconfig import Kubeconfig
+from tests.unit.configurations import aks
 from tests.unit.test_settings import valid
 
 
@@ -179,3 +180,15 @@ def test_a_signature_anywhere_in_the_configuration_is_refused_and_not_shown(
 def test_a_signature_goes_where_it_is_used(raw: dict[str, object], fix: str) -> None:
     (problem,) = secrets.exposed(raw)
     assert problem.hint.removesuffix(", which asks for the value") == fix
+
+
+def test_a_target_that_makes_its_cluster_names_none() -> None:
+    made = inputs.interpret(aks(), base=Path("/nowhere"), environment={})
+    with pytest.raises(LookupError, match=r"^target aks makes its own cluster$"):
+        made.require_cluster()
+
+
+def test_there_is_no_target_of_another_name() -> None:
+    with pytest.raises(KeyError, match="moon"):
+        targets.find("moon")
+    assert [target.name for target in targets.every()] == ["simulated", "aks", "existing", "openshift", "cpouta"]

@@ -21,6 +21,7 @@ from stacks import deploy, inputs
 from stacks.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
 from stacks.errors import SettingsError
 from stacks.inputs import StackInputs
+from stacks.openshift.settings import NfsSettings
 from tests.unit.conftest import ROOT
 from tests.unit.harness import Record, build, strings
 
@@ -175,6 +176,21 @@ class TestNfs:
         record = registered(loaded(raw, mirror, kubeconfig))
         assert record.of("StorageClass") == []
         assert record.of("SecurityContextConstraints") == []
+
+    @pytest.mark.parametrize(
+        ("values", "name"),
+        [
+            ({}, "cluster.local/nfs-nfs-subdir-external-provisioner"),
+            ({"release": "pokprod"}, "cluster.local/pokprod-nfs-subdir-external-provisioner"),
+            ({"release": "a" * 32}, f"cluster.local/{'a' * 32}-nfs-subdir-external-provisione"),
+            ({"release": "a" * 62}, f"cluster.local/{'a' * 62}"),
+            ({"release": "my-nfs-subdir-external-provisioner"}, "cluster.local/my-nfs-subdir-external-provisioner"),
+            ({"provisionerName": "k8s-sigs.io/nfs"}, "k8s-sigs.io/nfs"),
+        ],
+    )
+    def test_it_is_called_as_its_chart_calls_it(self, values: dict[str, str], name: str) -> None:
+        """The chart's `_helpers.tpl` cuts the name, and the StorageClass has to have the same."""
+        assert NfsSettings.model_validate(values).provisioner == name
 
     @pytest.mark.parametrize(
         ("nfs", "where", "said"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,16 @@ def test_a_mistake_is_told_as_by_the_program(
     shown = capsys.readouterr()
     assert said in shown.err
     assert shown.out == ""
+
+
+def test_it_is_a_command_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `python -m stacks`."""
+    monkeypatch.setattr(sys, "argv", ["stacks", "nccl", "--stack", "aks", "--team", "bleu", "--set", "tag=1"])
+    monkeypatch.delitem(sys.modules, "stacks.__main__", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("stacks", run_name="__main__")
+    assert ended.value.code == 1
+    assert "mlbatch:workloads.nccl.submission.team" in capsys.readouterr().err
 
 
 def test_whose_settings_has_to_be_said(capsys: pytest.CaptureFixture[str]) -> None:
