@@ -19,6 +19,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -270,4 +271,5 @@ def main(file: str, index: int, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(os.environ.get("JOB_COMPLETION_INDEX", "0")), Path("/tmp/mpi-index")))  # noqa: S108
+    own = int(os.environ.get("JOB_COMPLETION_INDEX", "0"))
+    sys.exit(main(sys.argv[1], own, Path(tempfile.gettempdir(), "mpi-index")))

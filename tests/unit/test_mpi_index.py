@@ -156,6 +156,23 @@ def test_a_pod_that_finds_no_launcher_gives_up_in_time(tmp_path: Path, tools: Pa
     assert "127.0.0.1 did not answer" in output
 
 
+@pytest.mark.parametrize(
+    ("index", "code", "said"),
+    [(None, 3, "sh -c exit 3\n"), ("0", 3, "sh -c exit 3\n"), ("1", 70, "localhost did not answer within 0.1 s\n")],
+)
+def test_the_index_of_the_pod_says_its_part(index: str | None, code: int, said: str, tmp_path: Path) -> None:
+    """As the container runs it: a program with its settings' file."""
+    values = {"hosts": ["localhost"], "command": ["sh", "-c", "exit 3"], "port": free_port(), "sshPort": 1}
+    (tmp_path / "mpi.json").write_text(json.dumps({**values, "slots": 8, "output": None, "waitSeconds": 0.1}))
+    environment = {name: text for name, text in os.environ.items() if name != "JOB_COMPLETION_INDEX"}
+    environment |= {"TMPDIR": str(tmp_path), **({"JOB_COMPLETION_INDEX": index} if index is not None else {})}
+    ran = subprocess.run(
+        [sys.executable, SCRIPT, tmp_path / "mpi.json"], env=environment, capture_output=True, text=True, timeout=30
+    )
+    assert (ran.returncode, ran.stdout) == (code, said), ran.stderr
+    assert (tmp_path / "mpi-index").stat().st_mode & 0o777 == 0o700, "the private key is nobody else's"
+
+
 def test_the_files_of_a_job_are_what_the_launcher_reads() -> None:
     data = mpi.index_files("nccl", nodes=2, slots=8, command=["mpirun", "--hostfile", "test"], output="/results/o")
     assert data["mpi_index.py"] == SCRIPT.read_text()
