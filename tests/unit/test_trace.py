@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,45 @@ def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
     with pytest.raises(TraceError) as caught:
         parse(text, "day.csv", ROOM)
     assert str(caught.value).startswith(f"day.csv:{said}")
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("0,blue,10000,1,2419200,,", None),
+        ("0,blue,10001,1,9,,", "pods is '10001'; write a whole number from 1 to 10000"),
+        ("0,blue,1,16,1,,", None),
+        ("0,blue,1,17,1,,", "gpus is '17'; write a whole number from 1 to 16"),
+        ("0,blue,1,1,2419201,,", "seconds is '2419201'; write a whole number from 1 to 2419200"),
+        ("31622400,blue,1,1,9,,", None),
+        ("31622401,blue,1,1,9,,", "arrival is '31622401'; write a number of seconds from 0 to 31622400"),
+        ("0,blue,1,1,9,,crash@8", None),
+        ("0,blue,1,1,9,,crash@9", "it crashes after 9 s and runs for 9 s; let it crash before its end"),
+        ("0,blue,1,1,9,,crash@08x1", None),
+        ("0,blue,1,1,9,,crash", "failure is 'crash'; write none, hang, crash@<second>, crash@<second>x<times>"),
+        ("0,blue,1,1,9,,hang@3", "failure is 'hang@3'; write none, hang, crash@<second>, crash@<second>x<times>"),
+        ("0,blue,1,1,9,urgent,", "priority 'urgent' is not known; write low-priority, default-priority, high-priority"),
+    ],
+)
+def test_a_line_has_bounds(line: str, refused: str | None) -> None:
+    if refused is None:
+        assert len(parse(f"{HEADER}{line}\n", "day.csv")) == 1
+    else:
+        with pytest.raises(TraceError, match=rf"^day\.csv:2: {re.escape(refused)}$"):
+            parse(f"{HEADER}{line}\n", "day.csv")
+
+
+@pytest.mark.parametrize(("teams", "said"), [(["blue", "red"], "there are blue, red"), ([], "there are none")])
+def test_who_there_is_is_told_where_no_name_is_near(teams: list[str], said: str) -> None:
+    with pytest.raises(TraceError, match=f"^day.csv:2: there is no team 'xyz'; {said}$"):
+        parse(f"{HEADER}0,xyz,1,1,9,,\n", "day.csv", Room(teams=teams, nodes=1, gpus=8))
+
+
+def test_time_that_passes_faster_leaves_a_second_of_everything() -> None:
+    (job,) = jobs(parse(f"{HEADER}10,blue,1,1,30,,crash@3x2\n", "day.csv"), "load", time_scale=100)
+    assert (job.arrival, job.seconds, job.failure) == (0.1, 1, Failure(Kind.CRASH, after=1, times=2))
+    (job,) = jobs(parse(f"{HEADER}10,blue,1,1,30,,crash@0\n", "day.csv"), "load")
+    assert (job.seconds, job.failure) == (30, Failure(Kind.CRASH, after=0, times=0))
 
 
 def test_a_gang_of_all_the_nodes_is_let_through() -> None:
