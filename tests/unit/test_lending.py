@@ -92,6 +92,7 @@ def gpus(nodes: list[Node], *queues: Queue, by: NodeRules | None = None) -> dict
 
 
 BLUE, RED = queue("blue"), queue("red")
+AMOUNTS = ("nominal", "declared")
 HEALTHY = node()
 
 
@@ -206,6 +207,22 @@ def test_something_is_always_lent_or_kueue_would_reclaim_nothing() -> None:
     teams = [queue("blue", held=16, lends="0"), queue("red", held=8, lends="0")]
     assert gpus(read(HEALTHY, HEALTHY), *teams) == {"slack": 1, "blue": 0, "red": 0}
     assert gpus([], *teams) == {"slack": 1, "blue": 0, "red": 0}
+
+
+def test_where_nobody_declares_a_whole_piece_none_is_lent() -> None:
+    slack = Queue(**{**vars(queue(SLACK)), "declared": {**queue(SLACK).declared, GPU: 999}})
+    teams = [queue("blue", held=8, lends="0"), queue("red", held=8, lends="0")]
+    wanted = limits([slack, *teams], slack, usable(read(HEALTHY), rules()))
+    assert {name: amounts[GPU] for name, amounts in wanted.items()} == {SLACK: 0, "blue": 0, "red": 0}
+
+
+def test_a_slack_queue_that_has_none_of_a_resource_has_no_limit_of_it() -> None:
+    whole = queue(SLACK)
+    without = {name: {key: value for key, value in getattr(whole, name).items() if key != GPU} for name in AMOUNTS}
+    slack = Queue(**{**vars(whole), **without})
+    wanted = limits([slack, BLUE, RED], slack, usable(read(HEALTHY), rules()))
+    assert GPU not in wanted[SLACK]
+    assert (wanted["blue"][GPU], wanted["red"][GPU]) == (4000, 4000), "the eight that are left are theirs to lend"
 
 
 def test_no_team_lends_more_than_it_declares() -> None:

@@ -347,6 +347,20 @@ class TestMetaseq:
         held = nodes * 8 * GPU_MEMORY * 0.8
         assert SIZES[name].parameters * 12 <= held
 
+    @pytest.mark.parametrize(
+        ("name", "gpus", "memory", "nodes"),
+        [
+            ("125m", 1, GPU_MEMORY, 2),
+            ("1.3b", 1, GPU_MEMORY, 2),
+            ("13b", 1, GPU_MEMORY, 4),
+            ("13b", 3, GPU_MEMORY, 2),
+            ("30b", 8, GPU_MEMORY // 2, 2),
+        ],
+    )
+    def test_nodes_are_divided_into_whole_groups(self, name: str, gpus: int, memory: int, nodes: int) -> None:
+        assert fewest_nodes(SIZES[name], gpus=gpus, gpu_bytes=memory) == nodes
+        assert nodes * gpus % SIZES[name].model_parallel == 0
+
     def test_the_options_of_1_3b_on_one_node(self) -> None:
         options = metaseq.train_options(MetaseqArgs(submission=TEAM, pods=pods(1), model=SIZES["1.3b"]))
         assert not [option for option in options if option.startswith("--cluster-env")], "metaseq has a default"
