@@ -7,6 +7,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +312,16 @@ class TestPublishedDashboards:
     def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match="this is no dashboard of Grafana"):
             dashboards.published("grafana-dashboard-23123", text)
+
+    def test_a_mirror_with_something_else_says_what_to_put_there(self, tmp_path: Path) -> None:
+        artifact = replace(catalogue.DASHBOARDS[0], sha256=None)
+        (tmp_path / artifact.file).write_text('{"title": "GPUs", "panels": {}}')
+        with pytest.raises(ArtifactError) as error:
+            releases._dashboards([artifact], Mirror(artifacts=str(tmp_path)))
+        assert str(error.value) == (
+            f"{tmp_path / artifact.file}: this is no dashboard of Grafana: its title or its panels are of another form. "
+            f"Put {artifact.url} there."
+        )
 
     def test_a_mirror_has_them_as_files(self, tmp_path: Path) -> None:
         for artifact in catalogue.DASHBOARDS:
