@@ -83,7 +83,8 @@ def settings(project: Project, scale: Scale) -> dict[str, Any]:
     return {
         **base,
         "nodes": {**base["nodes"], "count": scale.nodes},
-        "queueing": {**base["queueing"], "slack": {**quota(rest), names.GPU: rest}},
+        # Jobs of plain Kueue come from namespaces of no team.
+        "queueing": {**base["queueing"], "slack": {**quota(rest), names.GPU: rest}, "openToAll": True},
         "teams": [{"name": team_name(team), "users": [member(team)], "quota": each} for team in teams],
         "samples": {},
     }
