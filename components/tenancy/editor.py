@@ -46,15 +46,25 @@ READS_SECRETS: Final = ("", ("secrets",), _WRITE)
 ENTERS_PODS: Final = ("", ("pods/exec",), ("create",))
 
 
+OF_PROJECTS: Final = (
+    ("route.openshift.io", ("routes",), _END),
+    ("", ("projects",), ("get",)),
+    ("project.openshift.io", ("projects",), ("get",)),
+)
+"""What a member has on OpenShift: `oc project` and the console ask for the project, and by Routes OpenShift AI publishes
+the dashboards of Ray clusters. Source: project-codeflare/mlbatch, `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EditorRoleArgs:
-    """What members have beyond RULES, both of it in MLBatch's role.
+    """What members have beyond RULES, all of it in MLBatch's roles.
 
-    reads_secrets: READS_SECRETS. enters_pods: ENTERS_PODS.
+    reads_secrets: READS_SECRETS. enters_pods: ENTERS_PODS. has_projects: OF_PROJECTS.
     """
 
     reads_secrets: bool = False
     enters_pods: bool = False
+    has_projects: bool = False
 
 
 class EditorRole(pulumi.ComponentResource):
@@ -85,6 +95,8 @@ def rules(args: EditorRoleArgs) -> Sequence[dict[str, Any]]:
         chosen.append(READS_SECRETS)
     if args.enters_pods:
         chosen.append(ENTERS_PODS)
+    if args.has_projects:
+        chosen += OF_PROJECTS
     return [
         {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)} for group, resources, verbs in chosen
     ]

@@ -15,6 +15,7 @@ from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.network import NAMESPACE_LABEL
 from components.kubernetes.node_pool import GPU_TOLERATION
+from components.kubernetes.resource_quota import resource_quota
 
 CLUSTER_QUEUE: Final = "cluster-queue"
 LOCAL_QUEUE: Final = "local-queue-test"
@@ -73,6 +74,16 @@ def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
             ],
         },
     }
+
+
+def bound(args: QueueArgs, namespace: pulumi.Input[str]) -> Document:
+    """Return the quota by which pods of the project have no more devices than its queue.
+
+    From 2.19 on, OpenShift AI's Kueue holds jobs without a queue back in namespaces of teams alone: a Ray cluster or a
+    notebook of the project that names none would run on the GPUs of teams.
+    """
+    devices = {f"requests.{name}": amount for name, amount in args.amounts.items() if "/" in name}
+    return resource_quota("devices", namespace, devices)
 
 
 def local_queue(args: QueueArgs, namespace: pulumi.Input[str], cluster_queue: pulumi.Input[str]) -> Document:

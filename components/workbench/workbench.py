@@ -92,6 +92,7 @@ class Workbench(Layer):
         bound = [Manifest(f"{name}/{document['kind']}", document, child) for document in rights]
         policy = ray_cluster.boundary(namespace)
         bound.append(Manifest(f"{name}/{policy['kind']}", policy, child))
+        bound.append(Manifest(f"{name}/ResourceQuota", queues.bound(args.queue, namespace), child))
         queue = _queue(name, args.queue, namespace, child)
         server = Manifest(
             name,

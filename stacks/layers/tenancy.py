@@ -56,7 +56,11 @@ def install(
     SlackController("slack-controller", _slack_controller(inputs, cluster), watched)
     if metrics is not None:
         SlackMonitor("slack-monitor", cluster.options(metrics, queueing.namespace))
-    rights = EditorRoleArgs(reads_secrets=settings.tenancy.read_secrets, enters_pods=settings.tenancy.exec)
+    rights = EditorRoleArgs(
+        reads_secrets=settings.tenancy.read_secrets,
+        enters_pods=settings.tenancy.exec,
+        has_projects=inputs.target.has_projects,
+    )
     editor = EditorRole("editor", rights, cluster.options())
     bounded = cluster.options(*queueing.ready, *boundary.install(inputs, cluster))
     teams = {

@@ -365,7 +365,10 @@ class TestRole:
         assert not [rule for rule in found if "pods/exec" in rule["resources"]]
 
     def test_upstreams_rules_are_an_option(self, mirror: Mirror, kubeconfig: Path) -> None:
-        """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later, in which members may read pods/log."""
+        """`setup.k8s/mlbatch-edit-role.yaml` of 2025-03-21 and later, in which members may read pods/log.
+
+        And the last three of `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`, by which `oc project` and the console work.
+        """
         raw = {**shipped(), "tenancy": {"readSecrets": True, "exec": True}}
         found = registered(loaded(raw, mirror, kubeconfig)).one("ClusterRole", "mlbatch-edit").inputs["rules"]
         end, read = ["delete", "get", "list", "watch"], ["get", "list", "watch"]
@@ -384,6 +387,9 @@ class TestRole:
             ("", ["events"], read),
             ("", ["namespaces", "pods/log"], ["get"]),
             ("", ["pods/exec", "pods/portforward"], ["create"]),
+            ("route.openshift.io", ["routes"], end),
+            ("", ["projects"], ["get"]),
+            ("project.openshift.io", ["projects"], ["get"]),
         ]
         upstreams = [(group, each, verb) for group, resources, verbs in wanted for each in resources for verb in verbs]
         ours = [

@@ -59,6 +59,11 @@ class TestStack:
         assert "cohort" not in spec
         assert flavor.urn in record.closure(record.one("ClusterQueue", "cluster-queue"))
 
+    def test_all_that_runs_in_its_project_has_no_more_gpus_than_its_queue(self, record: Record) -> None:
+        quota = record.one("ResourceQuota", "devices", "sandbox")
+        assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "5"}}
+        assert quota.urn in record.closure(record.one("Notebook", "demo-workbench"))
+
     def test_without_teams_of_the_platforms_the_flavor_is_its_own(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = wanted({"tenancy": {"enabled": False}, "teams": [], "samples": {}})
         record = registered(loaded(raw, mirror, kubeconfig))
