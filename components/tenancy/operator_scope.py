@@ -50,9 +50,12 @@ _KEPT: Final = (
 """What an operator writes in the platform's own namespace."""
 
 
-def policies() -> list[AdmissionPolicy]:
-    """Return the policies. They hold for these accounts alone, wherever they ask."""
-    return [_appwrapper(), _kueue(), _job_operators(), _slack_controller()]
+def policies(*, own_operators: bool = True) -> list[AdmissionPolicy]:
+    """Return the policies. They hold for these accounts alone, wherever they ask.
+
+    own_operators: the platform installs the operators of jobs; somebody else's have other accounts, and act elsewhere.
+    """
+    return [*([_appwrapper(), _kueue(), _job_operators()] if own_operators else []), _slack_controller()]
 
 
 def _account(name: str) -> dict[str, str]:

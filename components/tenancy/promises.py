@@ -34,6 +34,11 @@ class Promise(StrEnum):
     LENDING_SCOPE = "lending-scope"
     """The slack controller, whoever has taken it over, changes what queues lend and nothing else."""
 
+    @classmethod
+    def of_operators(cls) -> tuple[Promise, ...]:
+        """Return those about the operators of jobs that the platform itself installs."""
+        return cls.APPWRAPPER_SCOPE, cls.KUEUE_SCOPE, cls.JOB_OPERATOR_SCOPE
+
     @property
     def policy(self) -> str:
         """Name of the admission policy that keeps it."""

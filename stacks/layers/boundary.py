@@ -25,6 +25,7 @@ from components.tenancy import (
 )
 from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.pod_policy import PodRules
+from components.tenancy.promises import Promise
 from components.tenancy.service_policy import ServiceRules
 from stacks.inputs import StackInputs
 from stacks.layers import gpu_nodes
@@ -51,7 +52,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         prompt_deletion.policy(tenancy.longest_grace_seconds),
         own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),
-        *operator_scope.policies(),
+        *operator_scope.policies(own_operators=not set(Promise.of_operators()) & set(inputs.resolved.unenforced)),
         *([requested_projects.policy(rules.devices)] if inputs.target.has_projects else []),
     ]
 

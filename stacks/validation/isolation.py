@@ -42,9 +42,16 @@ def warnings(partial: PartialSettings) -> list[str]:
 
 
 def unenforced(partial: PartialSettings) -> Sequence[str]:
-    """Return the promises that nothing holds to the teams of this cluster; they have been accepted by then."""
-    held = _tenancy(partial) is None or partial.has_admission_policies is not False
-    return () if held else tuple(str(promise) for promise in Promise)
+    """Return the promises that nothing holds to the teams of this cluster.
+
+    All of them, which have been accepted by then, or those about operators that somebody else brings.
+    """
+    if _tenancy(partial) is None:
+        return ()
+    if partial.has_admission_policies is False:
+        return tuple(str(promise) for promise in Promise)
+    own = partial.target is None or partial.target.installs_operators(partial)
+    return () if own else tuple(str(promise) for promise in Promise.of_operators())
 
 
 def _tenancy(partial: PartialSettings) -> TenancySettings | None:

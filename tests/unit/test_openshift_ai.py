@@ -657,6 +657,20 @@ class TestMistakes:
         }
         assert found == ({"numOfHosts", "submitterPodTemplate", "HTTPMode"} if is_refused else set())
 
+    def test_nothing_is_promised_of_operators_that_are_not_the_platforms(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        """They act in all projects, by the roles that OLM gives them; a policy for our accounts would hold nobody."""
+        record = registered(loaded(chosen(version="2.19"), mirror, kubeconfig))
+        of_operators = ["appwrapper-scope", "kueue-scope", "job-operator-scope"]
+        made = {item.object_name for item in record.of("ValidatingAdmissionPolicy")}
+        assert made == {
+            "mlbatch-requested-projects",
+            *(promise.policy for promise in Promise if str(promise) not in of_operators),
+        }
+        blue = record.one("Namespace", "blue").inputs["metadata"]
+        assert blue["annotations"] == {"mlbatch/unenforced": ", ".join(of_operators)}
+
     def test_a_version_that_the_clusters_catalog_does_not_have(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused(chosen(version="2.16"), mirror, kubeconfig, openshift="4.22.1", version="1.35")
         assert 'mlbatch:openshift.version = "2.16"' in text
