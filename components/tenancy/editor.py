@@ -51,8 +51,8 @@ OF_PROJECTS: Final = (
     ("", ("projects",), ("get",)),
     ("project.openshift.io", ("projects",), ("get",)),
 )
-"""What a member has on OpenShift: `oc project` and the console ask for the project, and by Routes OpenShift AI publishes
-the dashboards of Ray clusters. Source: project-codeflare/mlbatch, `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`."""
+"""What a member has on OpenShift: `oc project` and the console ask for the project, and OpenShift AI publishes the
+dashboards of Ray clusters by Routes. Source: project-codeflare/mlbatch, `setup.RHOAI-v2.19/mlbatch-edit-role.yaml`."""
 
 
 @dataclass(frozen=True, kw_only=True)
