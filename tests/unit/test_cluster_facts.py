@@ -167,11 +167,11 @@ def test_nodes_that_may_not_be_read_are_an_error_that_says_so(server: ApiServer,
     assert "correct-horse-battery" not in str(error.value)
 
 
-def test_who_may_not_sign_in_is_told_who_may(server: ApiServer, tmp_path: Path) -> None:
-    server.answers["/api/v1/nodes"] = (401, {"reason": "Unauthorized"})
+def test_who_may_not_read_nodes_is_told_who_may(server: ApiServer, tmp_path: Path) -> None:
+    server.answers["/api/v1/nodes"] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError) as error:
         ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
-    assert "(HTTP 401 Unauthorized); whoever deploys has to be an administrator, who may read nodes" in str(error.value)
+    assert "(HTTP 403 Forbidden); whoever deploys has to be an administrator, who may read nodes" in str(error.value)
     server.answers["/api/v1/nodes"] = (500, {"reason": "broken"})
     with pytest.raises(KubeconfigError) as error:
         ask(named(server.port, tmp_path), KubernetesSettings(), {"pool": "gpu"})
