@@ -319,8 +319,8 @@ class TestPublishedDashboards:
         with pytest.raises(ArtifactError) as error:
             releases._dashboards([artifact], Mirror(artifacts=str(tmp_path)))
         assert str(error.value) == (
-            f"{tmp_path / artifact.file}: this is no dashboard of Grafana: its title or its panels are of another form. "
-            f"Put {artifact.url} there."
+            f"{tmp_path / artifact.file}: this is no dashboard of Grafana: its title or its panels are of another "
+            f"form. Put {artifact.url} there."
         )
 
     def test_a_mirror_has_them_as_files(self, tmp_path: Path) -> None:
