@@ -140,6 +140,8 @@ class OpenShiftAi:
     openshift: the first and the last minor version of OpenShift whose catalog has it.
     kueue: the Kueue that it brings. patched_whole: MLBatch replaces more of its
         operator's manifests than the configurations of Kueue and of the training operator.
+    ready_with_errors: its DataScienceCluster calls itself Ready although a component has failed, and tells of each
+        component in a condition.
     cluster_digest, initialization_digest: SHA-256 of the definitions of DataScienceCluster and DSCInitialization, to
         which the tests hold what is declared (`config/crd/bases` of the source).
     """
@@ -150,6 +152,7 @@ class OpenShiftAi:
     openshift: tuple[str, str]
     kueue: str
     patched_whole: bool = False
+    ready_with_errors: bool = False
     cluster_digest: str
     initialization_digest: str
     source: str
@@ -379,6 +382,7 @@ OPENSHIFT_AI: Final = (
         openshift=("4.14", "4.21"),
         kueue="0.8.1",
         patched_whole=True,
+        ready_with_errors=True,
         cluster_digest="377121554e8afb33063b40f8a8794ad4da8904a55fa6652faff747f3328f92cc",
         initialization_digest="f8c86dd8896441d132ba80b86120e7e7aeea80b05d7bf62244310c3e24e4f37a",
         source=f"{_RHODS}/07ea18b16136d3bc88778809d2bbc31f3936ad78; {_RHOAI_KUEUE}",

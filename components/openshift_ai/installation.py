@@ -7,7 +7,7 @@ Objects: project-codeflare/mlbatch, `setup.RHOAI-v2.*`: `mlbatch-subscription.ya
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -59,7 +59,9 @@ _CALLERS: Final[Sequence[Document]] = (
     {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
 )
 """The operators themselves, the API server, and OpenShift's own Prometheus."""
-_READY: Final = {"pulumi.com/waitFor": "jsonpath={.status.phase}=Ready"}
+_WAIT_FOR: Final = "pulumi.com/waitFor"
+_PHASE_READY: Final = "jsonpath={.status.phase}=Ready"
+_READY: Final = {_WAIT_FOR: _PHASE_READY}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,9 +197,19 @@ def cluster(args: OpenShiftAiArgs) -> Document:
     return {
         "apiVersion": "datasciencecluster.opendatahub.io/v1",
         "kind": "DataScienceCluster",
-        "metadata": {"name": "mlbatch-dsc", "annotations": dict(_READY)},
+        "metadata": {"name": "mlbatch-dsc", "annotations": dict(_every_component(args.release))},
         "spec": {"components": components},
     }
+
+
+def _every_component(release: OpenShiftAi) -> Mapping[str, str]:
+    """Return what the engine waits for, until all of MLBatch's components run.
+
+    Conditions: opendatahub-io/opendatahub-operator, v2.21, controllers/status/status.go.
+    """
+    if not release.ready_with_errors:
+        return _READY
+    return {_WAIT_FOR: json.dumps([_PHASE_READY, *(f"condition={name.lower()}Ready" for name in MANAGED)])}
 
 
 def installer_rights(installer: Installer) -> list[Document]:

@@ -6,6 +6,7 @@ ways that `setup.k8s/CLUSTER-SETUP.md` names for OpenShift; called the guide bel
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from email.message import Message
@@ -238,6 +239,18 @@ class TestConfiguration:
             "trustyai",
             "workbenches",
         }
+
+    def test_2_16_is_waited_for_by_component(self, record: Record, tmp_path: Path) -> None:
+        """It calls itself Ready although a component has failed, and tries that one again."""
+
+        def awaited(found: Record) -> str:
+            (made,) = found.of("DataScienceCluster")
+            return str(made.inputs["metadata"]["annotations"]["pulumi.com/waitFor"])
+
+        components = ("codeflareReady", "kueueReady", "rayReady", "trainingoperatorReady")
+        ready = "jsonpath={.status.phase}=Ready"
+        assert json.loads(awaited(record)) == [ready, *(f"condition={each}" for each in components)]
+        assert awaited(with_version("2.19", tmp_path)) == ready
 
     def test_a_workbench_has_what_runs_it(self, tmp_path: Path) -> None:
         components = (
