@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -269,6 +270,7 @@ def test_destroy_says_what_olm_leaves(project: Project, paths: Paths, cluster: C
 
 def found_by(command: str, paths: Paths) -> str:
     """Return what one of the commands prints; `oc get` is kubectl's."""
-    shell = ["sh", "-c", command.replace("oc ", f"{paths.bin / 'kubectl'} ", 1)]
-    environment = {**inherited(), "KUBECONFIG": str(paths.kubeconfig)}
+    shell = ["sh", "-c", command.replace("oc ", "kubectl ", 1)]
+    programs = os.pathsep.join([str(paths.bin), os.environ.get("PATH", os.defpath)])
+    environment = {**inherited(), "KUBECONFIG": str(paths.kubeconfig), "PATH": programs}
     return subprocess.run(shell, env=environment, capture_output=True, text=True, check=True).stdout
