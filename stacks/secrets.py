@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 JUPYTER_TOKEN: Final = "jupyterToken"
 GRAFANA_PASSWORD: Final = "grafanaPassword"
 MLOPS_PASSWORD: Final = "mlopsPassword"
-"""What the passwords of the OSS MLOps platform follow from, for data that another stack has made."""
+"""What the passwords of the OSS MLOps platform follow from, for data that another stack has made: where that can be."""
 ALERT_ADDRESSES: Final[Mapping[str, str]] = {
     "slack": "alertSlackUrl",
     "teams": "alertTeamsUrl",
@@ -28,7 +28,7 @@ BLOB_SAS_TOKEN: Final = "blobSasToken"
 """A shared access signature, of targets with blob storage."""
 OBJECT_STORE_SECRET_KEY: Final = "objectStoreSecretKey"
 """By which an object store of the site's own lets the workbench in."""
-COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD, MLOPS_PASSWORD, *ALERT_ADDRESSES.values())
+COMMON: Final = (JUPYTER_TOKEN, GRAFANA_PASSWORD, *ALERT_ADDRESSES.values())
 """Keys whose values are secrets on every target; a target may have others (`TargetSpec.secrets`). Each is a key of its
 own, because a secret inside of a section would make a secret of the whole section."""
 

@@ -14,6 +14,7 @@ from stacks.cpouta.project_facts import ProjectError, ProjectFacts
 from stacks.cpouta.settings import NODE_IMAGES, CpoutaSettings, OpenstackSettings
 from stacks.errors import ConfigError
 from stacks.partial import PartialSettings
+from stacks.secrets import MLOPS_PASSWORD
 from stacks.target import TargetSpec, UnansweredError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Cpouta(TargetSpec[CpoutaSettings]):
         "mirror",
         "samples",
     )
+    secrets = (MLOPS_PASSWORD,)
     namespaces = ("local-path-storage",)
     count_key = ("openstack", "flavor")
     version_path = ("openstack", "kind", "kubernetes")

@@ -16,6 +16,7 @@ from stacks.cluster_facts import ClusterFacts
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings
 from stacks.partial import PartialSettings
+from stacks.secrets import MLOPS_PASSWORD
 from stacks.settings.gpu import GpuSettings
 from stacks.settings.health import HealthSettings, Mode
 from stacks.settings.machines import MACHINES
@@ -189,6 +190,7 @@ class Existing(ClusterTarget[ExistingSettings]):
     summary = "any cluster with GPU nodes that a kubeconfig names: EKS, GKE, on-premises, kind"
     settings = ExistingSettings
     sections = tuple(name for section in ClusterTarget.sections for name in (section, *_AFTER.get(section, ())))
+    secrets = (MLOPS_PASSWORD,)
 
     def deploy(self, inputs: StackInputs[ExistingSettings], releases: Releases) -> Mapping[str, Any]:
         """Register the platform on the cluster."""

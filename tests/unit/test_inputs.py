@@ -139,7 +139,7 @@ def test_a_secret_inside_of_a_section_is_one_mistake_and_told_with_its_way_out(
     assert (
         f"mlbatch:{section}\n    wrong:   a value in this section is encrypted, and Pulumi makes a secret of the whole "
         "section\n    allowed: plain values in sections; what is secret has a key of its own: mlbatch:jupyterToken, "
-        "mlbatch:grafanaPassword, mlbatch:mlopsPassword, mlbatch:alertSlackUrl, mlbatch:alertTeamsUrl, "
+        "mlbatch:grafanaPassword, mlbatch:alertSlackUrl, mlbatch:alertTeamsUrl, "
         "mlbatch:alertWebhookUrl, mlbatch:alertPagerdutyKey\n"
         "    fix:     write what stands under `secure` in plain, or move it to its own key"
     ) in said
