@@ -1,4 +1,4 @@
-"""The stack on cPouta against the local OpenStack: killed, carried on, changed, changed by hand, gone and back.
+"""The stack on cPouta against the local OpenStack: killed, carried on, changed, changed by hand.
 
 The tests of this module run in order on one stack, with an OpenStack and a local cluster of their own, and with three
 objects in place of the MLOps platform's hundreds.
@@ -19,7 +19,6 @@ from components.mlops import menu
 from emulator.charts import archive
 from emulator.openstack.__main__ import main
 from emulator.paths import Paths
-from emulator.recovery import UPSERT
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
 from tests.local.test_openstack_services import connect
 
@@ -31,7 +30,6 @@ DEPLOYMENT = menu.find(integration=True, option=4)
 OBJECTS = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mlflow"}},
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "mlflow"}},
-    {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mlflow-secrets", "namespace": "mlflow"}},
 )
 
 
@@ -83,13 +81,6 @@ def planned(project: Project, *arguments: str) -> tuple[dict[str, str], str]:
             operations.setdefault(f"{kind.rpartition(':')[2]} {name}", set()).add(step["op"])
     said = "\n".join(each["message"] for each in found.get("diagnostics") or ())
     return {each: "replace" if len(steps) > 1 else next(iter(steps)) for each, steps in operations.items()}, said
-
-
-def password(paths: Paths) -> str:
-    """Return the password of MLflow's database as the cluster has it, in base64."""
-    found = Cluster(paths.kubeconfig).get("v1", "Secret", "mlflow-secrets", "mlflow")
-    assert found is not None
-    return str(found["data"]["DB_PASSWORD"])
 
 
 def test_an_update_that_is_killed_and_carried_on_makes_nothing_twice(
@@ -158,36 +149,10 @@ def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connecti
     opened = f"the security group {NAME} lets in 0.0.0.0/0 (port: 22), which the settings do not say"
     refreshed = project.run("refresh", "--preview-only", "--run-program", "--diff")
     assert "openstack:compute/volumeAttach:VolumeAttach" in refreshed.stdout
-    assert opened in refreshed.stdout
+    assert opened in refreshed.stdout + refreshed.stderr
     found, said = planned(project)
     assert found == {"VolumeAttach machine": "create"}
     assert opened in said
     project.up()
     (volume,) = cloud.block_storage.volumes()
     assert volume.status == "in-use"
-
-
-def test_nothing_is_left_but_the_volume_and_what_opens_it(project: Project, cloud: Connection, paths: Paths) -> None:
-    before = password(paths)
-    said = project.destroy("--exclude-protected")
-    assert "protected resources associated with this stack" in said
-    kept = {each["urn"].rpartition("::")[2] for each in project.resources() if each.get("protect")}
-    assert kept == {"data", "mlops"}
-    assert [volume.name for volume in cloud.block_storage.volumes()] == [NAME]
-    assert list(cloud.compute.servers()) == list(cloud.network.ips()) == list(cloud.compute.keypairs()) == []
-    assert list(cloud.network.ports(name=NAME)) == list(cloud.network.security_groups(name=NAME)) == []
-    assert password(paths) == before, "the cluster is on the volume, with all that is in it"
-
-
-def test_it_comes_up_again_with_the_data_and_its_password(project: Project, cloud: Connection, paths: Paths) -> None:
-    before, (volume,) = password(paths), cloud.block_storage.volumes()
-    failed = project.run("up", "--yes", "--skip-preview")
-    assert "already exists" in failed.stdout
-    done = project.engine.start("up", ["--yes", "--skip-preview"], UPSERT)
-    done.communicate()
-    assert project.engine.finish(done) == 0
-    project.up()
-    (server,) = cloud.compute.servers()
-    assert [each["server_id"] for each in cloud.block_storage.get_volume(volume.id).attachments] == [server.id]
-    assert password(paths) == before
-    project.unchanged()
