@@ -63,7 +63,13 @@ class Kubeconfig:
     ends: bool = False
 
     def warnings(self) -> Iterator[str]:
-        """Yield that the state will hold what lets nobody in any more."""
+        """Yield that others may stand in for the cluster, and that the state will hold what lets nobody in any more."""
+        if self.insecure:
+            yield (
+                f"the kubeconfig of cluster {self.cluster} has insecure-skip-tls-verify: whoever stands between is "
+                "taken for the cluster, and given its credentials and the stack's secrets. Have it hold the cluster's "
+                "certificate-authority-data (`oc login --certificate-authority=FILE`)"
+            )
         if self.ends:
             yield (
                 f"the kubeconfig of cluster {self.cluster} signs in by a token of `oc login`, which ends after a day. "

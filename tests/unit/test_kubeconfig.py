@@ -66,6 +66,17 @@ def test_a_token_of_openshifts_sign_in_ends(kubeconfig: Path, token: str, ends: 
     assert all("`pulumi up --refresh=false`" in text and "kL0mN" not in text for text in said)
 
 
+def test_a_cluster_for_which_others_may_stand_in_is_warned_of(kubeconfig: Path) -> None:
+    assert list(read(kubeconfig).warnings()) == []
+    document = yaml.safe_load(kubeconfig.read_text())
+    for entry in document["clusters"]:
+        entry["cluster"]["insecure-skip-tls-verify"] = True
+    kubeconfig.write_text(yaml.safe_dump(document))
+    (said,) = read(kubeconfig).warnings()
+    assert "cluster lab-cluster has insecure-skip-tls-verify" in said
+    assert "certificate-authority-data" in said
+
+
 def test_another_context_can_be_named(kubeconfig: Path) -> None:
     assert yaml.safe_load(read(kubeconfig, context="other").contents)["current-context"] == "other"
 
