@@ -793,14 +793,17 @@ def test_what_a_job_may_contain_is_not_held_back(alice: Cluster, kind: str) -> N
         "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
     name = f"held-{kind.lower()}"
-    document = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "blue"}}
+    document: dict[str, Any] = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "blue"}}
     document |= {"spec": specs[kind]} if kind in specs else {}
     alice.create(document)
     try:
         foreign = [] if kind == "PersistentVolumeClaim" else [CLAIMS_FINALIZER]
         for finalizer in ("example.org/hold", *foreign):
             held = {"metadata": {"finalizers": [finalizer]}}
-            assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
+            anew = {**document, "metadata": {**document["metadata"], "name": f"{name}-anew", "finalizers": [finalizer]}}
+            assert "finalizers would hold back" in refused(alice.create, anew)
+            if kind != "Secret":  # members change no Secrets
+                assert "finalizers would hold back" in refused(alice.patch, "v1", kind, name, held, "blue")
         body = {"propagationPolicy": "Foreground"}  # the garbage collector would delete a job of its the same way
         said = refused(alice.client.delete, alice.kind("v1", kind), name=name, namespace="blue", body=body)
         assert "before its pods have ended" in said
