@@ -388,13 +388,21 @@ def answer(server: ThreadingHTTPServer, path: str) -> str:
     return str(urlopen(f"http://127.0.0.1:{server.server_port}{path}", timeout=5).read().decode())
 
 
+def metrics(http: ThreadingHTTPServer, awaited: str) -> str:
+    """Return the metrics as soon as this is among them: the controller notes a limit when its write was answered."""
+    end = monotonic() + 5
+    while awaited not in (text := answer(http, "/metrics")) and monotonic() < end:
+        sleep(0.01)
+    return text
+
+
 def test_probes_and_metrics_are_answered(server: Server, controller: Controller) -> None:
     http = serve(controller, 0)
     assert answer(http, "/healthz") == "ok\n"
     assert answer(http, "/readyz") == ""
     server.set_node("n1", node(cordoned=True))
     assert written(server) == (SLACK, "0")
-    text = answer(http, "/metrics")
+    text = metrics(http, "mlbatch_slack_last_reconcile_timestamp_seconds 1")
     assert f'mlbatch_usable{{resource="{GPU}"}} 16\n' in text
     assert f'mlbatch_lending_limit{{queue="{SLACK}",resource="{GPU}"}} 0\n' in text
     assert f'mlbatch_quota{{queue="{SLACK}",resource="{GPU}"}} 8\n' in text
@@ -409,8 +417,8 @@ def test_a_node_with_a_gpu_less_has_lost_that_one(server: Server, controller: Co
     http = serve(controller, 0)
     server.set_node("n1", node(allocatable={GPU: "7"}))
     assert written(server) == (SLACK, "7")
-    text = answer(http, "/metrics")
-    assert f'mlbatch_node_lost{{node="n1",reason="fewer GPUs",resource="{GPU}"}} 1\n' in text
+    lost = f'mlbatch_node_lost{{node="n1",reason="fewer GPUs",resource="{GPU}"}} 1\n'
+    assert lost in metrics(http, lost)
     http.shutdown()
 
 
