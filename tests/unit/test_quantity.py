@@ -7,6 +7,7 @@ import pytest
 from components.kubernetes.quantity import Quantity, QuantityError, canonical
 
 CANONICAL = {
+    "1.000000000000000000000000000000000000": "1",
     "0": "0",
     "8": "8",
     "+8": "8",
