@@ -22,7 +22,7 @@ from components.kubernetes.manifests import edited, identity
 from components.kubernetes.network import inward
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
-from components.observability import dashboards, metrics
+from components.observability import dashboards, metrics, object_state
 from components.observability.alerts import OPERATORS, Alerts, AlertsArgs, Watched, alerts, groups
 from components.observability.dashboards import DASHBOARDS, Dashboard, Dashboards, DashboardsArgs
 from components.observability.gpu_operator import GpuOperatorMonitors, GpuOperatorMonitorsArgs
@@ -443,6 +443,12 @@ class TestAlerts:
         asked = "".join(alert.expression for alert in alerts(Watched(gpu_resource="nvidia.com/gpu.shared")))
         assert 'mlbatch_quota{resource="nvidia.com/gpu.shared"}' in asked
         assert 'kube_node_status_allocatable{resource="nvidia_com_gpu_shared"}' in asked
+
+
+def test_what_is_made_of_objects_is_what_panels_and_alerts_may_ask_for() -> None:
+    resources = object_state.values()["customResourceState"]["config"]["spec"]["resources"]
+    made = [f"{kind['metricNamePrefix']}_{metric['name']}" for kind in resources for metric in kind["metrics"]]
+    assert made == list(metrics.OBJECT_METRICS)
 
 
 def test_every_exporter_of_a_node_is_known_by_the_nodes_name() -> None:

@@ -45,7 +45,9 @@ def made(
         cluster = Cluster(
             provider=kubernetes.Provider("cluster", kubeconfig="{}"),
             pool=NodePool(count=3, shape=MACHINES["h100-sxm5-8x"].shape()),
-            placement=Placement(gpus=NodeGroup(tolerations=[GPU_TOLERATION])),
+            placement=Placement(
+                system=NodeGroup(node_selector={"node-role": "infra"}), gpus=NodeGroup(tolerations=[GPU_TOLERATION])
+            ),
             storage=StorageClasses(block="lab-block"),
             pod_security=pod_security,
         )
@@ -231,6 +233,7 @@ class TestSafeForm:
     def test_the_store_is_no_root_and_reached_by_the_project_alone(self, safe: Record) -> None:
         pod = safe.one("Deployment", "seaweedfs").inputs["spec"]["template"]["spec"]
         assert (pod["securityContext"]["runAsNonRoot"], pod["automountServiceAccountToken"]) == (True, False)
+        assert pod["nodeSelector"] == {"node-role": "infra"}
         (server,) = pod["containers"]
         assert server["image"] == catalogue.SEAWEEDFS.reference
         assert server["securityContext"]["capabilities"] == {"drop": ["ALL"]}
