@@ -31,7 +31,6 @@ CATALOG: Final = "certified-operators"
 POLICY: Final = "gpu-cluster-policy"
 LEFT: Final = (
     "oc get crd -o name | grep nvidia.com",
-    f"oc get clusterrole,clusterrolebinding -o name | grep {PACKAGE}",
     f"oc get operators.operators.coreos.com {PACKAGE}.{NAMESPACE}",
 )
 """By which command each thing is found that OLM leaves behind."""

@@ -37,7 +37,6 @@ NAMESPACES: Final = (OPERATOR_NAMESPACE, NAMESPACE, MONITORING_NAMESPACE)
 CATALOG: Final = "redhat-operators"
 LEFT: Final = (
     "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e kubeflow -e codeflare",
-    f"oc get clusterrole,clusterrolebinding -o name | grep {NAME}",
     f"oc get operators.operators.coreos.com {NAME}.{OPERATOR_NAMESPACE}",
     f"oc get namespace {MONITORING_NAMESPACE}",
 )

@@ -354,7 +354,6 @@ def test_the_stacks_outputs_say_what_olm_leaves(mirror: Mirror, kubeconfig: Path
     assert both == [
         *operators,
         "oc get crd -o name | grep nvidia.com",
-        "oc get clusterrole,clusterrolebinding -o name | grep gpu-operator-certified",
         "oc get operators.operators.coreos.com gpu-operator-certified.nvidia-gpu-operator",
     ]
     assert left(shipped()) == []
