@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel
-
 from stacks.errors import Path
 from stacks.partial import PartialSettings
 from stacks.settings.model import SettingsModel
@@ -24,6 +22,6 @@ def _nested(path: Path, value: object) -> Iterator[tuple[Path, SettingsModel]]:
         yield path, value
         for name, info in type(value).model_fields.items():
             yield from _nested((*path, info.alias or name), getattr(value, name))
-    elif isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
+    elif isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _nested((*path, index), item)

@@ -350,7 +350,10 @@ class TestWhatIsThere:
 
     def test_a_port_that_no_rule_guards_is_told(self) -> None:
         (off,) = validation.warnings(openstack(), replace(self.FULL, unguarded=("p2",), is_left_out=True))
-        assert off.startswith("port security of the VM's port p2 is switched off, so that no rule holds")
+        assert off == (
+            "port security of the VM's port p2 is switched off, so that no rule holds and everybody reaches all of the "
+            "VM: `openstack port set --enable-port-security --security-group mlops-platform p2` switches it on"
+        )
         (left,) = validation.warnings(openstack(), replace(self.FULL, is_left_out=True))
         assert left.startswith("the VM's port mlops-platform is not in the security group mlops-platform")
 

@@ -461,6 +461,28 @@ def decoded(secret: Registered) -> dict[str, str]:
     return {key: base64.b64decode(text).decode() for key, text in secret.inputs["data"].items()}
 
 
+class TestWhatKustomizePrints:
+    """A program that stands for it, first on the PATH."""
+
+    @pytest.fixture
+    def program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        file = tmp_path / "kustomize"
+        file.touch(mode=0o700)
+        return file
+
+    def test_what_it_prints_is_what_is_made(self, program: Path) -> None:
+        program.write_text('#!/bin/sh\n[ "$1" = build ] && cat "$2/kustomization.yaml" "$2/../base/namespace.yaml"\n')
+        files = {"lab/kustomization.yaml": b"resources: [../base]\n", "base/namespace.yaml": b"kind: Namespace\n"}
+        assert kustomize.render(files, "lab") == "resources: [../base]\nkind: Namespace\n"
+
+    def test_its_own_words_are_told(self, program: Path) -> None:
+        program.write_text("#!/bin/sh\necho 'Error: no such file: ../base' >&2\nexit 1\n")
+        with pytest.raises(KustomizeError) as error:
+            kustomize.render({"lab/kustomization.yaml": b"resources: [../base]\n"}, "lab")
+        assert str(error.value) == "`kustomize build` failed: Error: no such file: ../base"
+
+
 class TestSource:
     @needs_kustomize
     def test_the_stack_registers_what_the_seeds_answers_choose(self, filled: Mirror, kubeconfig: Path) -> None:

@@ -348,7 +348,11 @@ def test_the_stacks_outputs_say_what_olm_leaves(mirror: Mirror, kubeconfig: Path
         return list(found.get("leftByOlm", ()))
 
     operators = left(chosen())
-    assert "oc get namespace redhat-ods-monitoring" in operators
+    assert operators == [
+        "oc get crd -o name | grep -e opendatahub -e kueue -e ray.io -e kubeflow -e codeflare",
+        "oc get operators.operators.coreos.com rhods-operator.redhat-ods-operator",
+        "oc get namespace redhat-ods-monitoring",
+    ]
     pool = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "gpusPerNode": 8, "cpu": 224, "memory": "1900Gi"}
     both = left(chosen({"gpu": {"operator": True}, "cluster": {"pool": pool}}))
     assert both == [
