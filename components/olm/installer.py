@@ -4,14 +4,18 @@ Runs in the cluster; standard library only. Each step ends when it is done, and 
 to be started anew by its Job.
 
 `approve` looks for the InstallPlan of exactly one ClusterServiceVersion, approves it if it is to, and waits until that
-version has succeeded. Plans for other versions, which OLM proposes by itself, are left alone.
+version has succeeded. Plans for other versions, which OLM proposes by itself, are left alone. OLM finds a
+Subscription's settings when its status names the version (operator-lifecycle-manager,
+pkg/controller/operators/olm/overrides/config.go), and by then an operator may have run without them: the step waits
+until they have reached it, and deletes what an operator makes that runs without.
 
 `start-kueue` waits for the definitions of the jobs that Kueue is to manage, and deletes Kueue's pods that are older:
 Kueue 0.8 puts webhooks that do nothing in the place of those of kinds that are not defined when it starts, so that jobs
 of these kinds would run past every queue (opendatahub-io/kueue v0.8.3, pkg/controller/jobframework/setup.go).
 
 Usage: python -m components.olm.installer SETTINGS, where SETTINGS is a JSON file with the `step`, its
-`namespace`, `seconds` of a try, and `csv` and `approve`, or `definitions` and `selector`.
+`namespace`, `seconds` of a try, and `csv`, `approve`, and perhaps `environment` (variables that the Subscription gives)
+and `unwanted` (a path), or `definitions` and `selector`.
 """
 
 from __future__ import annotations
@@ -40,8 +44,8 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
     namespace, csv = settings["namespace"], settings["csv"]
     found = _existing(api, f"{_OPERATORS}/namespaces/{namespace}/clusterserviceversions/{csv}")
     status = (found or {}).get("status") or {}
-    if status.get("phase") == "Succeeded":
-        return ""
+    if found is not None and status.get("phase") == "Succeeded":
+        return _without_settings(api, settings, found) or _made_without(api, settings.get("unwanted"))
     if found is not None:
         said = f": {status['message']}" if status.get("message") else ""
         return f"{csv} is {status.get('phase') or 'new'}{said}"
@@ -59,6 +63,36 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
         )
     api.patch(f"{_OPERATORS}/namespaces/{namespace}/installplans/{name}", {"spec": {"approved": True}})
     return f"InstallPlan {name} has just been approved"
+
+
+def _without_settings(api: Api, settings: Mapping[str, Any], version: Json) -> str:
+    """Return which of the operator's Deployments does not run with the Subscription's settings yet."""
+    wanted = set(settings.get("environment") or ())
+    for each in version["spec"]["install"]["spec"]["deployments"] if wanted else ():
+        found = _existing(api, f"/apis/apps/v1/namespaces/{settings['namespace']}/deployments/{each['name']}")
+        if found is None or not _has_rolled_out(found) or wanted - _variables(found):
+            return f"{each['name']} does not run with the Subscription's settings yet"
+    return ""
+
+
+def _variables(deployment: Json) -> set[str]:
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    return {variable["name"] for container in containers for variable in container.get("env") or ()}
+
+
+def _has_rolled_out(deployment: Json) -> bool:
+    """Whether all pods, and no other ones, are of its newest form, as `kubectl rollout status` tells."""
+    status, replicas = deployment.get("status") or {}, deployment["spec"].get("replicas", 1)
+    counts = [status.get(name, 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
+    return status.get("observedGeneration") == deployment["metadata"]["generation"] and counts == [replicas] * 3
+
+
+def _made_without(api: Api, unwanted: str | None) -> str:
+    """Delete what an operator has made that ran without its settings; return what is still there of it."""
+    if unwanted is None or _existing(api, unwanted) is None:
+        return ""
+    api.delete(unwanted)
+    return f"{unwanted.rpartition('/')[2]}, which the operator made before it had its settings, is being deleted"
 
 
 def _progress(name: str, status: Json) -> str:

@@ -43,9 +43,20 @@ class Installer:
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
 
-    def approval(self, csv: str, *, approve: bool) -> Step:
-        """Return the step that sees one version installed, and approves its plan if it is to."""
-        return self._step("approve", {"namespace": self.namespace, "csv": csv, "approve": approve})
+    def approval(
+        self, csv: str, *, approve: bool, environment: Sequence[str] = (), unwanted: str | None = None
+    ) -> Step:
+        """Return the step that sees one version installed, and approves its plan if it is to.
+
+        environment: variables by which the Subscription's settings are known in the operator's Deployments, which are
+        waited for. unwanted: the path of what an operator makes that runs without them; it is deleted.
+        """
+        found: dict[str, Any] = {"namespace": self.namespace, "csv": csv, "approve": approve}
+        if environment:
+            found["environment"] = list(environment)
+        if unwanted is not None:
+            found["unwanted"] = unwanted
+        return self._step("approve", found)
 
     def start(self, namespace: str, selector: str, definitions: Sequence[str]) -> Step:
         """Return the step that has pods of a namespace start anew where they are older than definitions."""
@@ -108,7 +119,13 @@ class Installer:
             "kind": "ServiceAccount",
             "metadata": {"name": ACCOUNT, "namespace": self.namespace},
         }
-        yield from self.granted("Role", ACCOUNT, [plans, versions], self.namespace)
+        deployments = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}
+        yield from self.granted("Role", ACCOUNT, [plans, versions, deployments], self.namespace)
+
+    def undoing_rights(self, name: str, group: str, resource: str, unwanted: str) -> Iterator[Document]:
+        """Yield what it takes to delete one object of the cluster that the operator made without its settings."""
+        rule = {"apiGroups": [group], "resources": [resource], "resourceNames": [unwanted], "verbs": ["get", "delete"]}
+        yield from self.granted("ClusterRole", name, [rule])
 
     def start_rights(self, name: str, namespace: str, definitions: Sequence[str]) -> Iterator[Document]:
         """Yield what the start of pods takes: to look at definitions, and to delete the pods of one namespace."""

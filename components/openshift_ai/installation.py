@@ -58,6 +58,12 @@ _CALLERS: Final[Sequence[Document]] = (
     {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
 )
 """The operators themselves, the API server, and OpenShift's own Prometheus."""
+_INITIALIZATION: Final = "dscinitialization.opendatahub.io"
+_INITIALIZATIONS: Final = "dscinitializations"
+_OWN_INITIALIZATION: Final = "DISABLE_DSC_CONFIG"
+_DEFAULT: Final = "default-dsci"
+"""What the operator makes at its start without that variable, and beside which its webhook lets no other one be
+(opendatahub-io/opendatahub-operator)."""
 _WAIT_FOR: Final = "pulumi.com/waitFor"
 _PHASE_READY: Final = "jsonpath={.status.phase}=Ready"
 _READY: Final = {_WAIT_FOR: _PHASE_READY}
@@ -88,7 +94,12 @@ class OpenShiftAiArgs:
     @property
     def approval(self) -> tuple[Document, Document]:
         """The step after which the operator runs: its files and its Job."""
-        step = self.installer.approval(self.release.csv, approve=self.approve)
+        step = self.installer.approval(
+            self.release.csv,
+            approve=self.approve,
+            environment=[_OWN_INITIALIZATION],
+            unwanted=f"/apis/{_INITIALIZATION}/v1/{_INITIALIZATIONS}/{_DEFAULT}",
+        )
         return self.installer.job(step, self.release.version)
 
     @property
@@ -140,7 +151,7 @@ def subscription(args: OpenShiftAiArgs) -> Document:
         OPERATOR_NAMESPACE,
         args.release.csv,
         args.source,
-        env=[{"name": "DISABLE_DSC_CONFIG"}, {"name": "MLBATCH_CONFIGURATION", "value": digest}],
+        env=[{"name": _OWN_INITIALIZATION}, {"name": "MLBATCH_CONFIGURATION", "value": digest}],
         volumeMounts=[{"name": file.config_map, "mountPath": file.path, "subPath": file.key} for file in files],
         volumes=[{"name": name, "configMap": {"name": name}} for name in maps],
     )
@@ -168,7 +179,7 @@ def network_policy(*, open_to_all: bool) -> Document:
 def initialization() -> Document:
     """Return the DSCInitialization."""
     return {
-        "apiVersion": "dscinitialization.opendatahub.io/v1",
+        "apiVersion": f"{_INITIALIZATION}/v1",
         "kind": "DSCInitialization",
         "metadata": {"name": "mlbatch-dsci", "annotations": dict(_READY)},
         "spec": {
@@ -212,5 +223,9 @@ def _every_component(release: OpenShiftAi) -> Mapping[str, str]:
 
 
 def installer_rights(installer: Installer) -> list[Document]:
-    """Return the account of the steps, and what it may do: approve plans, look, and delete Kueue's pods."""
-    return [*installer.account(), *installer.start_rights(f"{ACCOUNT}-kueue", NAMESPACE, JOB_KINDS)]
+    """Return the account of the steps, and what it may do: approve plans, look, and delete two things."""
+    return [
+        *installer.account(),
+        *installer.undoing_rights(f"{ACCOUNT}-initialization", _INITIALIZATION, _INITIALIZATIONS, _DEFAULT),
+        *installer.start_rights(f"{ACCOUNT}-kueue", NAMESPACE, JOB_KINDS),
+    ]

@@ -473,6 +473,36 @@ class TestApproval:
         api = FakeApi({f"{OLM}/clusterserviceversions/{CSV}": {"status": status}})
         assert installer.approve(api, APPROVE) == said
 
+    def test_an_operator_runs_with_its_settings_and_what_it_made_without_them_goes(self, record: Record) -> None:
+        unwanted = "/apis/dscinitialization.opendatahub.io/v1/dscinitializations/default-dsci"
+        deployment: dict[str, Any] = {
+            "metadata": {"generation": 1},
+            "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "manager"}]}}},
+            "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1},
+        }
+        install = {"spec": {"deployments": [{"name": "rhods-operator"}]}}
+        version = {"spec": {"install": install}, "status": {"phase": "Succeeded"}}
+        api = FakeApi({f"{OLM}/clusterserviceversions/{CSV}": version})
+        (files,) = (each for each in record.of("ConfigMap") if each.object_name.startswith("mlbatch-approve-"))
+        step = json.loads(files.inputs["data"]["settings.json"])
+        assert (step["environment"], step["unwanted"]) == (["DISABLE_DSC_CONFIG"], unwanted)
+        waits = "rhods-operator does not run with the Subscription's settings yet"
+        assert installer.approve(api, step) == waits
+        api.objects[f"/apis/apps/v1/namespaces/{OPERATOR}/deployments/rhods-operator"] = deployment
+        api.objects[unwanted] = {}
+        assert installer.approve(api, step) == waits
+        deployment["metadata"]["generation"] = 2
+        deployment["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "DISABLE_DSC_CONFIG"}]
+        assert installer.approve(api, step) == waits, "an old pod is there yet"
+        deployment["status"] |= {"observedGeneration": 2, "replicas": 2}
+        assert installer.approve(api, step) == waits, "beside the new one"
+        assert api.changed == []
+        deployment["status"]["replicas"] = 1
+        assert "default-dsci, which the operator made before" in installer.approve(api, step)
+        assert api.changed == [(unwanted, None)]
+        del api.objects[unwanted]
+        assert installer.approve(api, step) == ""
+
 
 PODS = f"/api/v1/namespaces/{APPLICATIONS}/pods"
 START = {"namespace": APPLICATIONS, "definitions": ["rayclusters.ray.io"], "selector": "app.opendatahub.io/kueue"}
