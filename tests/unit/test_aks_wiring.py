@@ -173,6 +173,12 @@ def test_every_setting_reaches_its_field(unusual: Record, kind: str, expected: d
     assert {path: found.get(path) for path in expected} == expected
 
 
+def test_an_api_server_in_the_network_alone_is_asked_for(mirror: Mirror) -> None:
+    raw = settings(workloads={}, teams=[], queueing__enabled=False)
+    raw["azure"]["apiServer"] = {"private": True}
+    assert only(deployed(mirror, raw), CLUSTER).inputs["apiServerAccessProfile"]["enablePrivateCluster"] is True
+
+
 def volume(name: str, **values: object) -> dict[str, object]:
     return {"name": name, "namespace": "blue", "container": f"corpus-{name}", **values}
 

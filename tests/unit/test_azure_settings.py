@@ -732,6 +732,11 @@ def test_a_mistake_is_told_once_and_in_full(
     assert fix in problem.hint
 
 
+@pytest.mark.parametrize("network", ["10.0.0.0/13", "10.220.0.0/28"])
+def test_the_largest_and_the_smallest_network_of_services_that_aks_takes(network: str) -> None:
+    assert [str(problem) for problem in problems(changed({"network.serviceCidr": network}))] == []
+
+
 LATER: list[tuple[date, dict[str, Any], str]] = [
     (date(2027, 3, 1), {}, ""),
     (date(2027, 3, 2), {}, 'which AKS supports until 2027-03-31 only.* set it to "1.36", or support to longTerm'),
