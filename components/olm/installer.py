@@ -53,9 +53,11 @@ def approve(api: Api, settings: Mapping[str, Any]) -> str:
     own = [plan for plan in plans if csv in plan["spec"]["clusterServiceVersionNames"]]
     if not own:
         return _nothing_planned(api, namespace, csv, plans)
-    (name, approved) = own[0]["metadata"]["name"], own[0]["spec"]["approved"]
-    if approved:
-        return _progress(name, own[0].get("status") or {})
+    # OLM gives up a plan that somebody changes before it has written this, and makes another one.
+    asking = [plan for plan in own if (plan.get("status") or {}).get("phase") == "RequiresApproval"]
+    if not asking:
+        return _progress(own[-1])
+    name = asking[0]["metadata"]["name"]
     if not settings["approve"]:
         patch = '\'{"spec":{"approved":true}}\''
         return (
@@ -95,12 +97,13 @@ def _made_without(api: Api, unwanted: str | None) -> str:
     return f"{unwanted.rpartition('/')[2]}, which the operator made before it had its settings, is being deleted"
 
 
-def _progress(name: str, status: Json) -> str:
-    """Return how far an approved plan is, and what keeps it."""
+def _progress(plan: Json) -> str:
+    """Return how far a plan is that waits for nobody, and what keeps it."""
+    name, status = plan["metadata"]["name"], plan.get("status") or {}
     kept = [
         item["message"] for item in status.get("conditions") or () if item["status"] != "True" and item.get("message")
     ]
-    return "; ".join([f"InstallPlan {name} is approved, and {status.get('phase') or 'not begun'}", *kept])
+    return "; ".join([f"InstallPlan {name} is {status.get('phase') or 'not begun'}", *kept])
 
 
 def _nothing_planned(api: Api, namespace: str, csv: str, plans: list[Json]) -> str:

@@ -391,7 +391,9 @@ APPROVE = {"namespace": OPERATOR, "csv": CSV, "approve": True}
 
 
 def plan(name: str, *versions: str, approved: bool = False) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "spec": {"clusterServiceVersionNames": list(versions), "approved": approved}}
+    """Return a plan as OLM has made it; one that is approved is begun."""
+    spec = {"clusterServiceVersionNames": list(versions), "approved": approved}
+    return {"metadata": {"name": name}, "spec": spec, "status": {} if approved else {"phase": "RequiresApproval"}}
 
 
 class TestApproval:
@@ -400,6 +402,17 @@ class TestApproval:
         api = FakeApi({PLAN: {"items": plans}})
         assert installer.approve(api, APPROVE) == "InstallPlan install-kmh8w has just been approved"
         assert api.changed == [(f"{PLAN}/install-kmh8w", {"spec": {"approved": True}})]
+
+    def test_a_plan_that_olm_has_given_up_is_not_waited_for(self) -> None:
+        """It makes another one where somebody approved the first before its status was written."""
+        given_up = plan("install-7q68f", CSV, approved=True)
+        new = {**plan("install-fh2r9", CSV), "status": {}}
+        api = FakeApi({PLAN: {"items": [given_up, new]}})
+        assert installer.approve(api, APPROVE) == "InstallPlan install-fh2r9 is not begun"
+        assert api.changed == []
+        new["status"] = {"phase": "RequiresApproval"}
+        assert installer.approve(api, APPROVE) == "InstallPlan install-fh2r9 has just been approved"
+        assert api.changed == [(f"{PLAN}/install-fh2r9", {"spec": {"approved": True}})]
 
     def test_one_that_waits_for_nothing_more_is_begun(self) -> None:
         made = [
@@ -412,7 +425,7 @@ class TestApproval:
             ({"phase": "Installing", "conditions": made}, "Installing; looking"),
         ):
             plans = {PLAN: {"items": [{**plan("install-kmh8w", CSV, approved=True), "status": status}]}}
-            assert installer.approve(FakeApi(plans), APPROVE) == f"InstallPlan install-kmh8w is approved, and {said}"
+            assert installer.approve(FakeApi(plans), APPROVE) == f"InstallPlan install-kmh8w is {said}"
 
     def test_of_a_subscription_what_is_wrong_is_told(self) -> None:
         conditions = [
@@ -441,7 +454,7 @@ class TestApproval:
         kept = {**plan("install-kmh8w", CSV, approved=True), "status": {"phase": "Installing"}}
         kept["status"]["conditions"] = [condition]
         said = installer.approve(FakeApi({PLAN: {"items": [kept]}}), APPROVE)
-        assert said == "InstallPlan install-kmh8w is approved, and Installing; no operator group found"
+        assert said == "InstallPlan install-kmh8w is Installing; no operator group found"
 
     def test_somebody_else_is_told_how(self) -> None:
         api = FakeApi({PLAN: {"items": [plan("install-kmh8w", CSV)]}})
