@@ -102,7 +102,7 @@ class OpenShiftLayers(ExistingLayers):
 def deploy(inputs: StackInputs[OpenShiftSettings], releases: Releases) -> Mapping[str, Any]:
     """Register the storage and the platform; return the stack's outputs.
 
-    leftByOlm: how to find what `pulumi destroy` cannot remove, which prints the outputs that go; absent without OLM.
+    leftByOlm: how to find what `pulumi destroy` cannot remove, to be asked for before; absent without OLM.
     """
     cluster = cluster_of(inputs)
     if inputs.settings.nfs.enabled:
