@@ -11,12 +11,8 @@ import yaml
 
 from components import names
 from emulator.charts.helm import Helm
-from emulator.cluster import seeds
-from emulator.cluster.api import Api
-from emulator.cluster.credentials import read_kubeconfig
 from emulator.paths import Paths
 from tests.local.environment import (
-    ROOT,
     Cluster,
     Project,
     eventually,
@@ -39,8 +35,7 @@ STRANGER = "system:serviceaccount:default:default"
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
     """A local OpenShift with the nodes of the tutorial."""
-    with local_environment(openshift=True) as paths:
-        seeds.plant(Api(read_kubeconfig(paths.kubeconfig.read_text())), ROOT / "local" / "seeds" / "openshift.yaml")
+    with local_environment(openshift=True, stack="openshift") as paths:
         yield paths
 
 
