@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -70,23 +70,22 @@ def ask(
     Signs in as the kubeconfig says, with its exec plugins. Raises KubeconfigError when the cluster does not answer, or
     does not let the user read what is needed.
     """
-    # A second of import that only targets with a kubeconfig need.
+    # Only targets with a kubeconfig need it.
     import kubernetes
     from urllib3.exceptions import HTTPError
 
     try:
         client = kubernetes.config.new_client_from_config_dict(yaml.safe_load(kubeconfig.contents))
-        core = kubernetes.client.CoreV1Api(client)
-        version = _json(kubernetes.client.VersionApi(client).get_code)
-        uid = _uid(core)
+        version = _read(client, "/version/")
+        uid = _uid(client)
         judges = _has_admission_policies(client)
-        ranks = _json(kubernetes.client.SchedulingV1Api(client).list_priority_class)["items"]
-        classes = _json(kubernetes.client.StorageV1Api(client).list_storage_class)["items"]
+        ranks = _read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
+        classes = _read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
         openshift = _openshift(client)
         nodes: tuple[NodeFacts, ...] = ()
         if node_selector is not None:
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
-            nodes = tuple(_node(item) for item in _json(core.list_node, label_selector=selector)["items"])
+            nodes = tuple(_node(item) for item in _read(client, "/api/v1/nodes", labelSelector=selector)["items"])
     except kubernetes.client.ApiException as error:
         if error.status == _UNAUTHORIZED:
             raise _unknown(kubeconfig, settings) from None
@@ -149,18 +148,30 @@ def identity(kubeconfig: Kubeconfig) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def _json(method: Callable[..., Any], *arguments: str, **options: str) -> Any:
-    """Return what the API server answers as it is: the client's own models refuse what they do not know."""
-    answer = method(*arguments, **options, _preload_content=False, _request_timeout=_SECONDS)
-    return json.loads(answer.data)
+def _read(client: Any, path: str, **query: str) -> Any:
+    """Return what the API server answers as it is.
+
+    The client's own models refuse what they do not know, and each update would spend a second on importing them.
+    Raises kubernetes.client.ApiException where the answer is an error.
+    """
+    request = client.param_serialize(
+        "GET",
+        path,
+        query_params=list(query.items()),
+        header_params={"Accept": "application/json"},
+        auth_settings=["BearerToken"],
+    )
+    answer = client.call_api(*request, _request_timeout=_SECONDS)
+    answer.read()
+    return json.loads(client.response_deserialize(answer, {"2XX": "bytes"}).data)
 
 
-def _uid(core: Any) -> str | None:
+def _uid(client: Any) -> str | None:
     """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
     import kubernetes
 
     try:
-        return str(_json(core.read_namespace, "kube-system")["metadata"]["uid"])
+        return str(_read(client, "/api/v1/namespaces/kube-system")["metadata"]["uid"])
     except kubernetes.client.ApiException as error:
         if error.status in _FORBIDDEN:
             return None
@@ -172,7 +183,7 @@ def _has_admission_policies(client: Any) -> bool:
     import kubernetes
 
     try:
-        kinds = _json(kubernetes.client.AdmissionregistrationV1Api(client).get_api_resources)["resources"]
+        kinds = _read(client, "/apis/admissionregistration.k8s.io/v1/")["resources"]
     except kubernetes.client.ApiException as error:
         if error.status == _ABSENT:
             return False
@@ -187,9 +198,8 @@ def _openshift(client: Any) -> str | None:
     """
     import kubernetes
 
-    read = kubernetes.client.CustomObjectsApi(client).get_cluster_custom_object
     try:
-        status = _json(read, "config.openshift.io", "v1", "clusterversions", "version")["status"]
+        status = _read(client, "/apis/config.openshift.io/v1/clusterversions/version")["status"]
     except kubernetes.client.ApiException as error:
         if error.status == _ABSENT:
             return None
