@@ -99,12 +99,14 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
     for source in SOURCES:
         version = pinned_version(CLUSTER, source.module)
         carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(source.name, version)}
-        for wanted, carry in {version: _as_it_is, **carried}.items():
-            file = paths.mirror / f"{source.name}-{wanted}.yaml"
-            if not file.exists():
-                folder = toolchain.module_folder(CLUSTER, source.module) / source.kustomization
+        files = {wanted: paths.mirror / f"{source.name}-{wanted}.yaml" for wanted in (version, *carried)}
+        missing = {wanted: file for wanted, file in files.items() if not file.exists()}
+        if missing:
+            manifest = _kustomize(paths, toolchain.module_folder(CLUSTER, source.module) / source.kustomization)
+            for wanted, file in missing.items():
+                carry = carried.get(wanted, _as_it_is)
                 unfinished = file.with_suffix(".unfinished")
-                unfinished.write_text(_released(carry(_kustomize(paths, folder)), f"{source.image}:{wanted}"))
+                unfinished.write_text(_released(carry(manifest), f"{source.image}:{wanted}"))
                 os.replace(unfinished, file)
     for name in DASHBOARDS:
         inputs = [{"name": "DS_PROMETHEUS", "type": "datasource", "pluginId": "prometheus"}]
