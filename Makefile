@@ -129,8 +129,8 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 
 local-recovery: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_recovery.py tests/local/test_packing.py \
-		tests/local/test_drift.py tests/local/test_killed.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_killed.py tests/local/test_recovery.py \
+		tests/local/test_packing.py tests/local/test_drift.py
 
 local-shown: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_scenarios.py tests/local/test_ask.py \

@@ -415,13 +415,14 @@ def _unused(paths: Paths, command: str) -> Iterator[None]:
 
 
 def _stop(paths: Paths, *, purge: bool) -> None:
-    cluster.stop(paths)
     if purge:
         cluster.reset(paths)
         for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
             shutil.rmtree(paths.state / name, ignore_errors=True)
         for marker in paths.run.glob("*.updating") if not paths.run.is_symlink() else ():
             marker.unlink()
+    else:
+        cluster.stop(paths)
     if paths.is_lent:
         shutil.rmtree(paths.state)
 
@@ -448,7 +449,7 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
             print(environment(lent).dump(), flush=True)
             sys.stdin.read()
         finally:
-            cluster.stop(lent)
+            cluster.kill(lent)
     return 0
 
 

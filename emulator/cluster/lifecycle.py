@@ -105,23 +105,35 @@ def stop(paths: Paths) -> None:
         deadline = time.monotonic() + _STOP_SECONDS
         while processes.find(layout) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
+    _end(layout)
+
+
+def kill(paths: Paths) -> None:
+    """End every process of the cluster at once and remove its sockets, for who throws its data away.
+
+    Raises ClusterError when a process cannot be ended.
+    """
+    _end(Layout(paths))
+
+
+def _end(layout: Layout) -> None:
     left = processes.kill_all(layout)
     if left:
         listed = "; ".join(f"{process} ({command[:80]})" for process, command in left.items())
         raise ClusterError(f"these processes of the local cluster do not end: {listed}")
     for name in layout.sockets.glob("*.sock"):
         name.unlink(missing_ok=True)
-    if layout.sockets != paths.run:
+    if layout.sockets != layout.paths.run:
         shutil.rmtree(layout.sockets, ignore_errors=True)
     shutil.rmtree(layout.pods, ignore_errors=True)
 
 
 def reset(paths: Paths) -> None:
-    """Stop the cluster and remove its data.
+    """End the cluster and remove its data.
 
     That is everything in etcd, in the emulated Azure and in OpenStack, certificates, tokens and the kubeconfig.
     """
-    stop(paths)
+    kill(paths)
     layout = Layout(paths)
     for folder in (layout.etcd_data, layout.secrets, layout.paths.openstack):
         shutil.rmtree(folder, ignore_errors=True)

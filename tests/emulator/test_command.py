@@ -147,7 +147,8 @@ def test_nothing_is_stopped_below_an_update_that_runs(
 ) -> None:
     """Of make, or of a plain `pulumi` after `make env`: nor of the environments before it."""
     first, updated = environment_of(paths.state / "aks"), environment_of(paths.state / "dev")
-    monkeypatch.setattr(cluster, "stop", lambda each: pytest.fail(f"{each.state} was stopped"))
+    for way in ("stop", "reset"):
+        monkeypatch.setattr(cluster, way, lambda each: pytest.fail(f"{each.state} was stopped"))
     locks = updated / "pulumi-state" / ".pulumi" / "locks"
     if not of_make:
         folder = locks / "organization" / "mlbatch" / "dev"

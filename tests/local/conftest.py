@@ -83,7 +83,8 @@ def make_project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 @pytest.fixture(scope="session")
 def standing(make_project: Callable[[str], Project]) -> Iterator[Standing]:
-    """The stack that modules share; what is left of it goes with the session."""
+    """The stack that modules share; what is left of it goes with the tests' own cluster."""
     found = Standing(make_project)
     yield found
-    found.nothing()
+    if official.named_cluster() is not None:
+        found.nothing()

@@ -86,7 +86,7 @@ def local_environment(
         try:
             yield paths
         finally:
-            local_cluster.stop(paths)
+            local_cluster.kill(paths)
 
 
 @contextlib.contextmanager

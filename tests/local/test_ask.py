@@ -36,7 +36,7 @@ def platform(standing: Standing) -> Project:
 def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     found = Replica(Paths.of(root=ROOT, state=tmp_path_factory.mktemp("replica")))
     yield found
-    local_cluster.stop(found.paths)
+    local_cluster.kill(found.paths)
 
 
 @pytest.fixture(scope="module", autouse=True)
