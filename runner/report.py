@@ -25,6 +25,9 @@ _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 _MEMBERS: Final = {"User": "", "Group": "group "}
 """What stands before a member's name, by the kind of subject."""
 
+_NODE_KINDS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product")
+"""Labels that tell nodes apart: a cloud's, else feature discovery's, where nobody has given machines a type."""
+
 Client = kubernetes.dynamic.DynamicClient
 
 
@@ -104,7 +107,8 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
     ready: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
     for node in objects(client, "v1", "Node"):
-        kind = (node["metadata"].get("labels") or {}).get("node.kubernetes.io/instance-type", "-")
+        labels = node["metadata"].get("labels") or {}
+        kind = next((labels[name] for name in _NODE_KINDS if name in labels), "-")
         status = node.get("status") or {}
         conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
         count[kind] += 1

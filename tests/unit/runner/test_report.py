@@ -52,6 +52,28 @@ def test_promises_that_nothing_holds_are_named_with_the_team() -> None:
     assert "Promises that nothing holds\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
 
 
+def test_nodes_without_an_instance_type_are_told_apart_by_their_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on OpenShift, whose machines are somebody's own."""
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    typed = {"node.kubernetes.io/instance-type": "p5.48xlarge", "nvidia.com/gpu.product": "H100"}
+    nodes = [
+        {"metadata": {"labels": {"node-role.kubernetes.io/master": ""}}, "status": ready},
+        {
+            "metadata": {"labels": {"nvidia.com/gpu.product": "H100"}},
+            "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+        },
+        {"metadata": {"labels": typed}, "status": {**ready, "allocatable": {"nvidia.com/gpu": "8"}}},
+    ]
+    monkeypatch.setitem(CORE, "Node", nodes)
+    client: Any = Emptied(set())
+    rows = platform_report(client).partition("\n\n")[0].splitlines()[2:]
+    assert [row.split() for row in rows] == [
+        ["-", "1", "1", "0"],
+        ["H100", "1", "0", "8"],
+        ["p5.48xlarge", "1", "1", "8"],
+    ]
+
+
 def test_the_trial_of_shared_gpus_says_nothing_of_pods_that_showed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     client: Any = Emptied(set())
     assert "shared GPUs" not in platform_report(client)
