@@ -14,12 +14,17 @@ from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object, unless_gone
 from emulator.cluster.credentials import read_kubeconfig
 from emulator.cluster.layout import Layout
 from emulator.cluster.ready import announce
-from emulator.cluster.store import Store
-from emulator.openshift import definitions, namespaces, operator_hub, platform, routes
+from emulator.cluster.store import Key, Store
+from emulator.openshift import accounts, definitions, namespaces, operator_hub, platform, routes
 from emulator.paths import Paths
 
 _NAMESPACES = "/api/v1/namespaces"
 _ROUTES = "/apis/route.openshift.io/v1"
+_COLLECTIONS = {
+    "ServiceAccount": "/api/v1{0}/serviceaccounts",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1{0}/rolebindings",
+}
+"""Of what each namespace has, by kind; with the namespace in the middle, or nothing for all of them."""
 _SYNC_SECONDS = 30.0
 _RESYNC_SECONDS = 5.0
 
@@ -27,19 +32,23 @@ _log = logging.getLogger("openshift")
 
 
 class Attendant:
-    """Allots to each namespace what it lacks, and says of each Route whether it is served."""
+    """Gives each namespace what it lacks, and says of each Route whether it is served."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._changed = threading.Event()
         self._namespaces = Store(api, _NAMESPACES, lambda key: self._changed.set())
         self._routes = Store(api, f"{_ROUTES}/routes", lambda key: self._changed.set())
+        self._made = {
+            kind: Store(api, path.format(""), lambda key: self._changed.set()) for kind, path in _COLLECTIONS.items()
+        }
 
     def start(self) -> None:
-        """Follow namespaces and Routes. Raises TimeoutError when the API server does not list them."""
-        for store in (self._namespaces, self._routes):
+        """Follow namespaces, what they have, and Routes. Raises TimeoutError when the API server does not list them."""
+        stores = (self._namespaces, self._routes, *self._made.values())
+        for store in stores:
             store.start()
-        if not all(store.wait(_SYNC_SECONDS) for store in (self._namespaces, self._routes)):
+        if not all(store.wait(_SYNC_SECONDS) for store in stores):
             raise TimeoutError(f"the API server did not list namespaces and Routes in {_SYNC_SECONDS:.0f} s")
 
     def attend(self) -> None:
@@ -47,6 +56,7 @@ class Attendant:
         try:
             self._allot()
             self._admit()
+            self._furnish()
         except ApiError as error:
             _log.info("%s", error)
 
@@ -72,11 +82,22 @@ class Attendant:
         for route, status in routes.verdicts(self._routes.all(), platform.DOMAIN):
             self._patch(route, status, "/status")
 
+    def _furnish(self) -> None:
+        there = {kind: {_key(each) for each in store.all()} for kind, store in self._made.items()}
+        for document in accounts.lacking(self._namespaces.all(), there["ServiceAccount"], there["RoleBinding"]):
+            with unless_gone():
+                namespace = f"/namespaces/{document['metadata']['namespace']}"
+                self._api.create(_COLLECTIONS[document["kind"]].format(namespace), document)
+
     def _patch(self, route: Object, body: Object, subresource: str = "") -> None:
         metadata = route["metadata"]
         path = f"{_ROUTES}/namespaces/{metadata['namespace']}/routes/{metadata['name']}{subresource}"
         with unless_gone():
             self._api.patch(path, body, MERGE_PATCH)
+
+
+def _key(each: Object) -> Key:
+    return each["metadata"]["namespace"], each["metadata"]["name"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

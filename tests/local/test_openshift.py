@@ -180,6 +180,21 @@ def test_two_namespaces_share_no_users(cluster: Cluster, project: Callable[[str]
     assert first["openshift.io/sa.scc.mcs"] != second["openshift.io/sa.scc.mcs"]
 
 
+def test_each_namespace_has_accounts_of_openshifts_own_also_where_somebody_has_deleted_one(
+    cluster: Cluster, project: Callable[[str], dict[str, str]]
+) -> None:
+    project("furnished")
+    bindings = {"system:image-builders", "system:deployers", "system:image-pullers"}
+    for kind, api, wanted in (("ServiceAccount", "v1", {"builder", "deployer"}), ("RoleBinding", RBAC, bindings)):
+        eventually(
+            f"its {kind}s",
+            lambda kind=kind, api=api: {each["metadata"]["name"] for each in cluster.list(api, kind, "furnished")},
+            lambda found, wanted=wanted: found >= wanted,
+        )
+    cluster.delete("v1", "ServiceAccount", "deployer", "furnished")
+    eventually("it is there again", lambda: cluster.get("v1", "ServiceAccount", "deployer", "furnished"))
+
+
 def test_an_nfs_provisioner_is_refused_until_hostmount_anyuid_is_granted_to_its_account(
     cluster: Cluster, project: Callable[[str], dict[str, str]]
 ) -> None:

@@ -98,6 +98,19 @@ def test_a_member_makes_secrets_and_reads_none(project: Project, paths: Paths) -
     assert 'cannot list resource "secrets"' in refused(alice.list, "v1", "Secret", "blue")
 
 
+def test_the_account_by_which_openshift_deploys_makes_no_pod_in_a_teams_namespace(
+    project: Project, paths: Paths, cluster: Cluster
+) -> None:
+    """OpenShift lets it make pods in its namespace, and any job of a member may run as it."""
+    eventually("it may", lambda: cluster.get(RBAC, "RoleBinding", "system:deployers", "blue"))
+    deployer = as_member(paths, "system:serviceaccount:blue:deployer")
+    amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
+    container = {"name": "main", "image": "busybox", "resources": {"requests": amounts, "limits": amounts}}
+    metadata = {"name": "uncounted", "namespace": "blue"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    assert "a team's own service account creates no pod, which no queue would count" in refused(dry_run, deployer, pod)
+
+
 def test_a_queue_takes_no_job_of_another_namespace(project: Project, cluster: Cluster) -> None:
     team = {"name": "stranger", "labels": {names.TEAM_LABEL: "true"}}
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": team})

@@ -1,0 +1,40 @@
+"""The accounts that an OpenShift makes in each namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.openshift.accounts import lacking
+
+BLUE: dict[str, Any] = {"metadata": {"name": "blue"}}
+BINDINGS = {"system:image-builders", "system:deployers", "system:image-pullers"}
+
+
+def made(namespace: dict[str, Any], accounts: set[str], bindings: set[str]) -> dict[tuple[str, str], Any]:
+    """Return what a namespace gets that has these already, by kind and name."""
+    there = [{("blue", name) for name in names} for names in (accounts, bindings)]
+    return {(each["kind"], each["metadata"]["name"]): each for each in lacking([namespace], *there)}
+
+
+def test_a_new_namespace_gets_two_accounts_and_what_they_may_do() -> None:
+    found = made(BLUE, set(), set())
+    assert {name for kind, name in found if kind == "ServiceAccount"} == {"builder", "deployer"}
+    assert {name for kind, name in found if kind == "RoleBinding"} == BINDINGS
+    deployer = found["RoleBinding", "system:deployers"]
+    assert deployer["roleRef"]["name"] == "system:deployer"
+    assert deployer["subjects"] == [{"kind": "ServiceAccount", "namespace": "blue", "name": "deployer"}]
+    (everybody,) = found["RoleBinding", "system:image-pullers"]["subjects"]
+    assert (everybody["kind"], everybody["name"]) == ("Group", "system:serviceaccounts:blue")
+
+
+def test_what_somebody_has_deleted_is_made_anew_and_the_rest_stays() -> None:
+    assert made(BLUE, {"builder", "deployer"}, BINDINGS) == {}
+    assert made(BLUE, {"builder"}, BINDINGS).keys() == {("ServiceAccount", "deployer")}
+    assert made(BLUE, {"builder", "deployer"}, BINDINGS - {"system:deployers"}).keys() == {
+        ("RoleBinding", "system:deployers")
+    }
+
+
+def test_a_namespace_that_is_about_to_go_gets_nothing() -> None:
+    going = {"metadata": {"name": "blue", "deletionTimestamp": "2026-11-22T10:00:00Z"}}
+    assert made(going, set(), set()) == {}
