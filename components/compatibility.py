@@ -269,7 +269,8 @@ def _formatted(row: Row) -> str:
 
 
 def _minor(version: str) -> tuple[int, ...]:
-    return numbers(version)[:2]
+    """Return the first two numbers. What follows may be no number: of OpenShift there are 4.21.0-rc.1 and nightlies."""
+    return numbers(".".join(version.split(".")[:2]))
 
 
 def numbers(version: str) -> tuple[int, ...]:

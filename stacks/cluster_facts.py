@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from components.kubernetes.quantity import canonical
+from components.nodes.gpu_operator import BY_MOUNT, BY_VARIABLE
 from components.scheduling.priorities import PRIORITIES
 from stacks.errors import MISSING, ConfigError
 from stacks.kubeconfig import Kubeconfig, KubeconfigError, silent
@@ -21,6 +22,8 @@ _SECONDS: Final = 15.0
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = (_UNAUTHORIZED, 403)
 _ABSENT: Final = 404
+_FALSE: Final = ("false", "f", "0")
+"""As Go reads it (strconv.ParseBool), in small letters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,20 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuPolicy:
+    """A ClusterPolicy, by which NVIDIA's GPU operator prepares nodes.
+
+    by_variable, by_mount: what a container's environment says, or a mount that is named after a GPU, gives it GPUs that
+    it does not ask for. cdi: GPUs are handed out by CDI, and NVIDIA's runtime is not the nodes' default one.
+    """
+
+    name: str
+    by_variable: bool = True
+    by_mount: bool = False
+    cdi: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterFacts:
     """A cluster.
 
@@ -42,6 +59,7 @@ class ClusterFacts:
         where it has none of its own.
     storage_classes: the names of those that it has. openshift: the version of OpenShift, such as 4.16.30, None of
     another cluster.
+    has_registry: OpenShift's own registry of images runs, as far as it says. gpu_policies: of the GPU operator.
     """
 
     identifier: str
@@ -52,6 +70,8 @@ class ClusterFacts:
     default_priority: str | None = None
     storage_classes: frozenset[str] | None = None
     openshift: str | None = None
+    has_registry: bool = True
+    gpu_policies: tuple[GpuPolicy, ...] = ()
 
 
 def comes_with_admission_policies(version: str) -> bool:
@@ -82,6 +102,7 @@ def ask(
         ranks = _read(client, "/apis/scheduling.k8s.io/v1/priorityclasses")["items"]
         classes = _read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
         openshift = _openshift(client)
+        has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
         nodes: tuple[NodeFacts, ...] = ()
         if node_selector is not None:
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
@@ -109,6 +130,8 @@ def ask(
         default_priority=_default_priority(ranks),
         storage_classes=frozenset(item["metadata"]["name"] for item in classes),
         openshift=openshift,
+        has_registry=has_registry,
+        gpu_policies=gpu_policies,
     )
 
 
@@ -206,6 +229,54 @@ def _openshift(client: Any) -> str | None:
         raise
     completed = [item["version"] for item in status.get("history") or () if item["state"] == "Completed"]
     return str(completed[0] if completed else status["desired"]["version"])
+
+
+def _has_registry(client: Any) -> bool:
+    """Return whether nothing says that OpenShift's registry of images is off.
+
+    On machines of one's own it is, until somebody gives it storage (openshift/api, imageregistry/v1; OpenShift
+    documentation, "Configuring the registry for bare metal").
+    """
+    found = _asked(client, "imageregistry.operator.openshift.io", "v1", "configs", "cluster")
+    return found is None or (found.get("spec") or {}).get("managementState") != "Removed"
+
+
+def _gpu_policies(client: Any) -> tuple[GpuPolicy, ...]:
+    """Return how the GPU operator hands out GPUs (NVIDIA/gpu-operator, api/nvidia/v1/clusterpolicy_types.go)."""
+    found = _asked(client, "nvidia.com", "v1", "clusterpolicies") or {}
+    return tuple(_gpu_policy(item) for item in found.get("items") or ())
+
+
+def _gpu_policy(item: Mapping[str, Any]) -> GpuPolicy:
+    """Return what a policy has the toolkit obey, if it brings one: by itself variables, and no mounts.
+
+    Source: NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go.
+    """
+    spec = item.get("spec") or {}
+    toolkit = spec.get("toolkit") or {}
+    given = {each["name"]: str(each.get("value", "")).lower() for each in toolkit.get("env") or ()}
+    brings = toolkit.get("enabled", True)
+    return GpuPolicy(
+        name=item["metadata"]["name"],
+        by_variable=brings and given.get(BY_VARIABLE) not in _FALSE,
+        by_mount=brings and given.get(BY_MOUNT, "false") not in _FALSE,
+        cdi=bool((spec.get("cdi") or {}).get("enabled")),
+    )
+
+
+def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Any:
+    """Return an object, or all of a kind, that not every cluster has and not every user may read; None without."""
+    import kubernetes
+
+    custom = kubernetes.client.CustomObjectsApi(client)
+    try:
+        if name is None:
+            return _json(custom.list_cluster_custom_object, group, version, plural)
+        return _json(custom.get_cluster_custom_object, group, version, plural, name)
+    except kubernetes.client.ApiException as error:
+        if error.status in (_ABSENT, *_FORBIDDEN):
+            return None
+        raise
 
 
 def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:

@@ -17,8 +17,8 @@ from components.layer import Layer
 from components.observability.metrics import DCGM_FIELDS
 from components.observability.prometheus import BY_NODE
 
-_BY_VARIABLE: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
-_BY_MOUNT: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
+BY_VARIABLE: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
+BY_MOUNT: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
 """Environment of the toolkit's installer, which writes the configuration of NVIDIA's runtime by it: whether
 NVIDIA_VISIBLE_DEVICES, or a mount that is named after a GPU, gives one to a container that is not privileged
 (NVIDIA/nvidia-container-toolkit, cmd/nvidia-ctk-installer/toolkit/toolkit.go, in v1.19.1 and v1.20.0; tools/container/
@@ -135,7 +135,7 @@ def gpu_operator_values(args: GpuOperatorArgs) -> Mapping[str, Any]:
 def toolkit_environment(hand_out: HandOut) -> list[dict[str, str]]:
     """Return the environment with which nothing but what the device plugin says gives a container a GPU."""
     mounts = "true" if hand_out is HandOut.MOUNTS else "false"
-    return [{"name": _BY_VARIABLE, "value": "false"}, {"name": _BY_MOUNT, "value": mounts}]
+    return [{"name": BY_VARIABLE, "value": "false"}, {"name": BY_MOUNT, "value": mounts}]
 
 
 def dcgm_metrics() -> str:

@@ -20,6 +20,10 @@ nor labels (openshift/openshift-apiserver, pkg/project/apiserver/validation, Val
 ADMITTED: Final = "mlbatch/admitted"
 """The label by which an administrator of the cluster lets a project's pods be as they are."""
 
+_NVIDIAS_RUNTIME: Final = "nvidia"
+"""How the names of the RuntimeClasses begin by which a pod asks for NVIDIA's runtime, which gives it GPUs by a variable
+(NVIDIA/gpu-operator, assets/pre-requisites). Others, such as kata, give none."""
+
 _ADMINISTRATORS: Final = ("system:admin", "kube:admin")
 """Whom an installation has from the start: by the installer's kubeconfig, and by its password."""
 
@@ -46,6 +50,16 @@ def policy(resources: Sequence[str]) -> AdmissionPolicy:
                 expression=f"!variables.requested || variables.containers.all(c, {asked})",
                 message=f"{' and '.join(resources)} are counted by the queues of teams: submit an AppWrapper in a "
                 f"team's namespace; {by_permission}",
+            ),
+            Validation(
+                expression="!variables.requested || object.spec.?resourceClaims.orValue([]).size() == 0",
+                message=f"spec.resourceClaims: no queue counts claimed devices; {by_permission}",
+            ),
+            Validation(
+                expression="!variables.requested || "
+                f"!object.spec.?runtimeClassName.orValue('').startsWith('{_NVIDIAS_RUNTIME}')",
+                message="spec.runtimeClassName: by NVIDIA's runtime a pod takes GPUs that it does not ask for, past "
+                f"every queue; {by_permission}",
             ),
             Validation(
                 expression="!variables.requested || object.spec.?preemptionPolicy.orValue('') == 'Never' || "

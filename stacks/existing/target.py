@@ -14,6 +14,7 @@ from components.nodes.network_operator import DevicePlugin
 from components.workloads.interface import Exposure
 from stacks.cluster_facts import ClusterFacts
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
+from stacks.existing import gpu_policies
 from stacks.existing.settings import ClusterSettings, ExistingSettings, PoolSettings, StorageClassSettings
 from stacks.partial import PartialSettings
 from stacks.secrets import MLOPS_PASSWORD
@@ -165,7 +166,8 @@ class ClusterTarget(TargetSpec[E], Generic[E]):
             )
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
-        """Yield nodes that have less than the settings say of each."""
+        """Yield nodes that have less than the settings say of each, and what their GPU operator leaves open."""
+        yield from gpu_policies.warnings(partial)
         cluster, facts = partial.section(ClusterSettings), partial.facts
         if cluster is None or facts is None:
             return

@@ -8,6 +8,7 @@ from typing import Final
 from components import names
 from components.compatibility import numbers
 from components.kubernetes.quantity import ZERO
+from components.nodes import certified_gpu_operator
 from components.storage import nfs
 from components.tenancy.quota import Quota
 from components.workbench.object_store import StoreKind
@@ -59,6 +60,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     if settings is None:
         return
     yield from _operators(partial)
+    yield from _registry(partial)
     yield from _version(partial, settings)
     yield from _secret(partial, settings)
     yield from _namespace(partial, settings)
@@ -78,6 +80,20 @@ def _operators(partial: PartialSettings) -> Iterator[ConfigError]:
         expected=f"false, or {key(way)}: {Operators.OPENSHIFT_AI}",
         hint=f"set {key(way)} to {Operators.OPENSHIFT_AI}",
     )
+
+
+def _registry(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield a notebook whose image nobody could pull: OpenShift AI has its images in the cluster's own registry."""
+    if partial.facts is not None and not partial.facts.has_registry:
+        yield ConfigError(
+            path=(SECTION, "enabled"),
+            value=True,
+            message="notebooks come from OpenShift's own registry of images, and this cluster's is Removed, as it is "
+            "on machines of one's own until it has storage",
+            expected="false, or a cluster whose registry runs",
+            hint="give the registry storage, and set managementState of configs.imageregistry.operator.openshift.io "
+            "cluster to Managed",
+        )
 
 
 def _version(partial: PartialSettings, settings: WorkbenchSettings) -> Iterator[ConfigError]:
@@ -126,5 +142,5 @@ def _namespace(partial: PartialSettings, settings: WorkbenchSettings) -> Iterato
         settings.namespace,
         message="this namespace is a team's, or belongs to the cluster or to another layer of the platform",
         hint="name another namespace for the workbench",
-        own={*others, *(team.name for team in partial.known_teams), nfs.NAMESPACE},
+        own={*others, *(team.name for team in partial.known_teams), nfs.NAMESPACE, certified_gpu_operator.NAMESPACE},
     )

@@ -443,6 +443,13 @@ def test_who_makes_a_project_gets_neither_gpus_nor_teams_nodes_there(
     assert "nvidia.com/gpu are counted by the queues of teams" in dry_run_said(alice, own_pod("mine"))
     evicting = own_pod("mine", "", priorityClassName="openshift-user-critical")
     assert "the scheduler would evict jobs of teams" in dry_run_said(alice, evicting)
+    for name in ("nvidia", "kata"):
+        handler = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name}
+        cluster.create(handler)
+    assert "takes GPUs that it does not ask for" in dry_run_said(alice, own_pod("mine", "", runtimeClassName="nvidia"))
+    claimed = own_pod("mine", "", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    assert "no queue counts claimed devices" in dry_run_said(alice, claimed)
+    assert dry_run_said(alice, own_pod("mine", "", runtimeClassName="kata")) == ""
     assert dry_run_said(alice, own_pod("mine", "")) == ""
     assert dry_run_said(cluster, own_pod("admins", priorityClassName="openshift-user-critical")) == ""
     kind = cluster.kind("v1", "Namespace")

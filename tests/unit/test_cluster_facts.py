@@ -17,13 +17,15 @@ import yaml
 
 from stacks import cluster_facts
 from stacks import kubeconfig as kubeconfigs
-from stacks.cluster_facts import ask, comes_with_admission_policies, identity
+from stacks.cluster_facts import GpuPolicy, ask, comes_with_admission_policies, identity
 from stacks.kubeconfig import Kubeconfig, KubeconfigError
 from stacks.settings.kubernetes import KubernetesSettings
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CLUSTER_VERSION = "/apis/config.openshift.io/v1/clusterversions/version"
+REGISTRY = "/apis/imageregistry.operator.openshift.io/v1/configs/cluster"
+GPU_POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 
 
 @dataclass
@@ -136,6 +138,62 @@ def test_another_cluster_has_no_version_of_openshift(server: ApiServer, tmp_path
     server.answers[CLUSTER_VERSION] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match=r"HTTP 403 Forbidden"):
         ask(named(server.port, tmp_path), KubernetesSettings())
+
+
+@pytest.mark.parametrize(
+    ("answer", "runs"),
+    [
+        ((404, {}), True),
+        ((403, {}), True),
+        ((200, {"spec": {"managementState": "Managed"}}), True),
+        ((200, {"spec": {"managementState": "Removed"}}), False),
+    ],
+)
+def test_a_registry_is_off_where_the_cluster_says_so(
+    answer: tuple[int, Any], runs: bool, server: ApiServer, tmp_path: Path
+) -> None:
+    server.answers[REGISTRY] = answer
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).has_registry is runs
+
+
+VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
+MOUNT = "ACCEPT_NVIDIA_VISIBLE_DEVICES_AS_VOLUME_MOUNTS"
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"cdi": {"enabled": True}}, {"by_variable": True, "by_mount": False, "cdi": True}),
+        ({"cdi": {"enabled": False}, "toolkit": {"env": None}}, {"by_variable": True, "by_mount": False, "cdi": False}),
+        (
+            {"cdi": {"enabled": True}, "toolkit": {"enabled": True, "env": [{"name": VARIABLE, "value": "False"}]}},
+            {"by_variable": False, "by_mount": False, "cdi": True},
+        ),
+        (
+            {"cdi": {}, "toolkit": {"env": [{"name": VARIABLE, "value": "true"}, {"name": MOUNT, "value": "1"}]}},
+            {"by_variable": True, "by_mount": True, "cdi": False},
+        ),
+        # The nodes come with a toolkit, whose configuration nobody reads.
+        (
+            {"toolkit": {"enabled": False, "env": [{"name": MOUNT, "value": "true"}]}},
+            {"by_variable": False, "by_mount": False, "cdi": False},
+        ),
+    ],
+)
+def test_a_policy_of_the_gpu_operator_says_what_gives_gpus(
+    spec: dict[str, Any], found: dict[str, bool], server: ApiServer, tmp_path: Path
+) -> None:
+    server.answers[GPU_POLICIES] = (200, {"items": [{"metadata": {"name": "gpu-cluster-policy"}, "spec": spec}]})
+    (policy,) = ask(named(server.port, tmp_path), KubernetesSettings()).gpu_policies
+    assert policy == GpuPolicy(name="gpu-cluster-policy", **found)
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_cluster_without_the_operator_or_the_right_to_read_it_has_no_policy(
+    code: int, server: ApiServer, tmp_path: Path
+) -> None:
+    server.answers[GPU_POLICIES] = (code, {})
+    assert ask(named(server.port, tmp_path), KubernetesSettings()).gpu_policies == ()
 
 
 def test_two_clusters_of_one_name_are_two(server: ApiServer, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def loaded(
     nodes: tuple[NodeFacts, ...] = NODES,
     version: str = "1.34",
     openshift: str | None = "4.21.3",
+    has_registry: bool = True,
 ) -> StackInputs[Any]:
     def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(
@@ -60,6 +61,7 @@ def loaded(
             has_admission_policies=comes_with_admission_policies(version),
             storage_classes=frozenset(),
             openshift=openshift,
+            has_registry=has_registry,
         )
 
     files = {"artifacts": mirror.artifacts, "verify": False}
@@ -544,8 +546,10 @@ class TestMistakes:
             if item.object_name not in {promise.policy for promise in Promise}
         ]
         assert policy.object_name == "mlbatch-requested-projects"
-        asked, evicts = policy.inputs["spec"]["validations"]
+        asked, claims, runtime, evicts = policy.inputs["spec"]["validations"]
         assert "key in ['nvidia.com/gpu']" in asked["expression"]
+        assert claims["expression"] == "!variables.requested || object.spec.?resourceClaims.orValue([]).size() == 0"
+        assert runtime["expression"].endswith("!object.spec.?runtimeClassName.orValue('').startsWith('nvidia')")
         assert evicts["expression"].endswith("object.spec.?priority.orValue(0) <= 1")
         bound = record.one("ValidatingAdmissionPolicyBinding", "mlbatch-requested-projects")
         assert all(bound.urn in record.closure(queue) for queue in record.of("LocalQueue"))

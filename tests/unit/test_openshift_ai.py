@@ -737,6 +737,14 @@ class TestMistakes:
         assert "OpenShift 4.22.1, which this cluster has" in text
         assert "set mlbatch:openshift.operators to plain" in text
 
+    @pytest.mark.parametrize("version", ["4.21.0-rc.1", "4.21.0-okd-scos.3", "4.21.0-0.nightly-2026-01-02-030405"])
+    def test_an_openshift_that_is_no_release_is_judged_by_its_minor_version(
+        self, version: str, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        assert loaded(chosen({"gpu": {"operator": True}}), mirror, kubeconfig, openshift=version)
+        text = refused(chosen(), mirror, kubeconfig, openshift=version.replace("4.21", "4.22"), version="1.35")
+        assert "no catalog of OpenShift 4.22.0-" in text
+
     def test_it_is_openshifts_alone(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused({**chosen(), "target": "existing", "nfs": {}}, mirror, kubeconfig)
         assert "mlbatch:openshift" in text

@@ -131,7 +131,6 @@ def test_releases_of_openshift_ai_are_the_catalogues(release: catalogue.OpenShif
 
 @pytest.mark.parametrize("release", catalogue.CERTIFIED_GPU_OPERATORS, ids=lambda release: release.version)
 def test_certified_gpu_operators_are_the_catalogues(release: catalogue.CertifiedGpuOperator) -> None:
-    number = release.version.removeprefix("v")
-    version, channel, openshift = cells(number)
-    assert (version == f"{number}, the default") is (release is catalogue.CERTIFIED_GPU_OPERATORS[0])
+    version, channel, openshift = cells(release.version)
+    assert (version == f"{release.version}, the default") is (release is catalogue.CERTIFIED_GPU_OPERATORS[0])
     assert (channel, openshift) == (f"`{release.channel}`", " to ".join(release.openshift))

@@ -126,6 +126,7 @@ class TestMistakes:
             ),
             (wanted(namespace="blue"), ('mlbatch:workbench.namespace = "blue"', "a team's")),
             (wanted(namespace="nfs-provisioner"), ("mlbatch:workbench.namespace", "another layer")),
+            (wanted(namespace="nvidia-gpu-operator"), ("mlbatch:workbench.namespace", "another layer")),
             (wanted(namespace="openshift-ai"), ("mlbatch:workbench.namespace", "belongs to the cluster")),
             (wanted(storageClass="fast"), ('mlbatch:workbench.storageClass = "fast"', "the stack makes none")),
             (
@@ -141,6 +142,13 @@ class TestMistakes:
         text = refused(raw, mirror, kubeconfig)
         for words in said:
             assert words in text
+
+    def test_a_cluster_whose_registry_is_off_has_no_image_of_it(self, mirror: Mirror, kubeconfig: Path) -> None:
+        text = refused(wanted(), mirror, kubeconfig, has_registry=False)
+        assert "mlbatch:workbench.enabled = true" in text
+        assert "this cluster's is Removed" in text
+        assert "set managementState of configs.imageregistry.operator.openshift.io cluster to Managed" in text
+        assert loaded(chosen(), mirror, kubeconfig, has_registry=False).settings.openshift.operators == "openshift-ai"
 
     @pytest.mark.parametrize("name", ["sandbox", "seaweedfs", "minio", "nfs-provisioner"])
     def test_its_namespaces_are_no_teams(self, name: str, mirror: Mirror, kubeconfig: Path) -> None:
