@@ -52,12 +52,14 @@ class FlavorFacts:
 class ServerFacts:
     """A VM that is there.
 
-    cluster: which one it was asked to have, as `cluster_note` writes it; empty where nobody noted it.
+    cluster: which one it was asked to have, as `cluster_note` writes it; empty where nobody noted it. boot_volume_gib:
+    of the volume that it boots from, 0 where that is the flavor's own disk.
     """
 
     flavor: str
     id: str = ""
     cluster: str = ""
+    boot_volume_gib: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,7 @@ class ProjectFacts:
 
     flavors, images, networks: what there is, by name, of images and networks with their ids. pools, volume_types: the
         names of external networks and of types. zones: names of the availability zones of VMs.
+    own_images: names that no public image has, so that one of the project's own, or one shared with it, is meant.
     ambiguous: names that several networks have, which OpenStack allows.
     routes: the pools that routers lead to, by the name of each network of the project's own; of others nobody can say.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
@@ -120,6 +123,7 @@ class ProjectFacts:
     pools: frozenset[str]
     volume_types: frozenset[str]
     zones: frozenset[str]
+    own_images: frozenset[str] = frozenset()
     ambiguous: frozenset[str] = frozenset()
     routes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     quotas: Mapping[str, Room] = field(default_factory=dict)
@@ -193,17 +197,19 @@ def _connect(environment: Mapping[str, str]) -> Connection:
 def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
     networks = list(cloud.network.networks())
     group = next(iter(cloud.network.security_groups(name=name)), None)
+    images = list(cloud.image.images(status="active", sort="created_at:asc"))
     server, own = _server(cloud, name), list(cloud.network.ports(name=name))
     ports = {
         item.id: item for item in [*own, *(cloud.network.ports(device_id=server.id) if server is not None else ())]
     }
     return ProjectFacts(
         flavors={item.name: FlavorFacts(cores=item.vcpus, memory_mib=item.ram) for item in cloud.compute.flavors()},
-        images=dict(_images(cloud)),
+        images=dict(_images(images)),
         networks={item.name: item.id for item in networks if not item.is_router_external},
         pools=frozenset(item.name for item in networks if item.is_router_external),
         volume_types=frozenset(item.name for item in cloud.block_storage.types()),
         zones=frozenset(item.name for item in cloud.compute.availability_zones() if item.state.get("available")),
+        own_images=frozenset(item.name for item in images) - {item.name for item in images if _is_public(item)},
         ambiguous=frozenset(name for name, number in Counter(item.name for item in networks).items() if number > 1),
         routes=dict(_routes(cloud, networks)),
         quotas=dict(_quotas(cloud)),
@@ -236,9 +242,17 @@ def _routes(cloud: Connection, networks: Sequence[Any]) -> Iterator[tuple[str, f
             yield network.name, frozenset(gateways[router] for router in joined & gateways.keys())
 
 
-def _images(cloud: Connection) -> Iterator[tuple[str, str]]:
-    """Yield the images that can be booted, of several of one name the newest last."""
-    yield from ((item.name, item.id) for item in cloud.image.images(status="active", sort="created_at:asc"))
+def _images(oldest_first: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield images by name with their ids, of several of one name last the one that is meant.
+
+    That is the newest public one, which CSC alone makes (CSCfi/csc-user-guide, docs/cloud/pouta/adding-images.md):
+    whoever works in the project can give an image of their own the name of one of CSC's.
+    """
+    yield from ((item.name, item.id) for item in sorted(oldest_first, key=_is_public))
+
+
+def _is_public(image: Any) -> bool:
+    return bool(image.visibility == "public")
 
 
 def _server(cloud: Connection, name: str) -> ServerFacts | None:
@@ -252,8 +266,14 @@ def _server(cloud: Connection, name: str) -> ServerFacts | None:
                 flavor=flavor,
                 id=item.id,
                 cluster=metadata.get(CLUSTER, ""),
+                boot_volume_gib=_boot_volume(cloud, item.id),
             )
     return None
+
+
+def _boot_volume(cloud: Connection, server: str) -> int:
+    attached = (volume for item in cloud.block_storage.volumes() if server in (volume := _volume(item)).servers)
+    return next((volume.size_gib for volume in attached if volume.has_system), 0)
 
 
 def _key_pair(cloud: Connection, name: str) -> str | None:

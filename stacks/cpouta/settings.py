@@ -109,7 +109,9 @@ class OpenstackSettings(SettingsModel):
     flavor: Annotated[str, choice("flavor", tuple(FLAVORS))] = next(iter(FLAVORS))
     """Flavor of the VM. Another one is a resize; one with GPUs in place of one without, or the reverse, replaces it."""
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
-    """Image by name. The VM keeps the one that it was made from while this name is the same."""
+    """Image by name; of several, the newest public one, as CSC's are. The VM keeps the one that it was made from while
+    this name is the same.
+    """
     ubuntu: Annotated[str, choice("Ubuntu", UBUNTUS)] | None = None
     """Release of Ubuntu in an image of your own; CSC's have it in their names."""
     boot_volume: Annotated[int, Field(ge=20, le=16_384)] | None = None

@@ -311,10 +311,11 @@ def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Nee
     """Return what the stack does not have yet, by quota."""
     flavor, server = facts.flavors.get(openstack.flavor), facts.server
     old = facts.flavors.get(server.flavor) if server is not None else None
-    by_flavor, by_volume, by_name = (*SECTION, "flavor"), (*SECTION, "volume", "size"), (*SECTION, "name")
-    boots = openstack.boot_volume if openstack.boot_volume is not None and server is None else None
+    boots, booted = openstack.boot_volume or 0, server.boot_volume_gib if server is not None else 0
     own = openstack.volume.existing is None
     has = facts.volume.size_gib if facts.volume is not None else 0
+    by_flavor, by_name = (*SECTION, "flavor"), (*SECTION, "name")
+    by_volume = (*SECTION, "volume", "size") if own and openstack.volume.size > has else (*SECTION, "bootVolume")
     open_already = {(rule.ports, rule.source) for rule in facts.rules}
     return {
         "instances": Need(amount=0 if server else 1, path=by_name),
@@ -322,9 +323,9 @@ def needs(openstack: OpenstackSettings, facts: ProjectFacts) -> Mapping[str, Nee
         "memory": Need(
             amount=(flavor.memory_mib if flavor else 0) - (old.memory_mib if old else 0), path=by_flavor, unit=" MiB"
         ),
-        "volumes": Need(amount=(1 if own and not has else 0) + (1 if boots else 0), path=by_volume),
+        "volumes": Need(amount=(1 if own and not has else 0) + (1 if boots and not booted else 0), path=by_volume),
         "gigabytes": Need(
-            amount=(openstack.volume.size - has if own else 0) + (boots or 0), path=by_volume, unit=" GiB"
+            amount=(openstack.volume.size - has if own else 0) + max(boots - booted, 0), path=by_volume, unit=" GiB"
         ),
         "floating addresses": Need(amount=0 if facts.has_address else 1, path=(*SECTION, "pool")),
         "security groups": Need(amount=0 if facts.has_group else 1, path=by_name),
@@ -367,6 +368,7 @@ def examples(openstack: OpenstackSettings) -> Iterator[str]:
 
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
     """Yield who else was let in, and what becomes of the VM that is there."""
+    yield from _image(openstack, facts)
     yield from _opened(openstack, facts)
     yield from _ports(openstack, facts)
     server = facts.server
@@ -386,6 +388,16 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
         )
     else:
         yield f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it"
+
+
+def _image(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield that an image which has the name of one of CSC's is not CSC's, which are public."""
+    if openstack.image in IMAGES and openstack.image in facts.own_images:
+        yield (
+            f"{key((*SECTION, 'image'))}: {openstack.image} is the name of an image of CSC's, and the one that the "
+            "project has is not public, so that somebody has uploaded it or shared it with the project, and it can be "
+            f"anything: `openstack image show {facts.images[openstack.image]}` says whose it is"
+        )
 
 
 def _opened(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:

@@ -176,6 +176,8 @@ FRESH = {
     "security group rules": 3,
     "ports": 1,
 }
+BOOTED = ServerFacts(flavor="standard.xxlarge", boot_volume_gib=80)
+BESIDE_A_VM = {**FRESH, "instances": 0, "cores": 0, "memory": 0}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,11 @@ FRESH = {
         ({}, {"flavor": "gpu.1.1gpu"}, {**FRESH, "cores": 0, "memory": 0}),
         ({"has_group": True}, {}, {**FRESH, "security groups": 0, "security group rules": 1}),
         (None, {}, NOTHING),
-        (None, {"bootVolume": 80}, NOTHING),
+        (None, {"bootVolume": 80}, {**NOTHING, "volumes": 1, "gigabytes": 80}),
+        ({"server": BOOTED}, {"bootVolume": 80}, BESIDE_A_VM),
+        ({"server": BOOTED}, {"bootVolume": 100}, {**BESIDE_A_VM, "gigabytes": 520}),
+        ({"server": BOOTED}, {"bootVolume": 40}, BESIDE_A_VM),
+        ({"server": BOOTED}, {}, BESIDE_A_VM),
         (None, {"volume": {"size": 620}}, {**NOTHING, "gigabytes": 120}),
         (None, {"flavor": "standard.3xlarge"}, {**NOTHING, "memory": 31_744}),
     ],
@@ -214,6 +220,25 @@ def test_what_a_stack_takes_that_it_has_not_yet(
 )
 def test_a_rule_lets_in_everybody_by_its_source_alone(source: str | None, is_wide: bool) -> None:
     assert RuleFacts(ports="22", source=source, description="a group").is_wide is is_wide
+
+
+def test_an_image_of_cscs_name_that_is_not_cscs_is_told() -> None:
+    (said,) = validation.warnings(openstack(), replace(FACTS, own_images=frozenset({"Ubuntu-22.04"})))
+    assert said.startswith("mlbatch:openstack.image: Ubuntu-22.04 is the name of an image of CSC's, and the one that")
+    assert "`openstack image show image-1` says whose it is" in said
+    own = replace(FACTS, images={"ours": "image-9"}, own_images=frozenset({"ours"}))
+    assert list(validation.warnings(openstack(image="ours", ubuntu="22.04"), own)) == []
+
+
+def test_of_several_images_of_a_name_the_newest_public_one_is_taken_whatever_was_uploaded_since() -> None:
+    found = [
+        SimpleNamespace(name="Ubuntu-22.04", id="retired", visibility="public"),
+        SimpleNamespace(name="Ubuntu-22.04", id="cscs", visibility="public"),
+        SimpleNamespace(name="Ubuntu-22.04", id="uploaded", visibility="private"),
+        SimpleNamespace(name="ours", id="first", visibility="private"),
+        SimpleNamespace(name="ours", id="second", visibility="shared"),
+    ]
+    assert dict(project_facts._images(found)) == {"Ubuntu-22.04": "cscs", "ours": "second"}
 
 
 def test_a_key_pair_of_the_users_that_is_in_the_way_is_refused_before_anything_is_made() -> None:
@@ -287,6 +312,12 @@ class TestWhatIsThere:
     def test_a_volume_that_is_another_ones_takes_nothing_of_the_quota(self) -> None:
         full = replace(self.FULL, volume=VolumeFacts(size_gib=100, status="available", has_system=False))
         assert validation.needs(openstack(volume={"existing": VOLUME}), full)["gigabytes"].amount == 0
+
+    def test_a_first_volume_to_boot_from_is_what_takes_more(self) -> None:
+        volumes, gigabytes = refused(self.FULL, bootVolume=101)
+        assert [key(error.path) for error in (volumes, gigabytes)] == ["mlbatch:openstack.bootVolume"] * 2
+        assert "volumes is 1 too small: the stack takes 1, and of 1 1 are used" in volumes.message
+        assert "gigabytes is 1 GiB too small: the stack takes 101 GiB" in gigabytes.message
 
     def test_a_volume_does_not_shrink(self) -> None:
         (error,) = refused(self.FULL, volume={"size": 400})
@@ -639,11 +670,25 @@ def test_facts_are_read_off_the_services() -> None:
                 )
             ),
         ),
-        image=thing(images=lambda **_: [thing(name="Ubuntu-22.04", id="old"), thing(name="Ubuntu-22.04", id="new")]),
+        image=thing(
+            images=lambda **_: [
+                thing(name="Ubuntu-22.04", id="old", visibility="public"),
+                thing(name="Ubuntu-22.04", id="new", visibility="public"),
+                thing(name="ours", id="i7", visibility="private"),
+            ]
+        ),
         block_storage=thing(
             types=lambda: [thing(name="standard")],
-            volumes=lambda name: [
-                thing(description="somebody's", size=9),
+            volumes=lambda name=None: [
+                thing(
+                    description="somebody's",
+                    metadata={},
+                    size=90,
+                    status="in-use",
+                    volume_image_metadata={"os_distro": "ubuntu"},
+                    volume_type="standard",
+                    attachments=[{"server_id": "s0"}],
+                ),
                 thing(
                     description="Data of vm",
                     metadata={"mlbatch-cluster": "Kubernetes 1.34.0, port 6443"},
@@ -667,7 +712,8 @@ def test_facts_are_read_off_the_services() -> None:
     )
     assert project_facts._facts(cloud, "vm", None) == ProjectFacts(
         flavors={"standard.xxlarge": FlavorFacts(cores=8, memory_mib=31_744)},
-        images={"Ubuntu-22.04": "new"},
+        images={"Ubuntu-22.04": "new", "ours": "i7"},
+        own_images=frozenset({"ours"}),
         networks={"project_1": "n1", "inside": "n3", "shared": "n5"},
         pools=frozenset({"public"}),
         ambiguous=frozenset({"shared"}),
@@ -689,6 +735,7 @@ def test_facts_are_read_off_the_services() -> None:
             flavor="standard.xxlarge",
             id="s0",
             cluster="Kubernetes 1.34.0, port 6443",
+            boot_volume_gib=90,
         ),
         key_pair="ssh-ed25519 AAAA vm",
         volume=VolumeFacts(
@@ -724,7 +771,9 @@ def test_a_vm_is_found_by_its_whole_name_which_nova_reads_as_an_expression() -> 
     thing = SimpleNamespace
     server = thing(name="v.m", id="s0", metadata={"mlbatch-image": "Ubuntu-22.04"}, flavor={"name": "m1"})
     asked: list[str] = []
-    cloud: Any = thing(compute=thing(servers=lambda name: asked.append(name) or [server]))
+    cloud: Any = thing(
+        compute=thing(servers=lambda name: asked.append(name) or [server]), block_storage=thing(volumes=list)
+    )
     assert project_facts._server(cloud, "v.m") == ServerFacts(flavor="m1", id="s0", cluster="")
     assert asked == [r"^v\.m$"]
     assert project_facts._server(cloud, "vm") is None
