@@ -108,6 +108,8 @@ class ProjectFacts:
     routes: the pools that routers lead to, by the name of each network of the project's own; of others nobody can say.
     quotas: by what is counted, such as cores. server, volume: of the stack's name, None where there is none.
     has_address, has_port, has_group: the stack has its floating address, its port and its security group already.
+    doubles: the ids of what is noted as the stack's, where there are several of a kind; by what the command `openstack`
+        calls that kind. Of one whose creation was not answered nobody but the project knows.
     owner: the stack whose group it is, empty where it does not say so. rules: of that group, those that let in.
     other_groups: those of the VM's ports beside that one, by name, with their rules that let in. unguarded: the ids of
         its ports with port security switched off, for which no rule holds. is_left_out: its own port is not in the
@@ -132,6 +134,7 @@ class ProjectFacts:
     has_address: bool = False
     has_port: bool = False
     has_group: bool = False
+    doubles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     owner: str = ""
     rules: tuple[RuleFacts, ...] = ()
     other_groups: Mapping[str, tuple[RuleFacts, ...]] = field(default_factory=dict)
@@ -196,9 +199,20 @@ def _connect(environment: Mapping[str, str]) -> Connection:
 
 def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
     networks = list(cloud.network.networks())
-    group = next(iter(cloud.network.security_groups(name=name)), None)
+    groups = list(cloud.network.security_groups(name=name))
+    group = next(iter(groups), None)
     images = list(cloud.image.images(status="active", sort="created_at:asc"))
-    server, own = _server(cloud, name), list(cloud.network.ports(name=name))
+    servers, own = list(_servers(cloud, name)), list(cloud.network.ports(name=name))
+    server = _server(cloud, servers[0]) if servers else None
+    volumes = list(_data_volumes(cloud, name))
+    addresses = [item for item in cloud.network.ips() if item.description == address.description(name)]
+    noted: dict[str, list[Any]] = {
+        "floating ip": addresses,
+        "port": own,
+        "security group": groups,
+        "server": servers,
+        "volume": volumes,
+    }
     ports = {
         item.id: item for item in [*own, *(cloud.network.ports(device_id=server.id) if server is not None else ())]
     }
@@ -214,10 +228,11 @@ def _facts(cloud: Connection, name: str, existing: str | None) -> ProjectFacts:
         routes=dict(_routes(cloud, networks)),
         quotas=dict(_quotas(cloud)),
         server=server,
-        volume=_data_volume(cloud, name),
-        has_address=any(item.description == address.description(name) for item in cloud.network.ips()),
+        volume=_volume(volumes[0]) if volumes else None,
+        has_address=bool(addresses),
         has_port=bool(own),
         has_group=group is not None,
+        doubles={kind: tuple(item.id for item in items) for kind, items in noted.items() if len(items) > 1},
         owner=firewall.owner(group.description or "") if group is not None else "",
         rules=tuple(_rules(cloud, group.id)) if group is not None else (),
         other_groups=dict(_other_groups(cloud, ports.values(), group)),
@@ -255,20 +270,21 @@ def _is_public(image: Any) -> bool:
     return bool(image.visibility == "public")
 
 
-def _server(cloud: Connection, name: str) -> ServerFacts | None:
-    # Nova reads the name as a regular expression.
+def _servers(cloud: Connection, name: str) -> Iterator[Any]:
+    """Yield the VMs that stacks have made under a name; Nova has several VMs of one name."""
+    # Nova reads the name as a regular expression, and whoever made other VMs did not note their image.
     for item in cloud.compute.servers(name=f"^{re.escape(name)}$"):
-        metadata = item.metadata or {}
-        # Nova has several VMs of one name, and whoever made the others did not note this.
-        if item.name == name and IMAGE in metadata:
-            flavor = item.flavor.get("original_name") or item.flavor.get("name") or ""
-            return ServerFacts(
-                flavor=flavor,
-                id=item.id,
-                cluster=metadata.get(CLUSTER, ""),
-                boot_volume_gib=_boot_volume(cloud, item.id),
-            )
-    return None
+        if item.name == name and IMAGE in (item.metadata or {}):
+            yield item
+
+
+def _server(cloud: Connection, item: Any) -> ServerFacts:
+    return ServerFacts(
+        flavor=item.flavor.get("original_name") or item.flavor.get("name") or "",
+        id=item.id,
+        cluster=item.metadata.get(CLUSTER, ""),
+        boot_volume_gib=_boot_volume(cloud, item.id),
+    )
 
 
 def _boot_volume(cloud: Connection, server: str) -> int:
@@ -297,10 +313,10 @@ def _other_groups(cloud: Connection, ports: Iterable[Any], own: Any) -> Iterator
         yield (group.name if group is not None else identifier), tuple(_rules(cloud, identifier))
 
 
-def _data_volume(cloud: Connection, name: str) -> VolumeFacts | None:
-    """Return the volume that a stack has made under a name; Cinder has several volumes of one name."""
+def _data_volumes(cloud: Connection, name: str) -> Iterator[Any]:
+    """Yield the volumes that stacks have made under a name; Cinder has several volumes of one name."""
     own = data_volume.description(name)
-    return next((_volume(item) for item in cloud.block_storage.volumes(name=name) if item.description == own), None)
+    return (item for item in cloud.block_storage.volumes(name=name) if item.description == own)
 
 
 def _existing(cloud: Connection, identifier: str | None) -> VolumeFacts | None:

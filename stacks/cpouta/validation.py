@@ -369,6 +369,7 @@ def examples(openstack: OpenstackSettings) -> Iterator[str]:
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
     """Yield who else was let in, and what becomes of the VM that is there."""
     yield from _image(openstack, facts)
+    yield from _doubles(openstack, facts)
     yield from _opened(openstack, facts)
     yield from _ports(openstack, facts)
     server = facts.server
@@ -397,6 +398,18 @@ def _image(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
             f"{key((*SECTION, 'image'))}: {openstack.image} is the name of an image of CSC's, and the one that the "
             "project has is not public, so that somebody has uploaded it or shared it with the project, and it can be "
             f"anything: `openstack image show {facts.images[openstack.image]}` says whose it is"
+        )
+
+
+def _doubles(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield what no state knows and the project charges: which of several is the stack's only its state can tell."""
+    for kind, identifiers in facts.doubles.items():
+        look = "; look first what is on it" if kind == "volume" else ""
+        yield (
+            f"of {openstack.name} there is more than one {kind} in the project, of which the stack has one at most: "
+            f"{listed(identifiers)}; an update that was killed or got no answer leaves one behind, and a destroy a "
+            "volume that was not protected. `pulumi stack --show-ids` has the stack's own, and "
+            f"`openstack {kind} delete` takes another one away{look}"
         )
 
 

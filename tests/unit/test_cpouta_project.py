@@ -241,6 +241,14 @@ def test_of_several_images_of_a_name_the_newest_public_one_is_taken_whatever_was
     assert dict(project_facts._images(found)) == {"Ubuntu-22.04": "cscs", "ours": "second"}
 
 
+def test_what_the_project_has_twice_is_told_for_nobody_else_knows_of_it() -> None:
+    doubles = {"floating ip": ("a1", "a2"), "volume": ("v1", "v2", "v3")}
+    address, volume = validation.warnings(openstack(), replace(FACTS, doubles=doubles))
+    assert "more than one floating ip in the project, of which the stack has one at most: a1, a2; an update" in address
+    assert address.endswith("`openstack floating ip delete` takes another one away")
+    assert volume.endswith("`openstack volume delete` takes another one away; look first what is on it")
+
+
 def test_a_key_pair_of_the_users_that_is_in_the_way_is_refused_before_anything_is_made() -> None:
     (error,) = refused(replace(FACTS, key_pair="ssh-ed25519 AAAAother somebody"))
     assert (key(error.path), error.value) == ("mlbatch:openstack.name", "mlops-platform")
@@ -610,7 +618,11 @@ def test_facts_are_read_off_the_services() -> None:
                 thing(id="r1", external_gateway_info={"network_id": "n2"}),
                 thing(id="r2", external_gateway_info=None),
             ],
-            ips=lambda: [thing(description="The address of vm")],
+            ips=lambda: [
+                thing(id="a1", description="The address of vm"),
+                thing(id="a2", description="The address of another"),
+                thing(id="a3", description="The address of vm"),
+            ],
             ports=lambda **asked: [
                 each
                 for each in (
@@ -749,6 +761,7 @@ def test_facts_are_read_off_the_services() -> None:
         has_address=True,
         has_port=True,
         has_group=True,
+        doubles={"floating ip": ("a1", "a3")},
         owner="acme/mlbatch/site",
         rules=(
             RuleFacts(ports="22", source="0.0.0.0/0", description=""),
@@ -774,6 +787,7 @@ def test_a_vm_is_found_by_its_whole_name_which_nova_reads_as_an_expression() -> 
     cloud: Any = thing(
         compute=thing(servers=lambda name: asked.append(name) or [server]), block_storage=thing(volumes=list)
     )
-    assert project_facts._server(cloud, "v.m") == ServerFacts(flavor="m1", id="s0", cluster="")
+    (found,) = project_facts._servers(cloud, "v.m")
+    assert project_facts._server(cloud, found) == ServerFacts(flavor="m1", id="s0", cluster="")
     assert asked == [r"^v\.m$"]
-    assert project_facts._server(cloud, "vm") is None
+    assert list(project_facts._servers(cloud, "vm")) == []
