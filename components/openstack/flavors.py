@@ -1,7 +1,7 @@
 """The flavors of cPouta that a VM may have: what is in one, and what CSC charges for it.
 
-Source: CSC's user guide (CSCfi/csc-user-guide, docs/cloud/pouta/vm-flavors-and-billing.md and accounting.md). Shelving
-a VM ends its charge; stopping it does not.
+Source: CSC's user guide (CSCfi/csc-user-guide, docs/cloud/pouta/vm-flavors-and-billing.md). Shelving a VM ends its charge;
+stopping it does not.
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ class Flavor:
     gpu: str = ""
 
     @property
-    def family(self) -> str:
-        """What a VM stays in when it is resized without a risk, such as standard or gpu.1."""
-        return self.name.rpartition(".")[0]
+    def resized_within(self) -> str:
+        """Of flavors with the same one, Nova makes one of another out of a VM.
+
+        A family, such as standard: between families that "mostly does not work because of the different storage
+        backends" (CSC's guide, cloud/pouta/known-problems.md). With GPUs the flavor alone: Nova does not copy the
+        disks of such a VM, which then never boots again (support/faq/how-to-resize-in-pouta.md).
+        """
+        return self.name if self.gpus else self.name.rpartition(".")[0]
 
 
 def _flavor(name: str, cores: int, memory_gib: int, rate: str, gpus: int = 0) -> Flavor:

@@ -112,6 +112,7 @@ def _user_data(
         others={
             "availabilityZone": openstack.availability_zone or "",
             "bootVolume": str(openstack.boot_volume or ""),
+            "flavor": openstack.machine.resized_within,
             "generation": str(openstack.generation),
             "image": openstack.image,
             "name": openstack.name,

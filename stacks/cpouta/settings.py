@@ -107,7 +107,9 @@ class OpenstackSettings(SettingsModel):
     name: values.Name = "mlops-platform"
     """Name of the VM, its port, volume, key pair and security group. No two stacks of a project may have the same."""
     flavor: Annotated[str, choice("flavor", tuple(FLAVORS))] = next(iter(FLAVORS))
-    """Flavor of the VM. Another one is a resize; one with GPUs in place of one without, or the reverse, replaces it."""
+    """Flavor of the VM. Another one of its family is a resize, which restarts it; one of another family, with GPUs or in
+    place of one with GPUs replaces it.
+    """
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
     """Image by name; of several, the newest public one, as CSC's are. The VM keeps the one that it was made from while
     this name is the same.

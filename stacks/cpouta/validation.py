@@ -382,10 +382,11 @@ def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]
             f"{path}: {old.name} {_has(old.gpus)} and {new.name} {_has(new.gpus)}, so that the first boot is another "
             "and the VM is replaced; its address, its volume and what is on that stay, what is on its own disk goes"
         )
-    elif old.family != new.family:
+    elif old.resized_within != new.resized_within:
+        why = "a VM with GPUs would not boot again" if old.gpus else "most VMs do not survive another family of flavors"
         yield (
-            f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it; CSC warns that a resize "
-            "across families may fail or lose what is on the VM's own disk"
+            f"{path}: a resize from {old.name} to {new.name} is none that CSC offers ({why}), so that the VM is "
+            "replaced; its address, its volume and what is on that stay, what is on its own disk goes"
         )
     else:
         yield f"{path}: the VM is resized from {old.name} to {new.name}, which restarts it"

@@ -246,6 +246,8 @@ def test_others_sign_in_by_their_own_keys() -> None:
 
 
 KEEPING = _Keeping()
+_LATER = ("flavor", "other keys")
+"""What a state of an older version does not have."""
 
 
 def kept(run: Run) -> Mapping[str, Any]:
@@ -271,7 +273,7 @@ def test_what_asks_for_no_new_vm_leaves_its_user_data(values: Mapping[str, Any])
 @pytest.mark.parametrize(
     ("values", "because"),
     [
-        ({"flavor": "gpu.1.1gpu"}, "gpu"),
+        ({"flavor": "hpc.6.14core"}, "flavor"),
         ({"image": "Ubuntu-24.04"}, "image"),
         ({"generation": 2}, "generation"),
         ({"user": "somebody"}, "user"),
@@ -289,6 +291,30 @@ def test_a_new_vm_has_the_newest_first_boot(values: Mapping[str, Any], because: 
     assert {name for name in asked[0] | asked[1] if asked[0].get(name) != asked[1].get(name)} == {because}
     found = KEEPING.diff("", dict(before), dict(after))
     assert (found.changes, found.replaces) == (True, ["asked"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaces"),
+    [
+        ("standard.xxlarge", "standard.3xlarge", False),
+        ("hpc.5.16core", "hpc.5.32core", False),
+        ("standard.xxlarge", "hpc.5.16core", True),
+        ("hpc.5.16core", "hpc.6.14core", True),
+        ("standard.xxlarge", "gpu.1.1gpu", True),
+        ("gpu.1.1gpu", "gpu.1.2gpu", True),
+        ("gpu.1.1gpu", "standard.xxlarge", True),
+    ],
+)
+def test_what_csc_cannot_resize_is_a_new_vm(old: str, new: str, replaces: bool) -> None:
+    before, after = kept(Run(flavor=old)), kept(Run(flavor=new))
+    assert KEEPING.diff("", dict(before), dict(after)).changes is replaces
+
+
+def test_what_an_older_version_did_not_ask_for_is_nothing_new() -> None:
+    before, after = kept(Run()), kept(Run(otherPublicKeys=[OTHER_KEY]))
+    old = {**before, "asked": {name: text for name, text in before["asked"].items() if name not in _LATER}}
+    assert KEEPING.diff("", old, dict(before)).changes is False
+    assert KEEPING.diff("", old, dict(after)).replaces == ["asked"]
 
 
 def test_the_vm_is_told_what_is_kept_and_a_newer_first_boot_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

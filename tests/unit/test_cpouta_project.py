@@ -335,11 +335,14 @@ class TestWhatIsThere:
         (warning,) = validation.warnings(openstack(flavor="gpu.1.1gpu"), self.FULL)
         assert "the VM is replaced; its address, its volume and what is on that stay" in warning
 
-    def test_another_flavor_is_a_resize(self) -> None:
+    def test_another_flavor_is_a_resize_where_csc_has_one(self) -> None:
         (within,) = validation.warnings(openstack(flavor="standard.3xlarge"), self.FULL)
         assert within.endswith("the VM is resized from standard.xxlarge to standard.3xlarge, which restarts it")
         (across,) = validation.warnings(openstack(flavor="hpc.6.14core"), self.FULL)
-        assert "CSC warns that a resize across families may fail" in across
+        assert "most VMs do not survive another family of flavors), so that the VM is replaced" in across
+        with_gpu = replace(self.FULL, server=ServerFacts(flavor="gpu.1.1gpu"))
+        (gpus,) = validation.warnings(openstack(flavor="gpu.1.2gpu"), with_gpu)
+        assert "a VM with GPUs would not boot again), so that the VM is replaced" in gpus
         assert list(validation.warnings(openstack(), self.FULL)) == []
 
     def test_who_else_was_let_in_is_told_and_an_address_that_changes_is_not(self) -> None:

@@ -77,14 +77,15 @@ def test_an_address_changes_its_rule_alone() -> None:
     assert list(losses(compare(BASE, plan(sshFrom={"me": "198.51.100.9/32"})))) == []
 
 
-def test_a_resize_replaces_nothing_and_gpus_the_vm() -> None:
+def test_a_resize_replaces_nothing_and_gpus_or_another_family_the_vm() -> None:
     assert changed(plan(flavor="standard.3xlarge")) == {"Instance": Operation.CHANGE}
-    with_gpus = plan(flavor="gpu.1.1gpu")
-    assert {name: operation for name, operation in changed(with_gpus).items() if name != "RemoteCluster"} == {
-        "UserData": Operation.REPLACE,
-        "Instance": Operation.REPLACE,
-        "VolumeAttach": Operation.REPLACE,
-    }
+    for flavor in ("gpu.1.1gpu", "hpc.6.14core"):
+        found = changed(plan(flavor=flavor))
+        assert {name: operation for name, operation in found.items() if name != "RemoteCluster"} == {
+            "UserData": Operation.REPLACE,
+            "Instance": Operation.REPLACE,
+            "VolumeAttach": Operation.REPLACE,
+        }
 
 
 def test_what_the_programs_own_resources_are_replaced_for_is_known() -> None:

@@ -14,6 +14,7 @@ from components.openstack.first_boot.user_data import revision, user_data
 
 REPLACING: Final = "asked"
 """The input that says what was asked for, and whose change is a new VM."""
+_OTHER_KEYS: Final = "other keys"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class _Keeping(dynamic.ResourceProvider):
         return dynamic.CreateResult(str(props["revision"]), props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        replaces = [REPLACING] if _olds.get(REPLACING) != _news.get(REPLACING) else []
+        replaces = [REPLACING] if _asks_otherwise(_olds.get(REPLACING) or {}, _news[REPLACING]) else []
         return dynamic.DiffResult(changes=bool(replaces), replaces=replaces)
 
 
@@ -72,6 +73,11 @@ class KeptUserData(dynamic.Resource, name="UserData", module="mlbatch"):
         self.revision.apply(lambda kept: _warn(args.renewal) if kept != newest else None)
 
 
+def _asks_otherwise(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """Whether a VM was asked for something else; what an older version of this program did not ask is nothing new."""
+    return any(new.get(name) != asked for name, asked in {_OTHER_KEYS: "", **old}.items())
+
+
 def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:
     first = args.first_boot
     gpu, kind = first.gpu, first.kind
@@ -82,7 +88,7 @@ def _asked(args: KeptUserDataArgs) -> Mapping[str, pulumi.Input[str]]:
         "volume": first.volume_id,
         "gpu": f"driver {gpu.driver}, CUDA {gpu.cuda}, toolkit {gpu.toolkit}" if gpu else "",
         "cluster": f"{kind.node_image}, port {kind.api_port}" if kind else "",
-        **({"other keys": "\n".join(first.other_keys)} if first.other_keys else {}),
+        _OTHER_KEYS: "\n".join(first.other_keys),
         **args.others,
     }
 
