@@ -238,6 +238,12 @@ def opening(
     )
 
 
+def guard(name: str, namespace: pulumi.Input[str], *, pods: Document, callers: Sequence[Document]) -> Document:
+    """Return the policy that lets callers alone connect to the pods of a selector; these connect to whom they like."""
+    ingress = [{"from": list(callers)}]
+    return _policy(name, namespace, {"podSelector": dict(pods), "policyTypes": ["Ingress"], "ingress": ingress})
+
+
 def _policy(name: str, namespace: pulumi.Input[str], spec: Mapping[str, Any]) -> Document:
     return {
         "apiVersion": "networking.k8s.io/v1",

@@ -2,7 +2,7 @@
 
 Source of names: OSS-MLOPS-PLATFORM/oss-mlops-platform at 087a88b with the pipelines of Kubeflow 1.10.2, all ten
 deployments. A part that takes a password takes it from a Secret there, but for Dex, whose user stands in its settings,
-and Grafana, which has its own default.
+Grafana, which has its own default, and Flower of the forwarder, which has it as a plain variable.
 """
 
 from __future__ import annotations
@@ -50,8 +50,12 @@ _DIGEST: Final = re.compile(r"-[2456789bcdfghkmt]{10}$")
 _HASH: Final = re.compile(r"(?<=hash: )\S+")
 _GRAFANA: Final = "grafana-admin"
 _GRAFANA_AT: Final = ("Deployment", "monitoring", "grafana")
+_FLOWER: Final = "flower-login"
+_FLOWER_AT: Final = ("Deployment", "forwarder", "flower-server")
 _DEX_AT: Final = ("ConfigMap", "auth", "dex")
 _STORE_AT: Final = ("Deployment", "mlflow", "mlflow-minio")
+_OPEN: Final = ("MYSQL_ALLOW_EMPTY_PASSWORD", "MINIO_PROMETHEUS_AUTH_TYPE", "FLOWER_PASSWORD")
+"""Variables of containers that let anybody in."""
 _BCRYPT_ROUNDS: Final = 12
 """As the hash in the repository has it."""
 _BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
@@ -71,8 +75,11 @@ _LOGINS: Final[Mapping[tuple[str, str, str], Login]] = {
     _GRAFANA_AT: Login(interface="grafana", user="admin"),
     _DEX_AT: Login(interface="kubeflow", user="user@example.com"),
     _STORE_AT: Login(interface="mlflowObjects", user="minioadmin"),
+    _FLOWER_AT: Login(interface="flower", user="flower123"),
 }
-_USES: Final = {"grafana": "grafana", "kubeflow": "kubeflow", "mlflowObjects": _MLFLOW_STORE}
+_USES: Final = {"grafana": "grafana", "kubeflow": "kubeflow", "mlflowObjects": _MLFLOW_STORE, "flower": "flower"}
+_MADE: Final = {_GRAFANA_AT: (_GRAFANA, "grafana"), _FLOWER_AT: (_FLOWER, "flower")}
+"""The name of a Secret that upstream does not have, and the use of its password, by who reads it."""
 
 
 def password(main: pulumi.Output[str], use: str) -> pulumi.Output[str]:
@@ -89,7 +96,7 @@ def with_own(document: Document, main: pulumi.Output[str]) -> Document | None:
     """Return an object with passwords of its own, None for a way around them.
 
     Nobody is let in by an empty password, and none of the metrics of an object store are told without one. MLflow asks
-    for no password at all: no gateway leads to it.
+    for no password at all: no gateway leads to it, and `boundary` says who may connect.
     """
     kind, namespace, name = _identity(document)
     if (kind, namespace, name) == ("VirtualService", "mlflow", "mlflow"):
@@ -108,14 +115,16 @@ def with_own(document: Document, main: pulumi.Output[str]) -> Document | None:
 
 
 def added(documents: list[Document], main: pulumi.Output[str]) -> Iterator[Document]:
-    """Yield the Secret of Grafana's administrator where there is a Grafana."""
-    if _GRAFANA_AT in map(_identity, documents):
-        yield {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": _GRAFANA, "namespace": _GRAFANA_AT[1]},
-            "data": {"password": _encoded(password(main, "grafana"))},
-        }
+    """Yield the Secrets of those that are there and have none upstream: of Grafana's administrator and Flower's user."""
+    for reader in map(_identity, documents):
+        if reader in _MADE:
+            name, use = _MADE[reader]
+            yield {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": reader[1]},
+                "data": {"password": _encoded(password(main, use))},
+            }
 
 
 def logins(documents: list[Document], main: pulumi.Output[str]) -> Mapping[str, Any]:
@@ -157,10 +166,15 @@ def _hashed(main: str) -> str:
 
 
 def _close(container: dict[str, Any]) -> None:
-    """Take off what lets anybody in: MySQL without a password, MinIO's metrics for who asks (MinIO's default: none)."""
+    """Take off what lets anybody in.
+
+    That is MySQL without a password, MinIO's metrics for who asks (MinIO's default: none), and Flower's own password.
+    """
     env = container.get("env") or []
     names = {variable["name"] for variable in env}
-    kept = [each for each in env if each["name"] not in ("MYSQL_ALLOW_EMPTY_PASSWORD", "MINIO_PROMETHEUS_AUTH_TYPE")]
+    kept = [each for each in env if each["name"] not in _OPEN]
+    if "FLOWER_PASSWORD" in names:
+        kept.append(_from_secret("FLOWER_PASSWORD", _FLOWER, "password"))
     if "MYSQL_ALLOW_EMPTY_PASSWORD" in names and "MYSQL_ROOT_PASSWORD" not in names:
         kept.append(_from_secret("MYSQL_ROOT_PASSWORD", "mysql-secret", "password"))
     if kept != env:

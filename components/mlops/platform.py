@@ -11,7 +11,7 @@ import pulumi
 from components import catalogue
 from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest, edited, identity
 from components.layer import Layer
-from components.mlops import passwords
+from components.mlops import boundary, passwords
 
 LABEL: Final = "mlbatch/part-of"
 PART: Final = "mlops"
@@ -44,7 +44,7 @@ class MlopsArgs:
         its images are one person's.
     registry: tell tools that nodes pull from a registry at REGISTRY, which somebody else runs.
     password: what the passwords of its parts follow from, and may not change while there is data of theirs. None for
-        those of the repository, and the ways in that ask for none.
+        those of the repository, the ways in that ask for none, and parts that the whole cluster may connect to.
     """
 
     manifests: str
@@ -120,7 +120,8 @@ def documents(args: MlopsArgs) -> list[Document]:
     """Return the objects that are installed."""
     found = list(edited(args.manifests, lambda document: _edit(document, args)))
     if args.password is not None:
-        found += [_labelled(document) for document in passwords.added(found, args.password)]
+        own = [*passwords.added(found, args.password), *boundary.policies(found)]
+        found += map(_labelled, own)
     return [*found, _registry()] if args.registry else found
 
 

@@ -73,8 +73,10 @@ class MlopsSettings(SettingsModel):
     """
     upstream_access: bool = False
     """Let in who knows the repository: by the passwords that it has for everybody, by none for MySQL, the metrics of
-    MLflow's object store and MLflow itself, to which a gateway leads. Without it the stack makes passwords of its own,
-    and MLflow is reached by forwarding its port.
+    MLflow's object store and MLflow itself, to which a gateway leads, and from every pod of the cluster. Without it the
+    stack makes passwords of its own, MLflow is reached by forwarding its port, and the platform's namespaces alone
+    connect to it, to pipelines and to monitoring, with those that have the label
+    `app.kubernetes.io/part-of: kubeflow-profile`.
     """
     repository: Url = catalogue.MLOPS.url
     """Where it is taken from."""

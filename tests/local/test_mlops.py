@@ -15,8 +15,8 @@ from tests.local.environment import Cluster, Project, local_environment, stack_s
 
 pytestmark = pytest.mark.emulated("it acts in the local OpenStack")
 
-OBJECTS = 426
-"""Of the deployment that the tutorial chooses, without the forwarder, with the note of the registry."""
+OBJECTS = 431
+"""Of the deployment that the tutorial chooses, without the forwarder, with the note of the registry and policies."""
 DEPLOYMENTS = 37
 
 

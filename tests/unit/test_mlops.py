@@ -289,6 +289,14 @@ class TestObjects:
 
 ASKING = """
 apiVersion: v1
+kind: Namespace
+metadata: {name: mlflow}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: kubeflow}
+---
+apiVersion: v1
 kind: Secret
 metadata: {name: mlflow-secrets-cm78678bd4, namespace: mlflow}
 data: {AWS_SECRET_ACCESS_KEY: bWluaW9hZG1pbg==, DB_PASSWORD: S0ZTZw==, MINIO_ROOT_PASSWORD: bWluaW9hZG1pbg==}
@@ -340,6 +348,17 @@ kind: Deployment
 metadata: {name: grafana, namespace: monitoring}
 spec: {template: {spec: {containers: [{name: grafana, image: grafana}]}}}
 ---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: flower-server, namespace: forwarder}
+spec:
+  template:
+    spec:
+      containers:
+        - name: flower-server
+          image: flower
+          env: [{name: FLOWER_USERNAME, value: flower123}, {name: FLOWER_PASSWORD, value: flower456}]
+---
 apiVersion: networking.istio.io/v1beta1
 kind: VirtualService
 metadata: {name: mlflow, namespace: mlflow}
@@ -354,7 +373,8 @@ class TestPasswords:
     def record(self, main: str | None = "main") -> Record:
         def make() -> MlopsPlatform:
             password = pulumi.Output.from_input(main) if main is not None else None
-            platform = MlopsPlatform("mlops", MlopsArgs(manifests=ASKING, password=password))
+            args = MlopsArgs(manifests=ASKING, password=password, forwarder=True)
+            platform = MlopsPlatform("mlops", args)
             platform.logins.apply(self.logins.update)
             return platform
 
@@ -399,6 +419,19 @@ class TestPasswords:
         assert admin.inputs["metadata"]["labels"] == {"mlbatch/part-of": "mlops"}
         assert decoded(admin) == {"password": self.logins["grafana"]["password"]}
 
+    def test_the_forwarders_flower_has_a_password_of_its_own(self) -> None:
+        record = self.record()
+        (container,) = containers(dict(record.one("Deployment", "flower-server").inputs))
+        reference = {"name": "flower-login", "key": "password"}
+        assert container["env"] == [
+            {"name": "FLOWER_USERNAME", "value": "flower123"},
+            {"name": "FLOWER_PASSWORD", "valueFrom": {"secretKeyRef": reference}},
+        ]
+        assert decoded(record.one("Secret", "flower-login", "forwarder")) == {
+            "password": self.logins["flower"]["password"]
+        }
+        assert self.logins["flower"]["user"] == "flower123"
+
     def test_dex_knows_its_user_by_a_password_of_their_own(self) -> None:
         settings = yaml.safe_load(self.record().one("ConfigMap", "dex").inputs["data"]["config.yaml"])
         (user,) = settings["staticPasswords"]
@@ -411,9 +444,38 @@ class TestPasswords:
     def test_no_gateway_leads_to_mlflow_which_asks_nobody_who_they_are(self) -> None:
         assert self.record().of("VirtualService") == []
 
+    def test_the_platforms_own_pods_alone_connect_to_what_asks_nobody_who_they_are(self) -> None:
+        made = [item.inputs for item in self.record().of("NetworkPolicy")]
+        found = {(each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"] for each in made}
+        own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kubeflow", "mlflow"]}
+        callers = [
+            {"namespaceSelector": {"matchExpressions": [own]}},
+            {"namespaceSelector": {"matchLabels": {"app.kubernetes.io/part-of": "kubeflow-profile"}}},
+        ]
+        assert found["mlflow", "network-boundary"] == {
+            "podSelector": {},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": callers}],
+        }
+        assert all(spec["ingress"] == [{"from": callers}] for spec in found.values())
+        guarded = {
+            (name, rule["key"]): rule["values"]
+            for (namespace, name), spec in found.items()
+            if namespace == "kubeflow"
+            for rule in spec["podSelector"]["matchExpressions"]
+        }
+        assert guarded == {
+            ("pipelines", "app"): ["minio", "ml-pipeline", "ml-pipeline-ui", "ml-pipeline-visualizationserver", "mysql"],
+            ("metadata", "component"): ["metadata-envoy", "metadata-grpc-server"],
+            ("katib", "katib.kubeflow.org/component"): ["db-manager", "mysql"],
+        }
+
+    def test_who_asks_for_upstreams_access_lets_the_cluster_connect(self) -> None:
+        assert self.record(None).of("NetworkPolicy") == []
+
     def test_who_asks_for_it_has_all_as_upstream(self) -> None:
         record = self.record(None)
-        found = {**yaml.safe_load(next(iter(ASKING.split("---"))))["data"]}
+        found = next(each for each in yaml.safe_load_all(ASKING) if each["kind"] == "Secret")["data"]
         assert record.one("Secret", "mlflow-secrets-cm78678bd4").inputs["data"] == found
         assert [item.object_name for item in record.of("VirtualService")] == ["mlflow"]
         (container,) = containers(dict(record.one("Deployment", "mysql").inputs))
