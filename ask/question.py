@@ -12,7 +12,7 @@ from typing import Any, Final
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from ask import room
+from ask import room, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
 from components import names
@@ -110,7 +110,11 @@ class Question:
         workload = self._counted(uid)
         if workload is None:
             return self._answer(Verdict.WAITS, reason="no queue has looked at it")
-        judged = self._refused_pods(workload) or self._impossible(workload)
+        refused = self._refused_pods(workload)
+        if refused is not None:
+            # Pods are made when a job is admitted: one that never is comes to no refusal.
+            return self._never_admitted(uid) or refused
+        judged = self._impossible(workload)
         if judged is not None:
             return judged
         deadline = time.monotonic() + SECONDS
@@ -152,15 +156,41 @@ class Question:
     def _refused_pods(self, workload: Document) -> Answer | None:
         """Return the refusal of the job's pods, which are made only when it is admitted."""
         resource = self.client.resources.get(api_version="v1", kind="Pod")
-        for pods in workload["spec"]["podSets"]:
-            labels = (pods["template"].get("metadata") or {}).get("labels") or {}
-            metadata = {"generateName": "pod-", "namespace": self.team, "labels": labels}
-            spec = {key: value for key, value in pods["template"]["spec"].items() if key not in _WORKED_OUT}
+        for template in self._templates(workload):
+            told = template.get("metadata") or {}
+            copied = {key: told.get(key) or {} for key in ("labels", "annotations")}
+            metadata = {"generateName": "pod-", "namespace": self.team, **copied}
+            spec = {key: value for key, value in template["spec"].items() if key not in _WORKED_OUT}
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
             try:
                 self.client.create(resource, body=pod, namespace=self.team, dry_run="All")
             except (ApiException, DynamicApiError) as error:
                 return self._refusal(error)
+        return None
+
+    def _templates(self, workload: Document) -> list[Document]:
+        """Return the templates of the job's pods, those of an AppWrapper as soon as it has found them."""
+        deadline = time.monotonic() + SECONDS
+        while self.job.kind == APPWRAPPER.kind and time.monotonic() < deadline:
+            made = objects(self.client, self.job.version, self.job.kind, namespace=self.team)
+            own = [item for item in made if item["metadata"]["name"] == self.job.name]
+            found = [template for item in own for template in wrapped.templates(item)]
+            if found:
+                return found
+            time.sleep(_EVERY)
+        return [each["template"] for each in workload["spec"]["podSets"]]
+
+    def _never_admitted(self, uid: str) -> Answer | None:
+        """Return the answer for a job that no queue ever admits, None for any other."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            workload = self._workload(uid)
+            said = _condition(workload, "QuotaReserved") if workload else None
+            if workload and said:
+                waits = said["status"] != "True"
+                answer = self._without_quota(workload, str(said["message"])) if waits else None
+                return answer if answer and answer.verdict is Verdict.NEVER else None
+            time.sleep(_EVERY)
         return None
 
     def _impossible(self, workload: Document) -> Answer | None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
 
-from ask import question
+from ask import question, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import read
 from ask.question import Question
@@ -63,7 +63,7 @@ RAY_JOB = {
 class Replica:
     """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
 
-    refused: how it answers to objects of a kind.
+    refused: how it answers to objects of a kind. pods: those that it was asked to try.
     """
 
     def __init__(self, refused: dict[str, tuple[int, str]] | None = None, **objects: list[dict[str, Any]]) -> None:
@@ -71,12 +71,18 @@ class Replica:
         self.before = self.objects
         self.resources = SimpleNamespace(get=lambda api_version, kind: kind)
         self.headers: dict[str, str] = {}
+        self.pods: list[dict[str, Any]] = []
 
     def get(self, kind: str, **_: Any) -> Any:
         return SimpleNamespace(to_dict=lambda: {"items": self.objects.get(kind, [])})
 
-    def create(self, kind: str, header_params: dict[str, str] | None = None, **_: Any) -> Any:
+    def create(self, kind: str, body: dict[str, Any], header_params: dict[str, str] | None = None, **_: Any) -> Any:
         self.headers |= header_params or {}
+        if kind == "Pod":
+            self.pods.append(body)
+        else:
+            status = [{"podSets": [{"path": "template.spec.template"}]}]
+            self.objects = {**self.objects, kind: [{**body, "status": {"componentStatus": status}}]}
         if kind in self.refused:
             status, said = self.refused[kind]
             error = ApiException(status=status)
@@ -177,6 +183,36 @@ def test_a_refusal_names_its_rule(kind: str, status: int, said: str, rule: str, 
     answer = asked(Replica({kind: (status, said)}, Workload=[waiting("no")]))
     assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, rule, reason)
     assert answer.change
+
+
+def test_an_appwrappers_pods_are_tried_as_they_stand_in_it_and_not_as_kueue_copies_them() -> None:
+    document = gang("job", "blue", pods=1, gpus=8)
+    template = document["spec"]["components"][0]["template"]["spec"]["template"]
+    template["spec"]["hostNetwork"] = True
+    template["metadata"] = {"annotations": {"k8s.v1.cni.cncf.io/networks": "another"}}
+    replica = Replica(Workload=[waiting("no")])
+    Question(replica, read(yaml.safe_dump(document), "blue"), "blue", "alice").ask()
+    (pod,) = replica.pods
+    assert pod["spec"]["hostNetwork"] is True
+    assert pod["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/networks": "another"}
+
+
+def test_pods_that_are_refused_come_to_nothing_where_the_job_is_never_admitted() -> None:
+    refused = {"Pod": (422, DENIED.format("mlbatch-team-pod-isolation", "spec.nodeName: no"))}
+    assert asked(Replica(refused, Workload=[waiting(TOO_MUCH)])).verdict is Verdict.NEVER
+
+
+def test_templates_are_found_where_appwrapper_notes_them() -> None:
+    def pods(name: str) -> dict[str, Any]:
+        return {"spec": {"containers": [{"name": name}]}}
+
+    ray = {"spec": {"headGroupSpec": {"template": pods("head")}, "workerGroupSpecs": [{}, {"template": pods("two")}]}}
+    components = [{"template": {"kind": "PodGroup"}}, {"template": ray}, {"template": {"kind": "Pod", **pods("one")}}]
+    paths = [[], ["template.spec.headGroupSpec.template", "template.spec.workerGroupSpecs[1].template"], ["template"]]
+    status = {"componentStatus": [{"podSets": [{"path": path} for path in each]} if each else {} for each in paths]}
+    found = wrapped.templates({"spec": {"components": components}, "status": status})
+    assert [each["spec"]["containers"][0]["name"] for each in found] == ["head", "two", "one"]
+    assert wrapped.templates({"spec": {"components": components}}) == []
 
 
 def test_pods_of_a_ray_job_are_those_of_its_cluster_and_its_submitter() -> None:

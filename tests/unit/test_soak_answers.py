@@ -9,7 +9,7 @@ import yaml
 
 from ask.answer import Answer, Verdict
 from ask.manifest import KINDS, read
-from tests.soak.answers.__main__ import COUNT
+from tests.soak.answers.__main__ import COUNT, in_the_end
 from tests.soak.answers.cases import WRITTEN, Case, State, generated
 from tests.soak.answers.live import Outcome
 from tests.soak.answers.manifests import ray_cluster, wrapped
@@ -76,3 +76,11 @@ def test_what_somebody_expects_counts_too() -> None:
     case = Case(State.EMPTY, "blue", ray_cluster("job", "blue"), Verdict.ADMITTED)
     said = difference(case, answer(Verdict.WAITS), Outcome(Verdict.WAITS, said="no room"))
     assert said == "the cluster: waits (no room); expected: admitted"
+
+
+def test_what_waits_is_told_by_what_comes_of_it_on_the_empty_cluster() -> None:
+    waits = Outcome(Verdict.WAITS, said="no room")
+    assert in_the_end(waits, Outcome(Verdict.ADMITTED)) is waits
+    refused = Outcome(Verdict.REFUSED, said="a policy")
+    assert in_the_end(waits, refused) is refused
+    assert in_the_end(waits, Outcome(Verdict.WAITS, said="too large")) == Outcome(Verdict.NEVER, said="too large")

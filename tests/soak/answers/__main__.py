@@ -104,7 +104,7 @@ def compared(paths: Paths, replica: Replica, cases: Mapping[str, Case]) -> Itera
             answers = {name: answered(paths, replica, case) for name, case in here.items()}
             for name, case in here.items():
                 outcome = live.outcome(case)
-                if outcome.verdict is Verdict.PREEMPTS:
+                if state is State.FULL:
                     loans_run(live.cluster)
                 if outcome.verdict is not Verdict.WAITS:
                     yield name, case, answers[name], outcome
@@ -113,8 +113,18 @@ def compared(paths: Paths, replica: Replica, cases: Mapping[str, Case]) -> Itera
                 else:
                     kept.append((name, case, answers[name], outcome))
     for name, case, answer, outcome in kept:
-        runs = live.outcome(case).verdict is Verdict.ADMITTED
-        yield name, case, answer, outcome if runs else Outcome(Verdict.NEVER, said=outcome.said)
+        yield name, case, answer, in_the_end(outcome, live.outcome(case))
+
+
+def in_the_end(full: Outcome, empty: Outcome) -> Outcome:
+    """Return what becomes of a job that waits on the full cluster, by what became of it on the empty one."""
+    match empty.verdict:
+        case Verdict.ADMITTED:
+            return full
+        case Verdict.REFUSED:
+            return empty
+        case _:
+            return Outcome(Verdict.NEVER, said=empty.said)
 
 
 def answered(paths: Paths, replica: Replica, case: Case) -> Answer:
