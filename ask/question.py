@@ -85,6 +85,8 @@ class Question:
             return self._watch(uid, before)
         finally:
             self._remove(uid)
+            # Kueue has made room for it also where the answer did not wait for that.
+            self.changed = self.changed or bool(self._victims() - before)
 
     def _submit(self) -> str:
         """Submit as the member; return the job's uid. A controller that has just started is given time."""
@@ -123,7 +125,6 @@ class Question:
             workload = self._workload(uid) or workload
             said = _condition(workload, "QuotaReserved")
             victims = sorted({name for name, _ in self._victims() - before})
-            self.changed = self.changed or bool(victims)
             is_late = time.monotonic() > deadline
             if said and said["status"] == "True":
                 pods = self._pods()

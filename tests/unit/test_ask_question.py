@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,8 +64,11 @@ RAY_JOB = {
 class Replica:
     """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
 
-    refused: how it answers to objects of a kind. pods: those that it was asked to try.
+    refused: how it answers to objects of a kind. gives_way: what Kueue has then evicted, and stays. pods: those that
+    it was asked to try.
     """
+
+    gives_way: Sequence[dict[str, Any]] = ()
 
     def __init__(self, refused: dict[str, tuple[int, str]] | None = None, **objects: list[dict[str, Any]]) -> None:
         self.refused, self.objects = refused or {}, {"Node": [NODE], **objects}
@@ -83,6 +87,7 @@ class Replica:
         else:
             status = [{"podSets": [{"path": "template.spec.template"}]}]
             self.objects = {**self.objects, kind: [{**body, "status": {"componentStatus": status}}]}
+            self.objects["Workload"] = [*self.objects.get("Workload", ()), *self.gives_way]
         if kind in self.refused:
             status, said = self.refused[kind]
             error = ApiException(status=status)
@@ -91,7 +96,7 @@ class Replica:
         return SimpleNamespace(metadata=SimpleNamespace(uid="asked"))
 
     def delete(self, kind: str, **_: Any) -> None:
-        self.objects = {}
+        self.objects = {"Workload": list(self.gives_way)}
 
 
 def asked(replica: Replica, **options: Any) -> Answer:
@@ -200,6 +205,18 @@ def test_an_appwrappers_pods_are_tried_as_they_stand_in_it_and_not_as_kueue_copi
 def test_pods_that_are_refused_come_to_nothing_where_the_job_is_never_admitted() -> None:
     refused = {"Pod": (422, DENIED.format("mlbatch-team-pod-isolation", "spec.nodeName: no"))}
     assert asked(Replica(refused, Workload=[waiting(TOO_MUCH)])).verdict is Verdict.NEVER
+
+
+def test_a_replica_on_which_somebody_gave_way_is_another_one_also_for_a_job_that_is_refused() -> None:
+    def changed(*gives_way: dict[str, Any]) -> bool:
+        replica = Replica({"Pod": (422, "no")}, Workload=[waiting("Pending the preemption of 1 workload(s)")])
+        replica.gives_way = gives_way
+        found = Question(replica, read(yaml.safe_dump(gang("job", "blue", 1, 8)), "blue"), "blue", "alice")
+        assert found.ask().verdict is Verdict.REFUSED
+        return found.changed
+
+    assert not changed()
+    assert changed(workload("loan", "1", ("Preempted", "True", "to make room")))
 
 
 def test_templates_are_found_where_appwrapper_notes_them() -> None:
