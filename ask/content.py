@@ -19,6 +19,13 @@ WEBHOOKS: Final = (names.KUEUE_GROUP, *KUEUE, *APPWRAPPER, "pytorchjob", "traini
 NODE: Final = "local-controllers"
 """The replica's own node, on which its controllers run."""
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
+_OWN_NODE: Final = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": NODE, "annotations": _SIMULATED},
+    "spec": {"taints": [{"key": "mlbatch/replica", "effect": "NoSchedule"}]},
+}
+"""It is none of the cluster's: no job gets there, from the moment at which there is a scheduler."""
 _OWN: Final = ("system:", "kubeadm:")
 _CLUSTER_ROLES: Final = ("admin", "cluster-admin", "edit", "view")
 """Every API server makes these roles and bindings, and those whose names begin so. A team's bindings are named after
@@ -28,7 +35,7 @@ _OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "Persisten
 
 def content(source: Source) -> Content:
     """Return it. Objects of teams and nodes are exact: who came first and who holds what decides."""
-    controllers = [item for item in source.all("Deployment") if _runs(item, CONTROLLERS)]
+    controllers = _controllers(source, CONTROLLERS)
     places = sorted({item["metadata"]["namespace"] for item in controllers})
     nodes = [_node(item) for item in source.all("Node") if item["metadata"]["name"] != NODE]
     beside = [
@@ -37,6 +44,7 @@ def content(source: Source) -> Content:
         for item in in_namespaces(source.all(kind), places)
     ]
     first = [
+        _OWN_NODE,
         *map(_reset, source.all("CustomResourceDefinition")),
         *map(_reset, source.all("Namespace")),
         *(
@@ -79,7 +87,27 @@ def _is_built_in(item: Document) -> bool:
 
 def runs(source: Source, parts: Sequence[str]) -> bool:
     """Tell whether a controller runs on the cluster, and so on its replica. parts: of its image, one of them."""
-    return any(_runs(item, parts) for item in source.all("Deployment"))
+    return bool(_controllers(source, parts))
+
+
+def _controllers(source: Source, parts: Sequence[str]) -> list[Document]:
+    """Return the Deployments of controllers: those that have rights in the whole cluster, which administrators give.
+
+    They run on this machine, with their own commands: an image with such a name alone is in anybody's namespace.
+    """
+    entitled = {
+        (subject.get("namespace"), subject["name"])
+        for binding in source.all("ClusterRoleBinding")
+        for subject in binding.get("subjects") or ()
+        if subject["kind"] == "ServiceAccount"
+    }
+    return [item for item in source.all("Deployment") if _account(item) in entitled and _runs(item, parts)]
+
+
+def _account(deployment: Document) -> tuple[str, str]:
+    """Return the namespace and the name of a Deployment's service account."""
+    account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
+    return deployment["metadata"]["namespace"], account
 
 
 def _runs(deployment: Document, parts: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ask.content import NODE, content
+from ask.content import content
 from ask.source import Source
 from emulator import cluster
 from emulator.cluster import lock
@@ -76,7 +76,6 @@ class Replica:
         save(layout, wanted)
         cluster.start(self.paths, lambda line: None, provider=False, content=True)
         client = connect(self.paths.kubeconfig)
-        _keep_off(client)
         _await_controllers(client, wanted)
         return client
 
@@ -109,14 +108,6 @@ def _install(paths: Paths, wanted: Content) -> None:
     }
     missing = toolchain.missing(cluster=True, **parts)
     toolchain.install(cluster=True, **parts, progress=Progress(len(missing)))
-
-
-def _keep_off(client: Client) -> None:
-    """Keep jobs off the node of the replica's own controllers, which is none of the cluster's."""
-    taint = {"key": "mlbatch/replica", "effect": "NoSchedule"}
-    resource = client.resources.get(api_version="v1", kind="Node")
-    body = {"spec": {"taints": [taint]}}
-    client.patch(resource, name=NODE, body=body, content_type="application/merge-patch+json")
 
 
 def _await_controllers(client: Client, wanted: Content) -> None:

@@ -45,6 +45,12 @@ def save(layout: Layout, content: Content) -> None:
     write_private(layout.content, json.dumps(content))
 
 
+def controllers(layout: Layout) -> frozenset[str]:
+    """Return the namespaces of the controllers that a cluster is filled with."""
+    content: Content = json.loads(layout.content.read_text())
+    return frozenset(item["metadata"]["namespace"] for item in content["last"] if item["kind"] == "Deployment")
+
+
 def is_complete(api: Api) -> bool:
     """Tell whether everything is there."""
     try:

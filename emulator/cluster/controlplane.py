@@ -163,7 +163,7 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
         ),
         ProcessSpec(
             "kubelet",
-            (sys.executable, "-m", "emulator.cluster.kubelet", *folders),
+            (sys.executable, "-m", "emulator.cluster.kubelet", *folders, *(["--content"] if parts.content else [])),
             lambda: accepts(layout.socket("kubelet")) and node_ready(api),
             after=filled,
             stop_seconds=8.0,

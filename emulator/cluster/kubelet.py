@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 
 from emulator.cluster import node, node_api
 from emulator.cluster.api import MERGE_PATCH, Api, ApiError, Object
+from emulator.cluster.content import controllers
 from emulator.cluster.credentials import Account, read_kubeconfig
 from emulator.cluster.device_simulator import DeviceSimulator
 from emulator.cluster.egress import Proxy
@@ -54,9 +55,20 @@ _RESYNC_SECONDS = 10.0
 
 
 class Kubelet:
-    """The pods of the node, what they need from the API server, and how the API server reaches them."""
+    """The pods of the node, what they need from the API server, and how the API server reaches them.
 
-    def __init__(self, layout: Layout, account: Account, command: Sequence[str], agents: Sequence[NodeAgent]) -> None:
+    runs_in: the namespaces whose pods run as processes, None for all.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        account: Account,
+        command: Sequence[str],
+        agents: Sequence[NodeAgent],
+        runs_in: frozenset[str] | None = None,
+    ) -> None:
+        self._runs_in = runs_in
         self._api = Api(account)
         self._devices = DeviceSimulator(self._api, agents)
         self._volumes = NfsProvisioners(account)
@@ -136,7 +148,7 @@ class Kubelet:
                 worker.wake()
             if pod is None or pod["metadata"]["uid"] in self._workers:
                 return
-            why = why_simulated(pod)
+            why = why_simulated(pod) or why_kept_out(pod, self._runs_in)
             if why:
                 self._leave_to_kwok(key, pod, why)
             else:
@@ -182,11 +194,21 @@ class Kubelet:
             worker.thread.join(max(0.0, deadline - time.monotonic()))
 
 
+def why_kept_out(pod: Object, runs_in: frozenset[str] | None) -> str:
+    """Say why a pod does not run on a cluster that stands for another one, nothing for a controller.
+
+    Whoever asks about somebody's job runs none of it, wherever it is bound to.
+    """
+    is_kept_out = runs_in is not None and pod["metadata"]["namespace"] not in runs_in
+    return "of another cluster its controllers alone run here" if is_kept_out else ""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the kubelet of one state folder until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.kubelet", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
+    parser.add_argument("--content", action="store_true", help="run what the cluster is filled with, and nothing else")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     layout = Layout(Paths.of(root=options.root, state=options.state))
@@ -198,7 +220,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
     try:
         account = read_kubeconfig(layout.secret("kubelet.kubeconfig").read_text())
-        Kubelet(layout, account, isolation(), node_agents(layout.simulations)).run(stop)
+        runs_in = controllers(layout) if options.content else None
+        Kubelet(layout, account, isolation(), node_agents(layout.simulations), runs_in).run(stop)
     except (ApiError, SandboxError, SimulationError, TimeoutError) as error:
         _log.error("%s", error)
         return 1

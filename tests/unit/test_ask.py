@@ -18,7 +18,7 @@ import yaml
 from ask import manifest, room
 from ask.__main__ import ask, main
 from ask.answer import Answer, Verdict
-from ask.content import content
+from ask.content import content, runs
 from ask.manifest import ManifestError, check_resources, read
 from ask.replica import Replica, ReplicaError
 from ask.room import Room, short
@@ -334,6 +334,7 @@ def test_a_member_keeps_the_rights_whatever_the_name() -> None:
         )
     )
     assert [item["metadata"]["name"] for item in found["first"]] == [
+        "local-controllers",
         "blue",
         "editors-of-blue",
         "edith",
@@ -348,9 +349,23 @@ SET_ANEW = {"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "generation
 def controller(name: str, image: str, **pod: Any) -> dict[str, Any]:
     template = {
         "metadata": {"labels": {"app": name}},
-        "spec": {"containers": [{"name": "main", "image": image}], **pod},
+        "spec": {"containers": [{"name": "main", "image": image}], "serviceAccountName": name, **pod},
     }
     return named("Deployment", name, "queues", metadata=dict(SET_ANEW), spec={"replicas": 3, "template": template})
+
+
+def entitled(*names: str, namespace: str = "queues") -> dict[str, Any]:
+    """Return what gives service accounts rights in the whole cluster."""
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace} for name in names]
+    return named("ClusterRoleBinding", "system:managers", subjects=subjects)
+
+
+OWN_NODE = named(
+    "Node",
+    "local-controllers",
+    metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}},
+    spec={"taints": [{"key": "mlbatch/replica", "effect": "NoSchedule"}]},
+)
 
 
 def hook(name: str) -> dict[str, Any]:
@@ -379,6 +394,7 @@ def test_a_replica_runs_the_controllers_that_decide_about_jobs_and_what_they_nee
                 ],
                 "ConfigMap": [named("ConfigMap", "kueue-config", "queues", data={"a": "b"})],
                 "ServiceAccount": [named("ServiceAccount", "kueue", "queues")],
+                "ClusterRoleBinding": [entitled("kueue", "grafana", "kueue-of-others")],
                 "Secret": [named("Secret", "kueue-certificate", "queues", data={"tls.key": "QQ=="})],
                 "ClusterRole": [
                     named("ClusterRole", name) for name in ("system:node", "admin", "view", "mlbatch-edit")
@@ -397,6 +413,7 @@ def test_a_replica_runs_the_controllers_that_decide_about_jobs_and_what_they_nee
         "metadata": {"labels": {"app": "kueue"}},
         "spec": {
             "containers": [{"name": "main", "image": kueue}],
+            "serviceAccountName": "kueue",
             "volumes": volumes,
             "nodeSelector": {"kubernetes.io/hostname": "local-controllers"},
             "tolerations": [{"operator": "Exists"}],
@@ -410,6 +427,7 @@ def test_a_replica_runs_the_controllers_that_decide_about_jobs_and_what_they_nee
         named("ValidatingWebhookConfiguration", "kueue-validating", webhooks=webhooks),
     ]
     assert found["first"] == [
+        OWN_NODE,
         TEAM,
         *(named("PriorityClass", name) for name in ("system-node-critical", "high")),
         named("ClusterRole", "mlbatch-edit"),
@@ -423,6 +441,18 @@ def test_a_replica_runs_the_controllers_that_decide_about_jobs_and_what_they_nee
     assert found["exact"] == [named("ResourceQuota", "own", "blue")]
 
 
+def test_a_replica_runs_no_program_of_whoever_has_a_namespace() -> None:
+    """Anybody may call an image so, and give it a command: a controller has rights in the whole cluster."""
+    kueue = "registry.example.org/kueue/kueue:v0.15.2"
+    own = controller("kueue", kueue)
+    with_the_name = {**own, "metadata": {**own["metadata"], "namespace": "my-project"}}
+    without_account = {**own, "metadata": {**own["metadata"], "namespace": "default"}}
+    del without_account["spec"]["template"]["spec"]["serviceAccountName"]
+    found = content(Source({"Deployment": [with_the_name, without_account], "ClusterRoleBinding": [entitled("kueue")]}))
+    assert found["last"] == []
+    assert not runs(Source({"Deployment": [with_the_name]}), ("kueue",))
+
+
 def test_what_nobody_decides_about_is_no_answer() -> None:
     """Without Kueue, or AppWrapper, on the replica a job would only be seen to wait."""
     defined = [named("CustomResourceDefinition", "x", spec={"names": {"kind": "AppWrapper"}})]
@@ -431,6 +461,7 @@ def test_what_nobody_decides_about_is_no_answer() -> None:
         "LocalQueue": [named("LocalQueue", "default-queue", "blue")],
         "CustomResourceDefinition": defined,
         "Deployment": [controller("kueue", "registry.example.org/other/queues:1")],
+        "ClusterRoleBinding": [entitled("kueue", "codeflare")],
     }
     with pytest.raises(ReplicaError, match="no Deployment of the cluster runs a Kueue that"):
         ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
@@ -515,6 +546,7 @@ def asked_with(
                 named("CustomResourceDefinition", "x", spec={"names": {"kind": "AppWrapper"}})
             ],
             "Deployment": [controller("k", "kueue/kueue:v1"), controller("a", "ibm/appwrapper:v1")],
+            "ClusterRoleBinding": [entitled("k", "a")],
         }
     )
     standing: Any = STANDING[-1]
@@ -544,7 +576,7 @@ def test_a_question_that_is_killed_leaves_no_replica_to_the_next(
         start=lambda *_, **options: filled.append("filled"),
     )
     monkeypatch.setattr("ask.replica.cluster", here)
-    for name in ("_install", "_keep_off", "_await_controllers", "save", "connect"):
+    for name in ("_install", "_await_controllers", "save", "connect"):
         monkeypatch.setattr(f"ask.replica.{name}", lambda *_: None)
     paths = Paths.of(root=tmp_path, state=tmp_path / "state")
     paths.state.mkdir()

@@ -12,6 +12,8 @@ from jsonschema import Draft202012Validator
 from kubernetes.client import models
 from pydantic import ValidationError
 
+from ask.content import CONTROLLERS, content
+from ask.source import Source
 from tests.unit.releases import definitions
 from tests.unit.whole_stacks import STACKS, registered
 
@@ -284,3 +286,21 @@ def test_every_role_that_is_bound_exists_and_so_does_the_account_that_gets_it(pa
 def test_every_namespace_is_the_stacks_own(parts: Sequence[Part]) -> None:
     made = {name for _, name in existing(parts, "Namespace")}
     assert {part.namespace for part in parts} - made <= {None, "kube-system"}
+
+
+def test_a_replica_runs_every_controller_that_decides_about_jobs(parts: Sequence[Part]) -> None:
+    """One without rights in the whole cluster is left out, and the answers about jobs are wrong."""
+    kinds = {"Deployment": "mlbatch-system", "ClusterRoleBinding": None}
+    source = Source(
+        {
+            kind: [dict(part.document) for part in parts if (part.kind, part.namespace) == (kind, where)]
+            for kind, where in kinds.items()
+        }
+    )
+    deciding = [
+        item["metadata"]["name"]
+        for item in source.all("Deployment")
+        if any(part in each["image"] for each in item["spec"]["template"]["spec"]["containers"] for part in CONTROLLERS)
+    ]
+    last = content(source)["last"]
+    assert [item["metadata"]["name"] for item in last if item["kind"] == "Deployment"] == deciding
