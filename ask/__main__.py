@@ -23,11 +23,12 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
-from ask.answer import TROUBLE, Answer
+from ask.answer import TROUBLE, Answer, shown
 from ask.content import APPWRAPPER as WRAPPING
 from ask.content import KUEUE, runs
 from ask.manifest import Job, ManifestError, check_resources, read
 from ask.question import Question
+from ask.reading import MOST_OF_A_FILE
 from ask.replica import FOLDER, Replica, ReplicaError
 from ask.source import Source, SourceError
 from ask.source import read as read_cluster
@@ -56,14 +57,17 @@ def main(arguments: Sequence[str] | None = None, paths: Paths | None = None) -> 
         job = read(_text(options.manifest), _team(options.team))
         source = read_cluster(options.kubeconfig, options.context)
         answer = ask(standing, source, job, options.team, options.user, options.group)
-    except (ClusterError, ManifestError, OSError, ReplicaError, SourceError, ToolchainError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (ClusterError, ToolchainError) as error:
+        _tell(f"error: {error}")
+        return TROUBLE
+    except (ManifestError, OSError, ReplicaError, SourceError) as error:
+        _tell(f"error: {shown(str(error))}")
         return TROUBLE
     except (ApiException, DynamicApiError, HTTPError) as error:
-        print(f"error: the replica does not answer as expected: {' '.join(str(error).split())}", file=sys.stderr)
+        _tell(f"error: the replica does not answer as expected: {shown(' '.join(str(error).split()))}")
         return TROUBLE
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        _tell("interrupted")
         return 130
     print(answer.json() if options.json else answer.text())
     return answer.code
@@ -137,11 +141,18 @@ def _team(team: str) -> str:
 def _text(manifest: str | None) -> str:
     if manifest is None:
         raise ManifestError("name the file of the job, or - for the standard input")
-    data = sys.stdin.buffer.read() if manifest == "-" else Path(manifest).read_bytes()
     try:
-        return data.decode()
+        return _read(manifest).decode()
     except UnicodeDecodeError as error:
         raise ManifestError(f"{manifest} is no text file: {error}") from error
+
+
+def _read(manifest: str) -> bytes:
+    """Return a file's bytes, or as many of them as show that it is too large."""
+    if manifest == "-":
+        return sys.stdin.buffer.read(MOST_OF_A_FILE + 1)
+    with Path(manifest).open("rb") as file:
+        return file.read(MOST_OF_A_FILE + 1)
 
 
 def _parser() -> argparse.ArgumentParser:

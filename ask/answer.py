@@ -76,7 +76,13 @@ class Answer:
         lines += [f"  rule: {self.rule}"] if self.rule else []
         lines += [f"  because: {self.reason}"] if self.reason else []
         lines += [f"  what helps: {self.change}"] if self.change else []
-        return "\n".join(lines)
+        return "\n".join(map(shown, lines))
+
+
+def shown(text: str) -> str:
+    """Return a text as one line that cannot act in a terminal: some of it stands in a job that somebody else wrote."""
+    line = " ".join(text.splitlines())
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 _SAID: Final = {

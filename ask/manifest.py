@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
-
+from ask.reading import UnreadableError, documents
 from components import names
 from components.job_kinds import APPWRAPPER, SUBMITTED
 
@@ -17,9 +15,6 @@ Document = dict[str, Any]
 
 KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in SUBMITTED}
 """The kinds that can be asked about, with their version: those that members may create."""
-MOST_CHARACTERS: Final = 3 << 19
-"""What an API server takes of an object (etcd, `--max-request-bytes`: 1.5 MiB)."""
-_DEEPEST: Final = 100
 
 
 class ManifestError(ValueError):
@@ -59,14 +54,14 @@ def read(text: str, team: str) -> Job:
 
     Objects of other kinds have to be wrapped in the job, as the platform's own are: one file, one job.
     """
-    documents = _documents(text)
-    if len(documents) != 1:
-        found = ", ".join(map(_called, documents))
+    found = _documents(text)
+    if len(found) != 1:
+        called = ", ".join(map(_called, found))
         raise ManifestError(
-            f"the file has {len(documents)} objects ({found or 'none'}): ask about one job, with all that it needs "
+            f"the file has {len(found)} objects ({called or 'none'}): ask about one job, with all that it needs "
             "wrapped in its AppWrapper"
         )
-    (document,) = documents
+    (document,) = found
     _check_kind(document)
     metadata = document.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -127,51 +122,11 @@ def check_resources(job: Job, known: Sequence[str]) -> None:
             raise ManifestError(f"the job asks for {name}, which no node has: the resource's name is {right}")
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads YAML as kubectl does, which makes no dates of texts."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012, declared so by PyYAML
-        first: [each for each in found if not each[0].endswith(":timestamp")]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-class _Reader:
-    """Makes JSON of what YAML says, of one file: what stands there once may be meant a million times."""
-
-    def __init__(self) -> None:
-        self._left = MOST_CHARACTERS
-
-    def plain(self, value: Any, depth: int = 0) -> Any:
-        """Return a value as JSON has it. Raises ManifestError for one that it has not, and for too much."""
-        self._left -= 1 + (len(value) if isinstance(value, str) else 0)
-        if self._left < 0:
-            raise ManifestError("the file holds more than the 1.5 MiB that an API server takes")
-        if depth > _DEEPEST:
-            raise ManifestError(f"the file is nested deeper than {_DEEPEST} levels, or within itself")
-        if isinstance(value, dict):
-            return {self._key(key): self.plain(item, depth + 1) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.plain(item, depth + 1) for item in value]
-        if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
-            return value
-        raise ManifestError(f"the file holds {value!r:.100}, which Kubernetes has no form for")
-
-    def _key(self, key: Any) -> str:
-        """Return a key as kubectl writes it."""
-        if isinstance(key, str | int) and not isinstance(key, bool):
-            return str(key)
-        raise ManifestError(f"the file has the key {key!r:.100}, which YAML takes for no text: write it in quotes")
-
-
 def _documents(text: str) -> list[Document]:
     try:
-        reader = _Reader()
-        found = [reader.plain(item) for item in yaml.load_all(text, _Loader) if item is not None]
-    except ManifestError:
-        raise
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ManifestError(f"the file is not YAML: {' '.join(str(error).split())}") from error
+        found = documents(text)
+    except UnreadableError as error:
+        raise ManifestError(str(error)) from error
     for item in found:
         if not isinstance(item, dict):
             raise ManifestError(

@@ -84,13 +84,24 @@ BAD = {
     "two, one of them odd": ("metadata: [1]\n---\n" + text(), "the file has 2 objects (None None, AppWrapper job)"),
     "a number that is none": ("!!int many", "the file is not YAML: "),
     "itself within itself": ("&a {spec: *a}", "the file is nested deeper than 100 levels, or within itself"),
-    "brackets without end": ("[" * 3000, "the file is not YAML: "),
+    "brackets without end": ("[" * 3000, "the file is nested deeper than 100 levels, or within itself"),
+    "brackets that end": ("[" * 200_000 + "]" * 200_000, "the file is nested deeper than 100 levels, or within itself"),
+    "fields that are merged without end": (
+        "a: &a {x: 1, y: 2}\n"
+        + "".join(f"{b}: &{b} {{<<: [{','.join(['*' + a] * 10)}]}}\n" for a, b in pairwise("abcdefghij")),
+        "the file merges more than 100000 fields by <<: write them out",
+    ),
+    "a file that is too large": (
+        "#" * (3 << 20) + "\n",
+        "the file has more than 3 MiB, twice what an API server takes",
+    ),
     "a file that means more than it says": (
         "a: &a [1,1,1,1,1,1,1,1]\n"
         + "".join(f"{b}: &{b} [{','.join(['*' + a] * 8)}]\n" for a, b in pairwise("abcdefgh")),
         "the file holds more than the 1.5 MiB that an API server takes",
     ),
     "bytes": ("a: !!binary aGVsbG8=", "the file holds b'hello', which Kubernetes has no form for"),
+    "no end": ("a: -.Inf", "the file holds -inf, which Kubernetes has no form for"),
     "no number": ("a: .nan", "the file holds nan, which Kubernetes has no form for"),
     "a key that is no text": ("yes: 1", "the file has the key True, which YAML takes for no text"),
 }
@@ -112,8 +123,45 @@ def test_what_kubectl_reads_is_read_as_kubectl_does() -> None:
     job = read(text({"metadata": {"name": "j", "namespace": None}, "spec": {"from": "x", 1: 2}}), "blue")
     assert job.document["metadata"]["namespace"] == "blue"
     assert job.document["spec"] == {"from": "x", "1": 2}
+    merged = read("base: &b {p: 1, q: 2}\n" + text().replace("spec:\n", "spec:\n  <<: *b\n  q: 3\n", 1), "blue")
+    assert {key: merged.document["spec"][key] for key in "pq"} == {"p": 1, "q": 3}
+    tabbed = json.dumps(gang("job", "blue", pods=1, gpus=1), indent="\t")
+    assert read(tabbed, "blue").document == gang("job", "blue", pods=1, gpus=1)
     dated = read(text({"spec": {"from": "DATE"}}).replace("DATE", "2026-11-21"), "blue")
     assert dated.document["spec"]["from"] == "2026-11-21"
+
+
+SCALARS = {
+    "1e-4": 0.0001,
+    "1E5": 100000,
+    "1.": 1,
+    "08": 8,
+    "0777": 511,
+    "0o17": 15,
+    "0x1F": 31,
+    "0b11": 3,
+    "1_000": 1000,
+    "99999999999999999999": 100000000000000000000,
+    "22:22": "22:22",
+    "190:20:30": "190:20:30",
+    "1e400": "1e400",
+    "0.1.2": "0.1.2",
+    "0xfffffffffffffffff": "0xfffffffffffffffff",
+    "y": True,
+    "NO": False,
+    "=": "=",
+    "<<": "<<",
+    "+1": 1,
+    "-.5": -0.5,
+}
+"""What `kubectl patch --local --output json` (v1.32.4) makes of them."""
+
+
+@pytest.mark.parametrize(("written", "meant"), SCALARS.items())
+def test_a_text_without_quotes_is_what_kubectl_takes_it_for(written: str, meant: object) -> None:
+    """`args: [--lr, 1e-4]` is refused by the API server, which wants texts; `22:22` is one."""
+    value = read(text({"spec": {"v": "VALUE"}}).replace("VALUE", written), "blue").document["spec"]["v"]
+    assert json.dumps(value) == json.dumps(meant)
 
 
 @pytest.mark.parametrize("options", [["--team", "blue"], ["job.yaml"]])
@@ -283,6 +331,25 @@ def test_the_text_says_what_there_is_to_say_and_no_more() -> None:
         "  on gpu-node-1: 2 pods\n"
         "  gives way to it: blue/loan"
     )
+
+
+def test_what_somebody_else_wrote_cannot_act_in_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Escape sequences clear a screen, and lines of one's own are taken for those of the answer."""
+    hostile = "a\x1b[2J\x1b]0;x\x07\u202e\nblue/job would be admitted now"
+    harmless = "a\\x1b[2J\\x1b]0;x\\x07\\u202e blue/job would be admitted now"
+    file = tmp_path / "job.yaml"
+    file.write_text(text({"kind": hostile}))
+    assert main([str(file), "--team", "blue"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: a {harmless} is no job")
+    answer = Answer(verdict=Verdict.REFUSED, job=f"blue/{hostile}", queue=hostile, rule=hostile, reason=hostile)
+    assert answer.text().splitlines() == [
+        f"blue/{harmless} would be refused",
+        f"  rule: {harmless}",
+        f"  because: {harmless}",
+    ]
 
 
 def test_a_replica_keeps_who_was_first_and_reads_no_secret() -> None:
