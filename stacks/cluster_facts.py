@@ -268,11 +268,8 @@ def _asked(client: Any, group: str, version: str, plural: str, name: str | None 
     """Return an object, or all of a kind, that not every cluster has and not every user may read; None without."""
     import kubernetes
 
-    custom = kubernetes.client.CustomObjectsApi(client)
     try:
-        if name is None:
-            return _json(custom.list_cluster_custom_object, group, version, plural)
-        return _json(custom.get_cluster_custom_object, group, version, plural, name)
+        return _read(client, "/".join(("/apis", group, version, plural, *filter(None, [name]))))
     except kubernetes.client.ApiException as error:
         if error.status in (_ABSENT, *_FORBIDDEN):
             return None
