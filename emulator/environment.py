@@ -66,4 +66,6 @@ def official_plugin(name: str = KUBERNETES) -> Path | None:
     """
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
     plugin = home / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}"
-    return plugin if plugin.is_dir() else None
+    # The shell of `make env` has an engine's own home, with links to the files of these plugins, and of our own one.
+    program = (plugin / f"pulumi-resource-{name}").resolve()
+    return program.parent if program.is_file() and not openstack.is_ours(program) else None

@@ -42,6 +42,12 @@ def install(paths: Paths) -> Path:
     return folder
 
 
+def is_ours(program: Path) -> bool:
+    """Tell whether a plugin's program is one that `install` has written: official ones are no scripts."""
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
 def orphans(paths: Paths, variables: Mapping[str, str]) -> Mapping[str, Read]:
     """Return the resources that were created and that no engine has shown to know since, by URN.
 

@@ -95,9 +95,30 @@ def test_an_installed_official_plugin_takes_the_place_of_the_emulated_one(
     of_openstack = plugins / f"resource-openstack-v{version('pulumi-openstack')}"
     for folder in (wanted, of_openstack):
         folder.mkdir()
+        (folder / f"pulumi-{folder.name.partition('-v')[0]}").write_bytes(b"\x7fELF")
     found = environment(paths)
     assert found.plugins == (of_openstack, wanted)
     assert found.providers.keys() == EMULATED - {"kubernetes"}
+
+
+def test_in_a_shell_of_make_env_plugins_are_where_they_were(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The home that it names is an engine's, which has links to each plugin's files, and makes them anew each time."""
+    serving(monkeypatch, kubernetes=1, azure=2)
+    name = f"resource-kubernetes-v{version('pulumi-kubernetes')}"
+    official = tmp_path / "pulumi" / "plugins" / name
+    official.mkdir(parents=True)
+    (official / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
+    before = environment(paths)
+    assert before.plugins == (openstack.install(paths), official)
+    for plugin in before.plugins:
+        linked = tmp_path / "engine" / "plugins" / plugin.name
+        linked.mkdir(parents=True)
+        for file in plugin.iterdir():
+            (linked / file.name).symlink_to(file)
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "engine"))
+    assert environment(paths).plugins == before.plugins
 
 
 def environment_of(folder: Path) -> Path:

@@ -25,6 +25,7 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def install(plugins: Path, name: str) -> Path:
     folder = plugins / f"resource-{name}-v{version(f'pulumi-{name}')}"
     folder.mkdir()
+    (folder / f"pulumi-resource-{name}").write_bytes(b"\x7fELF")
     return folder
 
 
