@@ -22,7 +22,8 @@ class MachineArgs:
     name: of the VM and its key pair. cluster: of the cluster on it, as `cluster_note` writes it. image_id: what it
     boots; image: that image's name. boot_volume_gib: of a volume to boot from, None for the flavor's own disk. port_id,
     volume_id: what is there before it and stays after it.
-    user_data: what its first boot does; a secret. Another one is another VM.
+    user_data: what its first boot does; a secret. Another one is another VM. kept_by: the resource that keeps it; one
+    in its place is another VM, too, for not all that is asked of it is in the text.
     """
 
     name: str
@@ -33,6 +34,7 @@ class MachineArgs:
     port_id: pulumi.Input[str]
     volume_id: pulumi.Input[str]
     user_data: pulumi.Input[str]
+    kept_by: pulumi.Resource
     cluster: str
     availability_zone: str | None = None
     boot_volume_gib: int | None = None
@@ -74,6 +76,7 @@ class Machine(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 replace_on_changes=["imageId"],
+                replace_with=[args.kept_by],
                 delete_before_replace=True,
                 custom_timeouts=pulumi.CustomTimeouts(create=f"{_CREATE_MINUTES}m"),
             ),

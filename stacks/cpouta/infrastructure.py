@@ -78,6 +78,7 @@ def create(settings: CpoutaSettings, facts: ProjectFacts | None) -> Infrastructu
             port_id=address.port_id,
             volume_id=volume_id,
             user_data=given.text,
+            kept_by=given,
             cluster=openstack.kind.note,
             availability_zone=openstack.availability_zone,
             boot_volume_gib=openstack.boot_volume,
