@@ -29,7 +29,7 @@ def outputs(
     the MLOps platform's user interfaces, a secret, or None.
     """
     pool, gang = resolved.pool, settings.samples.gang
-    quotas = {names.SLACK_QUEUE: resolved.slack}
+    quotas = {names.SLACK_QUEUE: resolved.slack} if settings.queueing.enabled else {}
     quotas |= {names.cluster_queue(name): quota for name, quota in resolved.quotas.items()}
     return {
         "target": settings.target,

@@ -371,6 +371,7 @@ def test_what_users_get() -> None:
         "target": "cpouta",
         "nodes": {"count": 1, "instanceType": "standard.xxlarge", "gpus": "0"},
     }
+    assert run.outputs["queues"] == {}, "the layer is off"
     assert {name: value for name, value in run.outputs.items() if name not in PLATFORM} == {
         "address": ADDRESS,
         "sshConfig": "\n".join(
