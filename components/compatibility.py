@@ -220,6 +220,10 @@ KUEUE_KUBERNETES: Final = {"v0.15.8": "1.29", "v0.15.2": "1.29"}
 """The first Kubernetes version that each Kueue runs on (kubernetes-sigs/kueue, README.md, Installation). AppWrapper
 names none."""
 
+MONITORING_KUBERNETES: Final = "1.25"
+"""The first Kubernetes version that Helm installs kube-prometheus-stack 88 on (prometheus-community/helm-charts,
+charts/kube-prometheus-stack/Chart.yaml, kubeVersion)."""
+
 VOLCANO_KUBERNETES: Final = {"1.15.0": (1, 35), "1.14.2": (1, 34)}
 """The newest Kubernetes version that each Volcano is made for. Source: volcano-sh/volcano, README.md, Kubernetes
 compatibility, where 1.7 is not listed any more."""

@@ -1,7 +1,7 @@
 """The flavors of cPouta that a VM may have: what is in one, and what CSC charges for it.
 
-Source: CSC's user guide (CSCfi/csc-user-guide, docs/cloud/pouta/vm-flavors-and-billing.md). Shelving a VM ends its charge;
-stopping it does not.
+Source: CSC's user guide (CSCfi/csc-user-guide, docs/cloud/pouta/vm-flavors-and-billing.md). Shelving a VM ends its
+charge; stopping it does not.
 """
 
 from __future__ import annotations

@@ -42,6 +42,9 @@ wants free for images."""
 
 LEAST_GPU_BOOT_VOLUME: Final = 40
 """GiB: the system, and CUDA's packages of 3 GB three times, as they are fetched, as a repository, and installed."""
+MOST_KEYS: Final = 12_000
+"""Characters of other people's public keys: about 16 of RSA with 4096 bits, or 120 of Ed25519. They are in the user
+data, beside the programs of the first boot, and Nova takes 65535 bytes of it in base64."""
 TOO_SLOW: Final = "capacity"
 """A type of volumes that CSC has for files at rest: too slow for databases such as the cluster's."""
 
@@ -107,8 +110,8 @@ class OpenstackSettings(SettingsModel):
     name: values.Name = "mlops-platform"
     """Name of the VM, its port, volume, key pair and security group. No two stacks of a project may have the same."""
     flavor: Annotated[str, choice("flavor", tuple(FLAVORS))] = next(iter(FLAVORS))
-    """Flavor of the VM. Another one of its family is a resize, which restarts it; one of another family, with GPUs or in
-    place of one with GPUs replaces it.
+    """Flavor of the VM. Another one of its family is a resize, which restarts it; one of another family, with GPUs or
+    in place of one with GPUs replaces it.
     """
     image: str = f"Ubuntu-{DEFAULT_UBUNTU}"
     """Image by name; of several, the newest public one, as CSC's are. The VM keeps the one that it was made from while
@@ -189,6 +192,15 @@ class OpenstackSettings(SettingsModel):
         yield from rules.check(path, self.rules, allow_any_source=self.allow_any_source)
         yield from self._volume(path)
         yield from self._image(path)
+        keys = sum(map(len, self.other_public_keys))
+        if keys > MOST_KEYS:
+            yield ConfigError(
+                path=(*path, "otherPublicKeys"),
+                message=f"these keys have {keys} characters together, and there is not as much room in what OpenStack "
+                "hands a VM for its first boot",
+                expected=f"at most {MOST_KEYS} characters together",
+                hint="take keys of type ssh-ed25519, of which 120 fit, or add some to the VM's ~/.ssh/authorized_keys",
+            )
         if self.machine.gpus and self.boot_volume is not None and self.boot_volume < LEAST_GPU_BOOT_VOLUME:
             yield ConfigError(
                 path=(*path, "bootVolume"),

@@ -23,7 +23,7 @@ _TAKEN: Final = re.compile(
     | dip | operator | src | shadow | utmp | video | sasl | plugdev | staff | users | nogroup
     | systemd-(network|resolve|timesync|journal|coredump) | messagebus | syslog | uuidd | tcpdump | tss | landscape
     | pollinate | sshd | _ssh | usbmux | fwupd-refresh | lxd | netdev | polkitd | kvm | input | sgx | render | crontab
-    | docker
+    | docker | dhcpcd
     """,
     re.VERBOSE,
 )
@@ -37,6 +37,8 @@ _KEYS: Final = (
     f"{LEAST_RSA_BITS} bits"
 )
 _KEY_FILES: Final = "the path of a private key's file, which begins with / or ~/"
+_UNQUOTED: Final = re.compile(r"[%\"\x00-\x1f\x7f]|\$\{")
+"""What ssh_config(5) does not take literally in an IdentityFile, TOKENS and ENVIRONMENT VARIABLES."""
 _PRIVATE: Final = re.compile(r"PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktdjE")
 """Shows a private key: PEM, PuTTY's format, and base64 of OpenSSH's without its frame."""
 
@@ -51,7 +53,8 @@ def _public_key(value: str) -> str:
         reject(message=f"sshd takes no keys of type {key.split()[0]} any more", expected=_KEYS, hint=new)
     if isinstance(public, RSAPublicKey) and public.key_size < LEAST_RSA_BITS:
         reject(message=f"this key has {public.key_size} bits", expected=_KEYS, hint=new)
-    return key
+    # Nova cuts at single blanks (nova/crypto.py, generate_fingerprint).
+    return " ".join(key.split(maxsplit=2))
 
 
 def _key_file(value: str) -> str:
@@ -69,6 +72,13 @@ def _key_file(value: str) -> str:
             message="ssh would look for it in another place: it knows neither variables nor the stack's folder",
             expected=_KEY_FILES,
             hint="write the whole path, such as ~/.ssh/local-cpouta.pem",
+        )
+    if _UNQUOTED.search(value):
+        reject(
+            message="ssh would read another path: it replaces what follows % and ${, and its settings cannot hold "
+            "quotation marks, line breaks and the like",
+            expected=_KEY_FILES,
+            hint="give the file another name",
         )
     if value.endswith(".pub"):
         reject(

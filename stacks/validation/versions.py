@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from components import catalogue, names
 from components.compatibility import (
     KUEUE_KUBERNETES,
+    MONITORING_KUBERNETES,
     VOLCANO_KUBERNETES,
     Assessment,
     Combination,
@@ -20,6 +21,7 @@ from components.nodes.network_operator import DevicePlugin
 from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
 from stacks.settings.gpu import GpuSettings
+from stacks.settings.monitoring import MonitoringSettings
 from stacks.settings.tenancy import QueueingSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.target import TargetSpec
@@ -31,6 +33,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     """Yield what is known not to work together."""
     yield from _combination(partial)
     yield from _too_old_for_kueue(partial)
+    yield from _too_old_for_monitoring(partial)
     yield from _quotas_for_ports(partial)
     volcano = partial.section(VolcanoSettings)
     if volcano is not None and volcano.enabled and partial.kubernetes_version is not None:
@@ -102,6 +105,22 @@ def _too_old_for_kueue(partial: PartialSettings) -> Iterator[ConfigError]:
             message=f"Kueue {queueing.kueue_version} needs Kubernetes {first} or later, and this cluster has {cluster}",
             expected=f"a cluster of Kubernetes {first} or later, or no queues",
             hint=f"upgrade the cluster, or set {key(('queueing', 'enabled'))} to false and remove the teams",
+        )
+
+
+def _too_old_for_monitoring(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Refuse a cluster for which Helm would refuse the chart, after all else was made."""
+    monitoring, cluster = partial.section(MonitoringSettings), partial.kubernetes_version
+    if monitoring is None or not monitoring.enabled or cluster is None:
+        return
+    if is_older(cluster, MONITORING_KUBERNETES):
+        yield ConfigError(
+            path=("monitoring", "enabled"),
+            value=True,
+            message=f"kube-prometheus-stack {monitoring.version} needs Kubernetes {MONITORING_KUBERNETES} or later, "
+            f"and this cluster has {cluster}",
+            expected=f"false, or a cluster of Kubernetes {MONITORING_KUBERNETES} or later",
+            hint="set it to false, or upgrade the cluster",
         )
 
 

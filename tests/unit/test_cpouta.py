@@ -22,6 +22,7 @@ from stacks.cpouta import infrastructure
 from stacks.cpouta.interfaces import interfaces
 from stacks.cpouta.outputs import installed
 from stacks.cpouta.project_facts import ProjectFacts
+from stacks.cpouta.settings import MOST_KEYS
 from stacks.inputs import interpret
 from tests.emulator.test_openstack_provider_plan import UPDATED
 from tests.unit.configurations import ROOT, settings_of
@@ -243,6 +244,14 @@ def test_others_sign_in_by_their_own_keys() -> None:
     run = Run(otherPublicKeys=[OTHER_KEY])
     (user,) = yaml.safe_load(run.one("Instance").inputs["userData"])["users"]
     assert user["ssh_authorized_keys"] == [run.one("Keypair").inputs["publicKey"], OTHER_KEY]
+
+
+def test_as_many_keys_as_settings_take_fit_into_the_user_data() -> None:
+    """Of the largest first boot: with GPUs, and a cluster."""
+    number = MOST_KEYS // len(OTHER_KEY)
+    run = Run(flavor="gpu.1.1gpu", otherPublicKeys=[OTHER_KEY] * number)
+    (user,) = yaml.safe_load(run.one("Instance").inputs["userData"])["users"]
+    assert len(user["ssh_authorized_keys"]) == number + 1
 
 
 KEEPING = _Keeping()

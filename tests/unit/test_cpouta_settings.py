@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from stacks import validation
+from stacks.cpouta.settings import MOST_KEYS
 from stacks.errors import ConfigError, key
 from tests.unit.configurations import ROOT, errors_of, partial_of, settings_of
 
@@ -135,7 +136,8 @@ class TestSources:
         assert (error.message, error.hint) == (message, hint)
 
     @pytest.mark.parametrize(
-        "source", ["192.168.1.20/32", "127.0.0.1/32", "10.0.0.0/8", "239.0.0.1/32", "fc00::/7", "100.64.0.1/32"]
+        "source",
+        ["192.168.1.20/32", "127.0.0.1/32", "10.0.0.0/8", "239.0.0.1/32", "fc00::/7", "100.64.0.1/32", "198.18.0.1/32"],
     )
     def test_a_network_from_which_nobody_gets_to_the_vm_is_refused(self, source: str) -> None:
         error = only(shipped(sshFrom={"me": source}))
@@ -203,6 +205,26 @@ class TestKeys:
         assert key(error.path) == "mlbatch:openstack.otherPublicKeys[1]"
         assert PRIVATE.splitlines()[1] not in str(error)
 
+    def test_more_keys_than_a_vm_is_handed_are_refused(self) -> None:
+        large = public(rsa.generate_private_key(65537, 4096))
+        error = only(shipped(otherPublicKeys=[large] * (MOST_KEYS // len(large) + 1)))
+        assert key(error.path) == "mlbatch:openstack.otherPublicKeys"
+        assert error.expected == "at most 12000 characters together"
+        assert errors_of(shipped(otherPublicKeys=[large] * (MOST_KEYS // len(large)))) == []
+
+    def test_nova_gets_one_blank_between_type_and_key(self) -> None:
+        kind, secret = public(ed25519.Ed25519PrivateKey.generate()).split()
+        for written in (f"{kind}\t{secret}  me at home", f" {kind}  {secret} me at home\r\n"):
+            assert settings_of(shipped(sshPublicKey=written)).openstack.ssh_public_key == f"{kind} {secret} me at home"
+
+    @pytest.mark.parametrize("file", ["~/.ssh/%h", '/home/me/a"b', "~/.ssh/${USER}.pem", "~/.ssh/a\tb"])
+    def test_a_path_that_ssh_would_not_take_as_it_is_is_refused(self, file: str) -> None:
+        error = only(shipped(privateKeyFile=file))
+        assert (key(error.path), error.value) == ("mlbatch:openstack.privateKeyFile", file)
+        assert error.message.startswith("ssh would read another path")
+        for usual in ("/home/me/my keys/x", "~/.ssh/$me", "~/.ssh/ключ"):
+            assert errors_of(shipped(privateKeyFile=usual)) == []
+
     def test_one_in_place_of_its_files_path_is_not_repeated_either(self) -> None:
         error = only(shipped(privateKeyFile=PRIVATE))
         assert key(error.path) == "mlbatch:openstack.privateKeyFile"
@@ -247,7 +269,7 @@ class TestKeys:
 
 
 class TestUser:
-    @pytest.mark.parametrize("user", ["daemon", "sshd", "nobody", "sudo", "systemd-network", "docker"])
+    @pytest.mark.parametrize("user", ["daemon", "sshd", "nobody", "sudo", "systemd-network", "docker", "dhcpcd"])
     def test_a_name_that_the_system_has_itself_is_refused(self, user: str) -> None:
         error = only(shipped(user=user))
         assert (key(error.path), error.value) == ("mlbatch:openstack.user", user)
@@ -402,6 +424,15 @@ def test_layers_are_refused_below_the_kubernetes_that_they_need() -> None:
     assert found.keys() == {"mlbatch:queueing.kueueVersion", "mlbatch:scheduling.schedulerVersion"}
     assert all("this cluster has 1.24.0" in message for message in found.values())
     assert errors_of({**shipped(), **on}) == []
+
+
+def test_monitoring_is_refused_where_helm_would_refuse_its_chart() -> None:
+    on = {"monitoring": {"enabled": True}}
+    error = only({**shipped(kind={"kubernetes": "1.24.0"}), **on})
+    assert (key(error.path), error.value) == ("mlbatch:monitoring.enabled", True)
+    assert error.message == "kube-prometheus-stack 88.6.1 needs Kubernetes 1.25 or later, and this cluster has 1.24.0"
+    assert errors_of({**shipped(kind={"kubernetes": "1.31.12"}), **on}) == []
+    assert errors_of({**shipped(kind={"kubernetes": "1.24.0"}), "monitoring": {"enabled": False}}) == []
 
 
 @pytest.mark.parametrize("kubernetes", ["1.33.4", "1.24.0"])

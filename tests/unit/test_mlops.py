@@ -465,7 +465,13 @@ class TestPasswords:
             for rule in spec["podSelector"]["matchExpressions"]
         }
         assert guarded == {
-            ("pipelines", "app"): ["minio", "ml-pipeline", "ml-pipeline-ui", "ml-pipeline-visualizationserver", "mysql"],
+            ("pipelines", "app"): [
+                "minio",
+                "ml-pipeline",
+                "ml-pipeline-ui",
+                "ml-pipeline-visualizationserver",
+                "mysql",
+            ],
             ("metadata", "component"): ["metadata-envoy", "metadata-grpc-server"],
             ("katib", "katib.kubeflow.org/component"): ["db-manager", "mysql"],
         }

@@ -12,6 +12,7 @@ from tests.unit.test_settings import valid as simulated
 
 _JOB: Final = {"enabled": True, "tag": "1", "submission": {"gang": "none"}}
 _NC: Final = {"vmSize": "Standard_NC40ads_H100_v5", "count": 2}
+_KEY: Final = "AAAAC3NzaC1lZDI1NTE5AAAAILRAB9KLBebIS3T6CQzFcLZeh0uyh1MafBbQmtzuICAV"
 _BLUE: Final = {"name": "blue", "users": [], "share": 1}
 
 _SHARED: Final = {"enabled": True, "submission": {"team": "blue"}, "scratch": False}
@@ -227,6 +228,9 @@ OF_TARGETS: Final[tuple[Mapping[str, Any], ...]] = (
     cpouta(user="root"),
     cpouta(name="a b"),
     cpouta(kind={"kubernetes": "1.20.0"}),
+    cpouta(privateKeyFile="~/.ssh/%h"),
+    cpouta(otherPublicKeys=[f"ssh-ed25519 {_KEY} colleague"] * 150),
+    {**cpouta(kind={"kubernetes": "1.24.0"}), "monitoring": {"enabled": True}},
     cpouta(sshFrom={"me": "2a02:2770::7/128"}),
     cpouta(sshFrom={"lower": "0.0.0.0/1", "upper": "128.0.0.0/1"}),
     cpouta(sshFrom={"me": "203.0.113.7/32", "i": "203.0.113.7/32"}),
