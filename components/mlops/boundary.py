@@ -47,9 +47,7 @@ _GUARDED: Final = (
     _Guarded(
         namespace="kubeflow", name="metadata", label="component", values=("metadata-envoy", "metadata-grpc-server")
     ),
-    _Guarded(
-        namespace="kubeflow", name="katib", label="katib.kubeflow.org/component", values=("db-manager", "mysql")
-    ),
+    _Guarded(namespace="kubeflow", name="katib", label="katib.kubeflow.org/component", values=("db-manager", "mysql")),
 )
 """By the labels of the pods in all ten deployments at the pinned commit, with Kubeflow's pipelines."""
 

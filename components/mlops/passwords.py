@@ -115,7 +115,7 @@ def with_own(document: Document, main: pulumi.Output[str]) -> Document | None:
 
 
 def added(documents: list[Document], main: pulumi.Output[str]) -> Iterator[Document]:
-    """Yield the Secrets of those that are there and have none upstream: of Grafana's administrator and Flower's user."""
+    """Yield the Secrets of those that are there and have none upstream: Grafana's administrator, Flower's user."""
     for reader in map(_identity, documents):
         if reader in _MADE:
             name, use = _MADE[reader]
