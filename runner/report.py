@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import kubernetes
+from kubernetes.client.rest import RESTClientObject
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
 from runner import nvshare
@@ -31,14 +32,33 @@ _NODE_KINDS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.produc
 Client = kubernetes.dynamic.DynamicClient
 
 
-def connect(kubeconfig: Path | None, context: str | None = None) -> Client:
+def connect(kubeconfig: Path | None, context: str | None = None, seconds: float | None = None) -> Client:
     """Return a client of the cluster that a kubeconfig's context names; None for what kubectl would take.
 
+    seconds: for which nothing may come from the cluster, which is then asked once more; None for as long as it takes.
     Raises kubernetes.config.ConfigException where the file or the context cannot be used, and the exceptions of the
     Kubernetes client where the cluster does not answer.
     """
     file = str(kubeconfig) if kubeconfig is not None else None
-    return Client(kubernetes.config.new_client_from_config(file, context=context))
+    configuration = kubernetes.client.Configuration()
+    configuration.retries = None if seconds is None else 1
+    api = kubernetes.config.new_client_from_config(file, context=context, client_configuration=configuration)
+    if seconds is not None:
+        api.rest_client = _Impatient(configuration, seconds)
+    return Client(api)
+
+
+class _Impatient(RESTClientObject):
+    """Waits so many seconds for anything to come."""
+
+    def __init__(self, configuration: kubernetes.client.Configuration, seconds: float) -> None:
+        super().__init__(configuration)
+        self._seconds = seconds
+
+    def request(self, *arguments: Any, **options: Any) -> Any:
+        """Send a request, as the client does."""
+        bounded = options | {"_request_timeout": options.get("_request_timeout") or (self._seconds, self._seconds)}
+        return RESTClientObject.request(self, *arguments, **bounded)
 
 
 def platform_report(client: Client) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -193,6 +194,30 @@ def test_a_kubeconfig_that_is_none_is_told_in_one_line(
     assert main([str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the kubeconfig cannot be used: ")
+
+
+def test_a_cluster_that_says_nothing_is_given_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections are taken, as by a tunnel behind which nobody is any more."""
+    monkeypatch.setattr("ask.source.SECONDS", 0.2)
+    job, kubeconfig = tmp_path / "job.yaml", tmp_path / "config"
+    job.write_text(text())
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cluster = {"server": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        kubeconfig.write_text(
+            yaml.safe_dump(
+                {
+                    "clusters": [{"name": "silent", "cluster": cluster}],
+                    "users": [{"name": "somebody", "user": {}}],
+                    "contexts": [{"name": "silent", "context": {"cluster": "silent", "user": "somebody"}}],
+                    "current-context": "silent",
+                }
+            )
+        )
+        assert main([str(job), "--team", "blue", "--kubeconfig", str(kubeconfig)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the cluster does not answer: ")
 
 
 def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
