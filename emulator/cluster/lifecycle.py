@@ -46,6 +46,7 @@ def start(
     operator_hub: bool = False,
     openstack: bool = False,
     content: bool = False,
+    owner: int | None = None,
 ) -> None:
     """Start the cluster, or wait until the running one is ready; a few seconds at most when it already is.
 
@@ -53,7 +54,8 @@ def start(
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
     `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those. With `openshift`
     the cluster is an OpenShift, with `operator_hub` one that installs operators from a catalog; with `openstack` an
-    OpenStack runs beside it. With `content` it is filled first with what `Layout.content` holds.
+    OpenStack runs beside it. With `content` it is filled first with what `Layout.content` holds. It is stopped
+    when the process `owner` has ended, by whatever.
 
     Raises ClusterError when a binary is missing, a process fails, the cluster is not ready within eight minutes, a seed
     cannot be applied, or other releases of OpenStack made what this environment holds.
@@ -81,7 +83,7 @@ def start(
         report("restarting the local cluster: its code or its binaries have changed")
         stop(paths)
         found = None
-    daemon = None if found is not None else _launch(layout, parts)
+    daemon = None if found is not None else _launch(layout, parts, owner)
     _wait_ready(layout, report, daemon)
     if stack:
         try:
@@ -190,7 +192,7 @@ def _ask(layout: Layout, what: str = "status") -> dict[str, Any] | None:
     return found
 
 
-def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
+def _launch(layout: Layout, parts: Parts, owner: int | None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", controlplane.SUPERVISOR]
     command += ["--root", str(layout.paths.root), "--state", str(layout.paths.state)]
     if not parts.provider:
@@ -205,6 +207,8 @@ def _launch(layout: Layout, parts: Parts) -> subprocess.Popen[bytes]:
         command.append("--openstack")
     if parts.content:
         command.append("--content")
+    if owner is not None:
+        command += ["--owner", str(owner)]
     layout.log("supervisor").touch(mode=0o600)
     with layout.log("supervisor").open("ab") as log:
         return subprocess.Popen(

@@ -41,7 +41,8 @@ _LOOK_SECONDS = 0.1
 class Supervisor:
     """Starts the children in order, restarts those that end and stops all of them.
 
-    data: the folders that hold the cluster's content. wipes: how often they were emptied.
+    data: the folders that hold the cluster's content. owner: descriptor of a process (pidfd_open(2)) with whose end, by
+    whatever it may come, everything ends. wipes: how often the folders were emptied.
     """
 
     children: list[Child]
@@ -49,20 +50,26 @@ class Supervisor:
     folder: Path
     facts: dict[str, Any]
     data: Sequence[Path] = ()
+    owner: int | None = None
     stopping: bool = field(default=False, init=False)
     wipes: int = field(default=0, init=False)
 
     def run(self, listener: socket.socket) -> None:
         """Supervise, and answer what is asked over the socket, until told to stop; then stop everything."""
         before = processes.die_with_parent()
+        watched = [listener] if self.owner is None else [listener, self.owner]
         while not self.stopping:
             now = time.monotonic()
             for each in self.children:
                 each.look(now)
                 if each.process is None and now >= each.start_at and self._may_start(each):
                     each.start(self.environment, self.folder, before)
-            if select.select([listener], [], [], _LOOK_SECONDS)[0]:
+            found = select.select(watched, [], [], _LOOK_SECONDS)[0]
+            if listener in found:
                 self._answer(listener)
+            if self.owner in found:
+                _log.info("the process has ended for which the cluster was started")
+                self.stopping = True
         self.stop()
 
     def describe(self) -> dict[str, Any]:
@@ -108,9 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--operator-hub", action="store_true", help="be one that installs operators from a catalog")
     parser.add_argument("--openstack", action="store_true", help="run an OpenStack beside the cluster")
     parser.add_argument("--content", action="store_true", help="be filled with the content that the state folder has")
+    parser.add_argument("--owner", type=int, help="the process with whose end the cluster ends, too")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
 
+    try:
+        owner = None if options.owner is None else os.pidfd_open(options.owner)
+    except ProcessLookupError:
+        return 0
     os.umask(UMASK)  # of every process of the cluster
     layout = Layout(Paths.of(root=options.root, state=options.state))
     layout.make_folders()
@@ -147,6 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "openstack": parts.openstack,
         },
         data=(layout.etcd_data, layout.paths.openstack),
+        owner=owner,
     )
 
     def stop(number: int, frame: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def local_environment(
 ) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
 
+    It ends with this process, also where that is killed: nothing else would ever stop it.
+
     prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
     openshift: it is an OpenShift. operator_hub: one that installs operators from a catalog. openstack: an OpenStack
     runs beside it. stack: whose nodes it has, as in `make up`.
@@ -81,7 +84,13 @@ def local_environment(
         mirror.fill(paths, toolchain, **parts)
         prepare(paths)
         local_cluster.start(
-            paths, print, stack=stack, admission_policies=admission_policies, openstack=openstack, **parts
+            paths,
+            print,
+            stack=stack,
+            admission_policies=admission_policies,
+            openstack=openstack,
+            owner=os.getpid(),
+            **parts,
         )
         try:
             yield paths

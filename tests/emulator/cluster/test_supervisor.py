@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -129,3 +132,23 @@ def test_a_wipe_ends_what_works_on_the_data_and_leaves_what_serves_the_engine(tm
         assert supervisor.describe()["wipes"] == 1
     finally:
         supervisor.stop()
+
+
+def test_a_cluster_ends_with_the_process_that_it_was_started_for(tmp_path: Path) -> None:
+    """A cluster of tests would run on for ever, where those are killed."""
+    found = child(tmp_path, "sleep", "60", ready=True)
+    with subprocess.Popen(["sleep", "60"]) as owner, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        supervisor = Supervisor([found], {"PATH": os.environ["PATH"]}, tmp_path, {}, owner=os.pidfd_open(owner.pid))
+        thread = threading.Thread(target=supervisor.run, args=(listener,), daemon=True)
+        thread.start()
+        while found.state != "running":
+            assert thread.is_alive()
+            time.sleep(0.01)
+        process = found.process
+        assert process is not None
+        owner.kill()
+        thread.join(30)
+        assert not thread.is_alive()
+        assert process.poll() is not None
