@@ -103,7 +103,7 @@ def _member(source: Source, team: str, user: str | None, group: str | None) -> t
     Who asks for a group alone asks for somebody who has no rights but the group's.
     """
     for given in (user, group):
-        if given is not None and not (given.isascii() and given.isprintable() and given.strip()):
+        if given is not None and not (given.isprintable() and given.strip()):
             raise ManifestError(f"nobody can sign in as {given!r}: write a name of printable characters")
     if user is not None or group is not None:
         return user or SOMEBODY, group

@@ -91,7 +91,9 @@ class Question:
     def _submit(self) -> str:
         """Submit as the member; return the job's uid. A controller that has just started is given time."""
         resource = self.client.resources.get(api_version=self.job.version, kind=self.job.kind)
-        member = {"Impersonate-User": self.user, **({"Impersonate-Group": self.group} if self.group else {})}
+        named = {"Impersonate-User": self.user, "Impersonate-Group": self.group}
+        # The client sends headers as Latin-1, and the API server reads names as UTF-8.
+        member = {header: name.encode().decode("latin-1") for header, name in named.items() if name}
         deadline = time.monotonic() + SECONDS
         while True:
             try:

@@ -88,9 +88,9 @@ class Replica:
         self._mark.unlink(missing_ok=True)
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop it, and remove what it holds of the cluster, which no other question would go on from."""
         self.forget()
-        cluster.stop(self.paths)
+        cluster.reset(self.paths)
 
 
 def _install(paths: Paths, wanted: Content) -> None:

@@ -99,21 +99,16 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
         # The client takes a kubeconfig for what it should be, and stumbles in as many ways over one that is none.
         raise SourceError(f"the kubeconfig cannot be used: {' '.join(str(error).split())}") from error
     except (ApiException, DynamicApiError) as error:
-        raise _unreadable(error) from error
+        raise _unreadable(error, "what it knows") from error
     except HTTPError as error:
         raise SourceError(f"the cluster does not answer: {error}") from error
-    try:
-        return _read(client)
-    except (ApiException, DynamicApiError) as error:
-        raise _unreadable(error) from error
-    except HTTPError as error:
-        raise SourceError(f"the cluster does not answer: {error}") from error
+    return _read(client)
 
 
-def _unreadable(error: ApiException | DynamicApiError) -> SourceError:
+def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError:
     return SourceError(
-        f"the cluster cannot be read ({error.status} {error.reason}): the question needs the right to list nodes, "
-        "pods, queues, roles, admission policies and what else docs/ask.md names, in all namespaces"
+        f"the cluster does not let {what} be listed ({error.status} {error.reason}): the question needs the rights of "
+        "the ClusterRole in docs/ask.md"
     )
 
 
@@ -131,7 +126,13 @@ def _read(client: Client) -> Source:
 
 
 def _listed(client: Client, version: str, kind: str) -> list[Document]:
-    return [_plain({**item, "apiVersion": version, "kind": kind}) for item in objects(client, version, kind)]
+    try:
+        found = objects(client, version, kind)
+    except (ApiException, DynamicApiError) as error:
+        raise _unreadable(error, f"{kind}s") from error
+    except HTTPError as error:
+        raise SourceError(f"the cluster does not answer: {error}") from error
+    return [_plain({**item, "apiVersion": version, "kind": kind}) for item in found]
 
 
 def _plain(item: Document) -> Document:

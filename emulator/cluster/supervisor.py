@@ -57,7 +57,7 @@ class Supervisor:
     def run(self, listener: socket.socket) -> None:
         """Supervise, and answer what is asked over the socket, until told to stop; then stop everything."""
         before = processes.die_with_parent()
-        watched = [listener] if self.owner is None else [listener, self.owner]
+        watched: list[socket.socket | int] = [listener] if self.owner is None else [listener, self.owner]
         while not self.stopping:
             now = time.monotonic()
             for each in self.children:

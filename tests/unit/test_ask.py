@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
 
 from ask import manifest, room
 from ask.__main__ import ask, main
@@ -23,10 +24,13 @@ from ask.content import content, runs
 from ask.manifest import ManifestError, check_resources, read
 from ask.replica import Replica, ReplicaError
 from ask.room import Room, short
-from ask.source import Source
+from ask.source import ADMISSION, DECIDING, GROUPS, RBAC, Source, SourceError
+from ask.source import read as read_cluster
+from emulator.cluster.layout import Layout
 from emulator.paths import Paths
-from tests.local.environment import gang
+from tests.local.environment import ROOT, gang
 
+KINDS = (*DECIDING, ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 GIB = 2**30 * 10**9
 EIGHT_GPUS = {"nvidia.com/gpu": 8 * 10**9, "cpu": 224 * 10**9, "memory": 2000 * GIB, "pods": 110 * 10**9}
 NODES = [Room(EIGHT_GPUS, {"kubernetes.io/hostname": f"gpu-node-{index}"}) for index in range(3)]
@@ -703,6 +707,45 @@ def test_two_questions_take_turns(tmp_path: Path) -> None:
         order.append("first")
     thread.join(10)
     assert order == ["first", "second"]
+
+
+def test_the_role_of_the_page_lists_all_that_is_read_and_no_secret() -> None:
+    page = (ROOT / "docs" / "ask.md").read_text()
+    role = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    listed = {(group, item) for rule in role["rules"] for group in rule["apiGroups"] for item in rule["resources"]}
+    assert all(rule["verbs"] == ["list"] for rule in role["rules"])
+    read = {
+        (version.rpartition("/")[0], f"{kind.lower()}{'es' if kind.endswith('s') else 's'}") for version, kind in KINDS
+    }
+    plurals = {item for item in read if (item[0], "*") not in listed}
+    assert (
+        plurals | {(group, "*") for group in {*GROUPS, RBAC.partition("/")[0], ADMISSION.partition("/")[0]}} == listed
+    )
+
+
+def test_what_may_not_be_listed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(client: object, version: str, kind: str) -> list[Any]:
+        if kind == "LimitRange":
+            raise ApiException(403, "Forbidden")
+        return [{"metadata": {"name": "x"}, "spec": {"group": "kueue.x-k8s.io"}}]
+
+    monkeypatch.setattr("ask.source.connect", lambda *_: None)
+    monkeypatch.setattr("ask.source.objects", refused)
+    with pytest.raises(
+        SourceError, match=r"not let LimitRanges be listed \(403 Forbidden\): .* ClusterRole in docs/ask.md"
+    ):
+        read_cluster(None, None)
+
+
+def test_nothing_of_the_cluster_is_left_when_the_replica_is_stopped(tmp_path: Path) -> None:
+    paths = Paths.of(root=tmp_path, state=tmp_path / "state").of_stack("ask")
+    layout = Layout(paths)
+    layout.make_folders()
+    for file in (layout.content, layout.etcd_data / "member", paths.kubeconfig):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    assert main(["--stop"], paths) == 0
+    assert not any(file.exists() for file in (layout.content, layout.etcd_data, paths.kubeconfig))
 
 
 def test_every_kind_that_can_be_asked_about_is_in_the_page() -> None:

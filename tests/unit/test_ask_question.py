@@ -110,6 +110,16 @@ def test_it_is_asked_in_the_members_name() -> None:
     assert replica.headers == {"Impersonate-User": "alice", "Impersonate-Group": "trainers"}
 
 
+def test_a_name_is_sent_as_the_api_server_reads_it() -> None:
+    """As UTF-8, in a header that the client writes as Latin-1."""
+    replica = Replica(Workload=[waiting("no")])
+    job = read(yaml.safe_dump(gang("job", "blue", pods=1, gpus=8)), "blue")
+    client: Any = replica
+    Question(client, job, "blue", "Łukasz", "Forschung für alle").ask()
+    sent = {header: value.encode("latin-1").decode() for header, value in replica.headers.items()}
+    assert sent == {"Impersonate-User": "Łukasz", "Impersonate-Group": "Forschung für alle"}
+
+
 def test_missing_quota_is_told_with_those_who_come_first() -> None:
     said = "insufficient unused quota for nvidia.com/gpu in flavor default-flavor, 8 more needed"
     others = [
