@@ -23,9 +23,12 @@ class Checkpoints:
     def save(self, step: int, state: Mapping[str, Any]) -> None:
         """Write the state after so many steps, and remove what is older than the last ones.
 
-        It gets its name when all of it is on the disk: who is killed before has written nothing.
+        It gets its name when all of it is on the disk: who is killed before has written nothing, and what is left of it
+        makes room for the next one.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        for left in self.folder.glob("step-*.partial"):
+            left.unlink(missing_ok=True)
         partial = self.folder / f"step-{step:08d}.partial"
         with partial.open("wb") as file:
             torch.save(dict(state), file)
