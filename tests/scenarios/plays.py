@@ -25,37 +25,38 @@ LATER: Final = 2.5
 class Scenario:
     """promise: what the play holds the platform to. breaks: the name of the mechanism without which it fails.
 
-    takes: whether it takes minutes.
+    fails_at: what is said then, which nothing else has it say. takes_minutes: whether it does.
     """
 
     name: str
     promise: str
     play: Callable[[Stage], None]
     breaks: str
+    fails_at: str
     takes_minutes: bool = False
 
 
 def queueing(stage: Stage) -> None:
-    """The team's jobs take all GPUs; three more wait, and start as the first ones end."""
-    names = [f"first-{index}" for index in range(stage.size.nodes)]
-    for index, name in enumerate(names):
-        stage.submit("blue", name, gpus=GPUS_PER_NODE, seconds=20 + 5 * index)
-    for name in names:
+    """The team's jobs take all GPUs; three more wait, and start one by one as the first ones end."""
+    first = [f"first-{index}" for index in range(stage.size.nodes)]
+    for name in first:
+        stage.submit("blue", name, gpus=GPUS_PER_NODE)
+    for name in first:
         stage.runs("blue", name)
     waiting = ["next-0", "next-1", "next-2"]
     for name in waiting:
         stage.submit("blue", name, gpus=GPUS_PER_NODE)
         time.sleep(1.1)  # creation times have seconds
     assert "nvidia.com/gpu" in stage.waits("blue", waiting[-1])
-    started: list[str] = []
 
-    def order() -> list[str]:
-        now = {name for name in waiting if pods_of(stage.cluster, "blue", name)}
-        started.extend(sorted(now - set(started)))
-        return list(started)
+    def started() -> list[str]:
+        return [name for name in waiting if pods_of(stage.cluster, "blue", name)]
 
-    found = stage.until("the waiting jobs start", order, lambda found: len(found) == len(waiting))
-    assert found == waiting, f"they started in the order {', '.join(found)}"
+    assert started() == [], f"{', '.join(started())} did not wait"
+    for count, ended in enumerate(first[: len(waiting)], start=1):
+        stage.end("blue", ended)
+        found = stage.until("one more starts", started, lambda found, count=count: len(found) >= count)
+        assert found == waiting[:count], f"when {count} had ended, {', '.join(found)} had started"
 
 
 def borrowing(stage: Stage) -> None:
@@ -121,8 +122,7 @@ def gangs(stage: Stage) -> None:
     first = str(stage.until("one gang runs whole", whole, lambda team: team is not None))
     (other,) = set(gangs) - {first}
     stage.stays(f"{other}'s gang holds no node meanwhile", lambda: not stage.bound(other, gangs[other]), seconds=8)
-    stage.record.say(f"{first}'s gang is deleted")
-    stage.members[first].delete("workload.codeflare.dev/v1beta2", "AppWrapper", gangs[first], first)
+    stage.end(first, gangs[first])
     stage.runs(other, gangs[other], pods)
 
 
@@ -249,24 +249,37 @@ SCENARIOS: Final = {
             "jobs of a team start in the order in which they were submitted, and hold nothing before",
             queueing,
             "quota",
+            "next-2 waits",
         ),
-        Scenario("borrowing", "idle quota is borrowed, up to the last GPU and no further", borrowing, "cohort"),
-        Scenario("reclaim", "an owner has its quota back as soon as it has jobs for it", reclaim, "reclaim"),
+        Scenario(
+            "borrowing", "idle quota is borrowed, up to the last GPU and no further", borrowing, "cohort", "blue/job-"
+        ),
+        Scenario(
+            "reclaim", "an owner has its quota back as soon as it has jobs for it", reclaim, "reclaim", "red/own-"
+        ),
         Scenario(
             "priorities",
             "within a team the more important job goes first, at its own team's cost",
             priorities,
             "preemption",
+            "blue/urgent runs",
         ),
-        Scenario("gangs", "a gang starts whole or holds nothing, also when two compete", gangs, "packing"),
-        Scenario("packing", "small jobs leave whole nodes to those who need them", packing, "packing"),
-        Scenario("quota-dodging", "nobody runs beside its queue", quota_dodging, "quota-gate"),
-        Scenario("isolation", "no team touches another's, nor nodes, queues and rights", isolation, "pod-isolation"),
+        Scenario("gangs", "a gang starts whole or holds nothing, also when two compete", gangs, "packing", "gang "),
+        Scenario("packing", "small jobs leave whole nodes to those who need them", packing, "packing", "red/whole-"),
+        Scenario("quota-dodging", "nobody runs beside its queue", quota_dodging, "quota-gate", "refus"),
+        Scenario(
+            "isolation",
+            "no team touches another's, nor nodes, queues and rights",
+            isolation,
+            "pod-isolation",
+            "past the scheduler",
+        ),
         Scenario(
             "node-failure",
             "a job that loses its node runs elsewhere, at the cost of a loan",
             node_failure,
             "slack-controller",
+            "the slack queue lends",
             takes_minutes=True,
         ),
         Scenario(
@@ -274,6 +287,7 @@ SCENARIOS: Final = {
             "a loss beyond the slack queue is borne by loans",
             beyond_slack,
             "slack-controller",
+            "the slack queue lends",
             takes_minutes=True,
         ),
         Scenario(
@@ -281,6 +295,7 @@ SCENARIOS: Final = {
             "a job that crashes is tried again up to its limit, and then gives its GPUs back",
             retries,
             "appwrapper",
+            "the job has failed for good",
             takes_minutes=True,
         ),
     )

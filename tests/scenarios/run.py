@@ -23,6 +23,11 @@ class Outcome:
     seconds: float
 
     @property
+    def is_proof(self) -> bool:
+        """Whether it failed at what its mechanism keeps, and not for a slow machine or another mistake."""
+        return self.broken is not None and self.scenario.fails_at in self.broken
+
+    @property
     def word(self) -> str:
         """Whether the promise was kept, and why it was not."""
         return "kept" if self.broken is None else f"BROKEN: {self.broken}"
@@ -40,9 +45,9 @@ def play(scenario: Scenario, paths: Paths, size: Size, picture: Path | None = No
     stage = Stage(paths, size, record, patience)
     try:
         with Recorder(cluster, record):
-            broken = _broken(scenario, stage)
-        record.say("✓ kept" if broken is None else f"✗ {broken}")
-        outcome = Outcome(scenario, broken, record.now)
+            found = broken(scenario, stage)
+        record.say("✓ kept" if found is None else f"✗ {found}")
+        outcome = Outcome(scenario, found, record.now)
         if picture is not None:
             picture.parent.mkdir(parents=True, exist_ok=True)
             picture.write_text(svg(f"{scenario.name}: {scenario.promise}", outcome.word, record, stage.nodes))
@@ -51,7 +56,8 @@ def play(scenario: Scenario, paths: Paths, size: Size, picture: Path | None = No
     return outcome
 
 
-def _broken(scenario: Scenario, stage: Stage) -> str | None:
+def broken(scenario: Scenario, stage: Stage) -> str | None:
+    """Play a scenario; return what was not as promised, None where all was."""
     try:
         scenario.play(stage)
     except AssertionError as error:

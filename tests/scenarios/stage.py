@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
+from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
 from typing import Any, TypeVar
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError
+from urllib3.exceptions import HTTPError
 
 from components.scheduling.pod_group import in_group, pod_group
 from emulator.paths import Paths
@@ -16,6 +22,7 @@ from tests.scenarios.record import Record
 from tests.scenarios.size import TEAMS, Size
 
 T = TypeVar("T")
+_TRIES, _PAUSE = 10, 1.0
 _PREFIX = "workload.codeflare.dev.appwrapper/"
 _POD_GROUPS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "podgroups.scheduling.x-k8s.io")
 HURRIED = {f"{_PREFIX}failureGracePeriodDuration": "1s", f"{_PREFIX}retryPausePeriodDuration": "1s"}
@@ -38,7 +45,7 @@ class Stage:
         """Wait until something holds, and put it down. Raises AssertionError, with what was seen last, where it does
         not hold in time.
         """
-        found = eventually(what, probe, accept, seconds=times * self.patience)
+        found = eventually(what, lambda: asked(probe), accept, seconds=times * self.patience)
         self.record.say(f"✓ {what}")
         return found
 
@@ -46,7 +53,7 @@ class Stage:
         """Watch that something holds for a while. Raises AssertionError where it does not."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            assert probe(), f"not so: {what}"
+            assert asked(probe), f"not so: {what}"
             time.sleep(0.25)
         self.record.say(f"✓ {what}")
 
@@ -72,8 +79,15 @@ class Stage:
             wrapper["spec"]["components"] = [{"template": item} for item in grouped]
         each = "pod" if pods == 1 else f"{pods} pods"
         self.record.say(f"{TEAMS[team]} submits {team}/{name}: {each} of {gpus} GPUs" + f" {priority}".rstrip())
-        self.members[team].create(wrapper)
         self._submitted.append((team, name))
+        # One that is there already was taken, though the answer was lost.
+        with contextlib.suppress(ConflictError):
+            asked(lambda: self.members[team].create(wrapper))
+
+    def end(self, team: str, name: str) -> None:
+        """End a job, as a member of its team."""
+        self.record.say(f"{TEAMS[team]} deletes {team}/{name}")
+        asked(lambda: self.members[team].delete(APPWRAPPER, "AppWrapper", name, team))
 
     def clear(self) -> None:
         """Take everything away that was submitted, and make every node well."""
@@ -140,6 +154,20 @@ class Stage:
     def waits(self, team: str, name: str) -> str:
         """Wait until Kueue has said why a job has no quota yet; return that."""
         return self.until(f"{team}/{name} waits and is told why", lambda: self.why(team, name))
+
+
+def asked(question: Callable[[], T]) -> T:
+    """Ask the API server, and once more where it is too busy to answer: no promise is broken by that."""
+    for _ in range(_TRIES - 1):
+        try:
+            return question()
+        except (ApiException, DynamicApiError) as error:
+            if error.status < INTERNAL_SERVER_ERROR and error.status != TOO_MANY_REQUESTS:
+                raise
+        except HTTPError:
+            pass
+        time.sleep(_PAUSE)
+    return question()
 
 
 def settle(cluster: Cluster) -> None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import threading
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 
+from tests.scenarios import plays, run, stage
 from tests.scenarios.__main__ import main
 from tests.scenarios.gantt import lanes, svg
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.plays import SCENARIOS
 from tests.scenarios.record import Record, Recorder, Use
+from tests.scenarios.run import Outcome
 from tests.scenarios.size import Size
+from tests.scenarios.stage import asked
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,6 +81,78 @@ def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.Mo
     monkeypatch.setattr("tests.scenarios.record.look", look)
     with Recorder(object(), Record()):
         assert later.wait(10)
+
+
+class Queue:
+    """A stage on which a team's jobs take a node each, and the queue takes whom it is told to next."""
+
+    def __init__(self, picks: int = 0, room: int = 3) -> None:
+        self.size, self.cluster, self.picks, self.room = Size(), self, picks, room
+        self.waiting: list[str] = []
+        self.running: list[str] = []
+
+    def submit(self, team: str, name: str, gpus: int) -> None:
+        self.waiting.append(name)
+        self._admit()
+
+    def end(self, team: str, name: str) -> None:
+        self.running.remove(name)
+        self._admit()
+
+    def runs(self, team: str, name: str) -> None:
+        assert name in self.running
+
+    def waits(self, team: str, name: str) -> str:
+        assert name in self.waiting, f"{name} waits: not within 1 s"
+        return "insufficient unused quota for nvidia.com/gpu"
+
+    def until(self, what: str, probe: Callable[[], list[str]], accept: Callable[[list[str]], bool]) -> list[str]:
+        found = probe()
+        assert accept(found), what
+        return found
+
+    def _admit(self) -> None:
+        while self.waiting and len(self.running) < self.room:
+            self.running.append(self.waiting.pop(min(self.picks, len(self.waiting) - 1)))
+
+
+@pytest.mark.parametrize(
+    ("queue", "broken"),
+    [
+        (Queue(), None),
+        (Queue(picks=-1), "when 1 had ended, next-2 had started"),
+        (Queue(picks=1), "when 1 had ended, next-1 had started"),
+        (Queue(room=4), "next-0 did not wait"),
+        (Queue(room=6), "next-2 waits: not within 1 s"),
+    ],
+)
+def test_the_order_of_a_queue_is_judged_by_who_has_pods(
+    queue: Any, broken: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plays, "pods_of", lambda cluster, team, name: [name] if name in cluster.running else [])
+    monkeypatch.setattr(plays, "time", SimpleNamespace(sleep=lambda seconds: None))
+    outcome = Outcome(SCENARIOS["queueing"], run.broken(SCENARIOS["queueing"], queue), 0)
+    assert outcome.broken == broken
+    assert outcome.is_proof is (queue.room == 6)
+
+
+def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "time", SimpleNamespace(sleep=lambda seconds: None))
+    answers: list[Any] = [ApiException(status=500), ApiException(status=429), "here"]
+
+    def question() -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert asked(question) == "here"
+    answers += [ApiException(status=403), "here"]
+    with pytest.raises(ApiException):
+        asked(question)
+    answers[:] = [ApiException(status=503)] * 100
+    with pytest.raises(ApiException):
+        asked(question)
 
 
 @pytest.mark.parametrize(
