@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,8 @@ from ask.manifest import read
 from ask.replica import Replica
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
-from tests.local.environment import ROOT, Cluster, Project, gang
-from tests.local.jobs import APPWRAPPER, phase, running
+from tests.local.environment import ROOT, Cluster, Project, eventually, gang
+from tests.local.jobs import APPWRAPPER, KUEUE, phase, running
 from tests.local.member import as_member
 from tests.local.standing import Standing
 from tests.local.submission import submitted
@@ -41,11 +43,16 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
 
 @pytest.fixture(scope="module", autouse=True)
 def loans(cluster: Cluster, paths: Paths, platform: Project) -> Iterator[None]:
-    """Blue has all GPUs, two thirds of them borrowed."""
-    jobs = [gang(f"loan-{index}", "blue", pods=1, gpus=8) for index in range(3)]
-    with submitted(as_member(paths, "alice"), *jobs):
-        for job in jobs:
-            running(cluster, "blue", job["metadata"]["name"], pods=1)
+    """Blue has all GPUs, two thirds of them borrowed.
+
+    Each job is newer than the one before, of which Kueue takes seconds: of equally new ones an older may give way at
+    first, and then take the place of a newer one.
+    """
+    with contextlib.ExitStack() as stack:
+        for index in range(3):
+            stack.enter_context(submitted(as_member(paths, "alice"), gang(f"loan-{index}", "blue", pods=1, gpus=8)))
+            running(cluster, "blue", f"loan-{index}", pods=1)
+            time.sleep(1.1)
         yield
 
 
@@ -61,10 +68,20 @@ def test_what_waits_is_told_for_what_and_behind_whom(
     asked: Callable[..., Answer], cluster: Cluster, paths: Paths
 ) -> None:
     with submitted(as_member(paths, "alice"), gang("first", "blue", pods=1, gpus=8)):
+        eventually("Kueue has looked at blue/first", lambda: is_told_to_wait(cluster, "first"))
         answer = asked(gang("job", "blue", pods=1, gpus=8), "blue")
         assert (answer.verdict, answer.resource) == (Verdict.WAITS, "8 nvidia.com/gpu more")
         assert answer.behind == ["blue/first"]
         assert answer.code == 3
+
+
+def is_told_to_wait(cluster: Cluster, name: str) -> bool:
+    """Whether Kueue has said of a job of blue that it has no quota yet."""
+    counted = [
+        item for item in cluster.list(KUEUE, "Workload", "blue") if f"appwrapper-{name}-" in item["metadata"]["name"]
+    ]
+    conditions = [each for item in counted for each in (item.get("status") or {}).get("conditions") or ()]
+    return ("QuotaReserved", "False") in [(each["type"], each["status"]) for each in conditions]
 
 
 def test_more_than_there_is_never_runs_and_what_helps_is_said(asked: Callable[..., Answer]) -> None:

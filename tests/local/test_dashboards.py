@@ -16,7 +16,7 @@ from tests.dashboards.drawing import page
 from tests.dashboards.scraping import Prometheus, prometheus
 from tests.local.browser import Browser
 from tests.local.environment import Cluster, dev_settings, eventually, gang
-from tests.local.jobs import cordon, gpu_nodes, lending_limit, pods_of, running
+from tests.local.jobs import cordon, gpu_nodes, lending_limit, phase, pods_of, running
 from tests.local.standing import Standing
 
 pytestmark = pytest.mark.emulated("metrics of the controllers are read by the local way to Services")
@@ -46,18 +46,24 @@ def happened(cluster: Cluster, source: Prometheus) -> None:
     cluster.create(gang("too-large", "red", pods=3, gpus=8))
     eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
     cluster.create(gang("short", "red", pods=1, gpus=8, seconds=5))
-    running(cluster, "red", "short", pods=1)
+    # It may be over before anybody looks.
+    eventually(
+        "red/short has run", lambda: phase(cluster, "red", "short"), lambda seen: seen in ("Running", "Succeeded")
+    )
     running(cluster, "blue", "sample-gang", pods=2)
 
 
 @pytest.mark.usefixtures("happened")
 def test_every_query_of_every_panel_has_data(source: Prometheus, tmp_path: Path) -> None:
+    answers = []
+
     def lacking() -> list[str]:
-        found = [drawn for _, panels in answered(source, SECONDS) for drawn in panels]
+        answers[:] = answered(source, SECONDS)
+        found = [drawn for _, panels in answers for drawn in panels]
         return [f"{drawn.panel.title}: {drawn.error or drawn.silent}" for drawn in found if drawn.error or drawn.silent]
 
     eventually("every query finds something", lacking, lambda found: not found, every=2)
-    text = page(answered(source, SECONDS), NOTE)
+    text = page(answers, NOTE)
     (tmp_path / "dashboards.html").write_text(text)
     assert text.count("<figure>") == sum(len(dashboard.panels) for dashboard in DASHBOARDS)
     assert "no data" not in text
