@@ -16,6 +16,7 @@ import pytest
 
 from runner.report import Client
 from tests.bench.scale import __main__ as command
+from tests.bench.scale.__main__ import JOBS, NODES, TEAMS
 from tests.bench.scale.load import plain_documents
 from tests.bench.scale.memory import table
 from tests.bench.scale.plan import Job, Scale, best, waves
@@ -26,6 +27,7 @@ from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS
 from tests.bench.scale.watching import Jobs, Watch
 from tests.scenarios.memory import MIB, free_memory
 
+ROOT = Path(__file__).resolve().parents[2]
 GANG = Job("job-7", 3, 2, 8)
 
 
@@ -89,6 +91,12 @@ def test_a_seed_decides_the_jobs_and_waves_fill_the_gpus() -> None:
     assert {job.team for job in jobs} == set(range(5))
     assert [best(wave) for wave in found[:-1]] == [scale.gpus] * (len(found) - 1)
     assert all(nodes_needed(wave) <= scale.nodes for wave in found)
+
+
+def test_the_page_says_how_many_gpus_the_default_asks_for() -> None:
+    (wave,) = waves(Scale(NODES, TEAMS, JOBS), 1)
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert f"{best(wave)} of {8 * NODES})" in page
 
 
 def nodes_needed(wave: list[Job]) -> int:

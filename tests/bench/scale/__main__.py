@@ -1,6 +1,6 @@
 """Put jobs onto a large simulated cluster with the real controllers, and print what it costs, row by row.
 
-python -m tests.bench.scale [--nodes 60] [--teams 10] [--jobs 150] [--seed 1] [--plot FILE]
+python -m tests.bench.scale [--nodes 60] [--teams 10] [--jobs 130] [--seed 1] [--plot FILE]
 
 Each row runs the same jobs on the same cluster; ratios are to the first row.
 """
