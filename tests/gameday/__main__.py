@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     print(f"\n{text(report)}\n\n{options.html}", flush=True)
     options.html.write_text(html(report, began), encoding="utf-8")
-    return 1 if report.lost else 0
+    return 1 if report.lost or not report.is_whole else 0
 
 
 def _make_room(page: Path) -> None:
@@ -105,6 +105,7 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
     title = (
         f"Game day, seed {seed}: {lines[-1].arrival / HOUR:.0f} hours of arrivals, {time_scale:g} times as fast, on "
         f"{size.nodes} nodes with {size.gpus} GPUs, in {today.seconds / 60:.0f} minutes"
+        f"{'' if today.is_whole else ', interrupted'}"
     )
     return (
         Report(
@@ -115,6 +116,7 @@ def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: fl
             events=today.happened,
             to_come=len(today.to_come),
             refused=today.refused,
+            is_whole=today.is_whole,
         ),
         began,
     )

@@ -26,7 +26,7 @@ class Report:
 
     title: in words. seconds: how long it took. time_scale: seconds of the day in one of the clock.
     events: what went wrong, at seconds of the clock. to_come: jobs that were never submitted. refused: submissions that
-    the API server did not take at first.
+    the API server did not take at first. is_whole: whether it was played to its end; what is not over then is not lost.
     """
 
     title: str
@@ -36,6 +36,7 @@ class Report:
     events: Sequence[Event]
     to_come: int = 0
     refused: int = 0
+    is_whole: bool = True
 
     @property
     def lost(self) -> list[str]:
@@ -43,11 +44,14 @@ class Report:
         found = []
         for tale in self.ledger.tales.values():
             wanted = Phase.SUCCEEDED if tale.job.failure.succeeds else Phase.FAILED
+            if tale.ended is None and not self.is_whole:
+                continue
             if tale.ended is None:
                 found.append(f"{_name(tale)} is not over: {tale.phase or 'no phase'}")
             elif tale.phase != wanted:
                 found.append(f"{_name(tale)} {tale.phase.lower()}, and should have {wanted.lower()}")
-        return [*found, *([f"{self.to_come} jobs were never submitted"] if self.to_come else [])]
+        is_left = self.to_come and self.is_whole
+        return [*found, *([f"{self.to_come} jobs were never submitted"] if is_left else [])]
 
     def hours(self, gpu_seconds: float) -> float:
         """Return GPU hours of the day for GPU seconds of the clock."""
@@ -60,8 +64,10 @@ class Report:
         phases = Counter(tale.phase for tale in tales)
         wasted = sum(tale.wasted for tale in tales)
         out = max(0.0, book.offered - book.used - book.idle)
+        cut = f"{len(book.open)} jobs were not over, and {self.to_come} had not arrived"
         return [
             ("lost", "; ".join(self.lost) or "nothing"),
+            *([] if self.is_whole else [("interrupted", cut)]),
             ("jobs", f"{len(tales)}: {phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"),
             ("jobs that were to fail by themselves", str(sum(not tale.job.failure.succeeds for tale in tales))),
             ("went wrong", _counted(self.events)),

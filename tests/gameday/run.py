@@ -48,7 +48,7 @@ class Day:
         self.ledger = Ledger(size.quotas, size.gpus, bound(RECOVERY["recoveryTimeoutSeconds"]))
         self.to_come, self._faults, self._ends = list(jobs), list(events), list[Event]()
         self.happened: list[Event] = []
-        self.refused, self.seconds = 0, 0.0
+        self.refused, self.seconds, self.is_whole = 0, 0.0, True
         self._began, self._moved = time.monotonic(), 0.0
 
     @property
@@ -57,7 +57,16 @@ class Day:
         return time.monotonic() - self._began
 
     def go(self) -> None:
-        """Play until all jobs are through, or none gets through any more."""
+        """Play until all jobs are through, none gets through any more, or somebody interrupts it."""
+        try:
+            self._play()
+        except KeyboardInterrupt:
+            self.is_whole = False
+        self.seconds = self.now
+        for event in self._ends:
+            self._answered(lambda event=event: self._breaking.end(event))
+
+    def _play(self) -> None:
         told = 0.0
         while (self.to_come or self.ledger.open) and self.now < self._quiet_until() + STALLED:
             self._submit()
@@ -67,9 +76,6 @@ class Day:
                 told = self.now
                 print(self._line(), flush=True)
             time.sleep(_EVERY)
-        self.seconds = self.now
-        for event in self._ends:
-            self._answered(lambda event=event: self._breaking.end(event))
 
     def _quiet_until(self) -> float:
         """Return until when nothing has to happen: no job arrives, and those that run take as long as they do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -175,6 +176,27 @@ def test_a_job_is_lost_that_does_not_end_as_the_trace_says(looks: list[Seen], fa
 
 def test_a_job_that_was_never_submitted_is_lost() -> None:
     assert report(played([UP, Seen("Succeeded")]), to_come=3).lost == ["3 jobs were never submitted"]
+
+
+def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour of it would be gone with a Ctrl-C."""
+    day = quiet([ONE, replace(ONE, name="two", arrival=9e9)], monkeypatch)
+    day._members = {"blue": SimpleNamespace(create=lambda _: None)}
+    day._ends = [Event(0, Fault.SICK)]
+    ended = []
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tests.gameday.run.time", SimpleNamespace(monotonic=time.monotonic, sleep=interrupted))
+    monkeypatch.setattr(day, "_look", lambda: None)
+    monkeypatch.setattr(day, "_breaking", SimpleNamespace(end=ended.append))
+    day.go()
+    assert ended == [Event(0, Fault.SICK)], "the node is well again"
+    assert not day.is_whole
+    found = replace(report(day.ledger), to_come=len(day.to_come), is_whole=day.is_whole)
+    assert found.lost == []
+    assert "lost: nothing\n  interrupted: 1 jobs were not over, and 1 had not arrived\n" in text(found)
 
 
 def test_the_report_has_the_days_figures() -> None:
