@@ -215,7 +215,7 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
     exporter_port = {"port": args.node_exporter_port, "targetPort": args.node_exporter_port}
     return {
         **({} if args.definitions else {"crds": {"enabled": False}}),
-        **{part: {"enabled": False} for part in _UNREACHABLE},
+        **{part: {"enabled": False} for part in (*_UNREACHABLE, *_elsewhere(args.pod_security))},
         "prometheus": {
             "service": {"type": "ClusterIP"},
             "prometheusSpec": {
@@ -277,6 +277,14 @@ def monitoring_values(args: MonitoringArgs) -> Mapping[str, Any]:
             **({"service": exporter_port} if args.node_exporter_port != NODE_EXPORTER_PORT else {}),
         },
     }
+
+
+def _elsewhere(pod_security: PodSecurity) -> Sequence[str]:
+    """Return what the chart looks for in kube-system, where OpenShift does not have it: its DNS is in openshift-dns.
+
+    An empty dashboard would be all that comes of it (templates/exporters/core-dns; openshift/cluster-dns-operator).
+    """
+    return ["coreDns"] if pod_security is PodSecurity.SCC else []
 
 
 def _own_alone(namespace: str) -> Mapping[str, Sequence[str]]:

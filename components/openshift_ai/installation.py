@@ -17,6 +17,7 @@ from components.catalogue import OpenShiftAi
 from components.job_kinds import SUBMITTED
 from components.kubernetes.manifests import Document
 from components.kubernetes.namespace import NamespaceArgs, namespace_body
+from components.kubernetes.network import NAMESPACE_LABEL
 from components.kubernetes.objects import checksum
 from components.olm import subscription as olm
 from components.olm.layer import OlmLayer
@@ -55,9 +56,16 @@ _PORTS: Final = (8443, 8080, 8081, 5432, 8082, 8099, 8181, 9443)
 _CALLERS: Final[Sequence[Document]] = (
     {"podSelector": {}},
     {"namespaceSelector": {"matchLabels": {"policy-group.network.openshift.io/host-network": ""}}, "podSelector": {}},
+    {
+        "namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: "kube-system"}},
+        "podSelector": {"matchLabels": {"app": "konnectivity-agent"}},
+    },
     {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
 )
-"""The operators themselves, the API server, and OpenShift's own Prometheus."""
+"""The operators themselves, the API server, and OpenShift's own Prometheus.
+
+An API server that runs elsewhere asks through agents, which on IBM Cloud are not on their nodes' network
+(openshift/hypershift, hostedclusterconfigoperator/controllers/resources/konnectivity/reconcile.go)."""
 _INITIALIZATION: Final = "dscinitialization.opendatahub.io"
 _INITIALIZATIONS: Final = "dscinitializations"
 _OWN_INITIALIZATION: Final = "DISABLE_DSC_CONFIG"

@@ -17,6 +17,7 @@ from components.catalogue import NotebookImage, Repository
 from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
+from components.workbench import authority
 
 PORT: Final = 8888
 FILES: Final = "/opt/app-root/src"
@@ -34,6 +35,8 @@ SIZES: Final[Mapping[str, Resources]] = {
     "X Large": Resources(cpu_request="15", memory_request="120Gi", cpu_limit="30", memory_limit="120Gi"),
 }
 """The dashboard's container sizes (odh-dashboard, manifests/rhoai/shared/odhdashboardconfig)."""
+_TRUSTED: Final = ("AWS_CA_BUNDLE",)
+"""What boto3 goes by (boto3's guide, "Configuration"). OpenShift AI sets those of others to a bundle of its own."""
 _CLONE: Final = Resources(cpu_request="100m", memory_request="256Mi", cpu_limit="1", memory_limit="1Gi")
 
 
@@ -44,6 +47,7 @@ class NotebookArgs:
     image, version: one of the catalogue's, and one of its versions. size: of SIZES. storage: size of the claim of its
     files, which is named after it; storage_class: None for the cluster's default. demos: cloned into its files, None
     for nothing. user: who made it, as the dashboard notes it. nodes: for services; Ray has the GPUs.
+    trusts: whom the cluster itself certifies, as the object store.
     """
 
     image: NotebookImage
@@ -54,6 +58,7 @@ class NotebookArgs:
     demos: Repository | None = None
     user: str | None = None
     nodes: NodeGroup = ANYWHERE
+    trusts: bool = False
 
     @property
     def tag(self) -> str:
@@ -88,6 +93,7 @@ def files_claim(name: str, namespace: pulumi.Input[str], args: NotebookArgs) -> 
 def notebook(name: str, namespace: pulumi.Input[str], connection: pulumi.Input[str], args: NotebookArgs) -> Document:
     """Return the Notebook. connection: the Secret whose keys are its environment."""
     user = {"opendatahub.io/username": args.user} if args.user is not None else {}
+    pod = _pod(name, namespace, connection, args)
     annotations = {
         DISPLAY_NAME: name,
         "opendatahub.io/image-display-name": args.image.name,
@@ -105,7 +111,7 @@ def notebook(name: str, namespace: pulumi.Input[str], connection: pulumi.Input[s
             "labels": {"app": name, DASHBOARD: "true", "opendatahub.io/odh-managed": "true"},
             "annotations": {**annotations, **SKIP_AWAIT},
         },
-        "spec": {"template": {"spec": _pod(name, namespace, connection, args)}},
+        "spec": {"template": {"spec": authority.trusting(pod, _TRUSTED) if args.trusts else pod}},
     }
 
 

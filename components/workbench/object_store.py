@@ -23,12 +23,14 @@ from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
 from components.layer import Layer
+from components.workbench import authority
 from components.workloads.interface import USER, one_replica, volume_claim
 
 LABEL: Final = "app.kubernetes.io/name"
 _DATA: Final = "/data"
 _CONFIG: Final = "/etc/seaweedfs"
 _CONFIG_FILE: Final = "s3.json"
+_CERTIFICATE: Final = "/etc/certificate"
 _RESOURCES: Final = Resources(cpu_request="250m", memory_request="1Gi", cpu_limit="2", memory_limit="2Gi")
 
 
@@ -50,7 +52,7 @@ class ObjectStoreArgs:
 
     access_key, secret_key: of its one user. storage: size of its volume; storage_class: None for the default.
     clients: the namespace whose pods use it. nodes: for services. user: its number in the pod; None where the cluster
-    gives each namespace its own (OpenShift).
+    gives each namespace its own (OpenShift). tls: it is served by a certificate of OpenShift's own authority.
     """
 
     kind: StoreKind
@@ -62,6 +64,17 @@ class ObjectStoreArgs:
     clients: str
     nodes: NodeGroup = ANYWHERE
     user: int | None = USER
+    tls: bool = True
+
+    @property
+    def scheme(self) -> str:
+        """Of the store's address."""
+        return "https" if self.tls else "http"
+
+    @property
+    def certificate(self) -> str:
+        """The Secret with its certificate."""
+        return f"{self.kind}-certificate"
 
 
 class ObjectStore(Layer):
@@ -88,13 +101,14 @@ class ObjectStore(Layer):
             Manifest(f"{name}/PersistentVolumeClaim", claim, child),
             Manifest(f"{name}/NetworkPolicy", boundary(args, namespace.name), child),
         ]
+        # By it there comes to be the certificate, which the pod waits for.
+        service = Manifest(f"{name}/Service", _service(args, namespace.name), child)
         server = Manifest(
             f"{name}/Deployment",
             deployment(args, namespace.name),
-            pulumi.ResourceOptions(parent=self, depends_on=needs),
+            pulumi.ResourceOptions(parent=self, depends_on=[*needs, service]),
         )
-        service = Manifest(f"{name}/Service", _service(args, namespace.name), child)
-        self.endpoint = f"http://{kind}.{kind}.svc:{port}"
+        self.endpoint = f"{args.scheme}://{kind}.{kind}.svc:{port}"
         self.ready = [server, service]
         self.register_outputs({"endpoint": self.endpoint})
 
@@ -138,13 +152,21 @@ def deployment(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
         "image": args.image,
         "imagePullPolicy": "IfNotPresent",
         "ports": [{"name": "s3", "containerPort": PORTS[args.kind], "protocol": "TCP"}],
-        "readinessProbe": {"httpGet": {"path": _READY[args.kind], "port": "s3"}, "periodSeconds": 10},
+        "readinessProbe": {
+            "httpGet": {"path": _READY[args.kind], "port": "s3", "scheme": args.scheme.upper()},
+            "periodSeconds": 10,
+        },
         "resources": _RESOURCES.body(),
         "securityContext": dict(UNPRIVILEGED),
         **_program(args.kind),
     }
     config = [{"name": "config", "secret": {"secretName": name}}] if args.kind is StoreKind.SEAWEEDFS else []
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}, *config]
+    if args.tls:
+        flags, files = _certificate(args)
+        container["command"] += flags
+        container["volumeMounts"].append({"name": "certificate", "mountPath": _CERTIFICATE, "readOnly": True})
+        mounted.append({"name": "certificate", "secret": files})
     return one_replica(name, namespace, container, mounted, label=LABEL, nodes=args.nodes, user=args.user)
 
 
@@ -178,6 +200,22 @@ def _program(kind: StoreKind) -> Document:
     }
 
 
+def _certificate(args: ObjectStoreArgs) -> tuple[list[str], Document]:
+    """Return the options by which a store serves TLS on its one port, and the Secret with what it reads for that.
+
+    SeaweedFS reads a certificate that was renewed by itself, and so does MinIO. Sources: seaweedfs/seaweedfs 4.00,
+    weed/command/s3.go, startS3Server; minio's documentation, "Network Encryption (TLS)".
+    """
+    secret: Document = {"secretName": args.certificate}
+    if args.kind is StoreKind.MINIO:
+        named = {"tls.crt": "public.crt", "tls.key": "private.key"}
+        return [f"--certs-dir={_CERTIFICATE}"], {
+            **secret,
+            "items": [{"key": key, "path": path} for key, path in named.items()],
+        }
+    return [f"-s3.cert.file={_CERTIFICATE}/tls.crt", f"-s3.key.file={_CERTIFICATE}/tls.key"], secret
+
+
 def _service(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
     name, port = args.kind.value, PORTS[args.kind]
     return {
@@ -187,7 +225,7 @@ def _service(args: ObjectStoreArgs, namespace: pulumi.Input[str]) -> Document:
             "name": name,
             "namespace": namespace,
             "labels": {LABEL: name},
-            "annotations": dict(SKIP_AWAIT),
+            "annotations": {**SKIP_AWAIT, **(authority.certified(args.certificate) if args.tls else {})},
         },
         "spec": {
             "type": "ClusterIP",

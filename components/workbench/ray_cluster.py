@@ -21,9 +21,12 @@ from components import names
 from components.kubernetes.manifests import SKIP_AWAIT, Document
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import UNPRIVILEGED
+from components.workbench import authority
 from components.workloads.interface import USER, pod_security, ray_token
 
 DASHBOARD_PORT: Final = 8265
+_TRUSTED: Final = ("SSL_CERT_FILE",)
+"""What Python goes by, and with it Arrow, by which Ray reaches a bucket (apache/arrow, python/pyarrow/_fs.pyx)."""
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - of the pod, which a policy lets the project alone reach
 _PORTS: Final = {"gcs": 6379, "dashboard": DASHBOARD_PORT, "client": 10001}
 _DASHBOARD_AND_CLIENT: Final = (DASHBOARD_PORT, _PORTS["client"])
@@ -112,6 +115,7 @@ class RayClusterArgs:
 
     demos: which of them. image: of Ray, in a version. gpu_resource: as which GPUs are offered.
     user: its number in the pods; None where the cluster gives each namespace its own (OpenShift).
+    trusts: whom the cluster itself certifies, as the object store.
     """
 
     demos: Sequence[Demo]
@@ -119,6 +123,7 @@ class RayClusterArgs:
     version: str
     gpu_resource: str = names.GPU
     user: int | None = USER
+    trusts: bool = False
 
 
 def ray_cluster(demo: Demo, namespace: pulumi.Input[str], queue: pulumi.Input[str], args: RayClusterArgs) -> Document:
@@ -189,7 +194,5 @@ def _pod(name: str, node: Node, args: RayClusterArgs, ports: Mapping[str, int]) 
     }
     if ports:
         container["ports"] = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
-    return {
-        "securityContext": pod_security(args.user),
-        "containers": [container],
-    }
+    pod = {"securityContext": pod_security(args.user), "containers": [container]}
+    return authority.trusting(pod, _TRUSTED) if args.trusts else pod

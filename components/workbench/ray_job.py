@@ -89,7 +89,7 @@ def _add_program(template: Document, program: Program, config_map: str, connecti
     template["metadata"] = {"annotations": dict(program.checksum())}
     spec = template["spec"]
     (container,) = spec["containers"]
-    container["env"] = list(programs.ENVIRONMENT)
+    container["env"] = [*container.get("env", ()), *programs.ENVIRONMENT]
     container["envFrom"] = [{"secretRef": {"name": connection}}]
-    container["volumeMounts"] = [files.mount()]
-    spec["volumes"] = [{"name": files.name, **files.source}]
+    container["volumeMounts"] = [*container.get("volumeMounts", ()), files.mount()]
+    spec["volumes"] = [*spec.get("volumes", ()), {"name": files.name, **files.source}]

@@ -12,7 +12,7 @@ from components.kubernetes import objects
 from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
-from components.workbench import access, ray_cluster, ray_job
+from components.workbench import access, authority, ray_cluster, ray_job
 from components.workbench import queue as queues
 from components.workbench.notebook import DASHBOARD, DESCRIPTION, DISPLAY_NAME, NotebookArgs, files_claim, notebook
 from components.workbench.queue import QueueArgs
@@ -93,6 +93,8 @@ class Workbench(Layer):
         policy = ray_cluster.boundary(namespace)
         bound.append(Manifest(f"{name}/{policy['kind']}", policy, child))
         bound.append(Manifest(f"{name}/ResourceQuota", queues.bound(args.queue, namespace), child))
+        if args.notebook.trusts:
+            bound.append(Manifest(f"{name}/{authority.CONFIG_MAP}", authority.config_map(namespace), child))
         queue = _queue(name, args.queue, namespace, child)
         server = Manifest(
             name,

@@ -55,6 +55,7 @@ def install(
             demos=catalogue.DEMOS if settings.demos else None,
             user=settings.user,
             nodes=cluster.placement.system,
+            trusts=settings.object_store.certified,
         ),
         connection=connection,
         queue=QueueArgs(
@@ -64,14 +65,16 @@ def install(
             tolerations=cluster.placement.gpus.tolerations,
             open_to_all=queue.open_to_all,
         ),
-        ray=_ray(settings.ray_clusters, catalogue.RAY, cluster, mirror),
+        ray=_ray(settings.ray_clusters, catalogue.RAY, settings, cluster, mirror),
         ray_jobs=_ray_jobs(settings, cluster, mirror),
         edit_for_group=settings.edit_for_group,
     )
     return Workbench(settings.name, args, cluster.options(*needs, *([store] if store is not None else [])))
 
 
-def _ray(names: Sequence[str], image: Image, cluster: Cluster, mirror: Mirror) -> RayClusterArgs | None:
+def _ray(
+    names: Sequence[str], image: Image, settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror
+) -> RayClusterArgs | None:
     if not names:
         return None
     return RayClusterArgs(
@@ -80,11 +83,12 @@ def _ray(names: Sequence[str], image: Image, cluster: Cluster, mirror: Mirror) -
         version=image.tag.partition("-")[0],
         gpu_resource=cluster.gpu_resource,
         user=user_of(cluster.pod_security),
+        trusts=settings.object_store.certified,
     )
 
 
 def _ray_jobs(settings: WorkbenchSettings, cluster: Cluster, mirror: Mirror) -> RayJobsArgs | None:
-    clusters = _ray(settings.ray_jobs, catalogue.RAY_TRAIN, cluster, mirror)
+    clusters = _ray(settings.ray_jobs, catalogue.RAY_TRAIN, settings, cluster, mirror)
     return RayJobsArgs(clusters=clusters, packages=catalogue.DEMO_PACKAGES) if clusters is not None else None
 
 
@@ -123,6 +127,7 @@ def _connection(
         clients=settings.namespace,
         nodes=cluster.placement.system,
         user=user_of(cluster.pod_security),
+        tls=own.tls,
     )
     store = ObjectStore(f"{settings.name}-store", args, cluster.options())
     connection = Connection(

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from components import catalogue, names
 from components.catalogue import NotebookImage, NotebookVersion
@@ -47,6 +48,9 @@ class Store(StrEnum):
     EXTERNAL = "external"
 
 
+_OF_OWN: Final = ("size", "storage_class", "tls")
+
+
 class ObjectStoreSettings(SettingsModel):
     """The object store with S3's interface, to which distributed workloads write checkpoints."""
 
@@ -71,8 +75,17 @@ class ObjectStoreSettings(SettingsModel):
     """Size of the volume of a store that the stack runs, in bytes."""
     storage_class: ClassName | None = None
     """Class of that volume; default the cluster's class for volumes of one pod."""
+    tls: bool = True
+    """Reach a store that the stack runs by TLS, with a certificate of OpenShift's own authority for Services, which the
+    notebook and the stack's Ray clusters trust. Without it, as the guide has it, checkpoints pass in the clear.
+    """
     guide_credentials: bool = False
     """Take the guide's `rootuser` and `rootuser123` for MinIO, which everybody knows, in place of made-up ones."""
+
+    @property
+    def certified(self) -> bool:
+        """Whether the cluster's own authority vouches for the store."""
+        return self.tls and self.kind is not Store.EXTERNAL
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Hold the keys to the store that they are of."""
@@ -93,6 +106,14 @@ class ObjectStoreSettings(SettingsModel):
                     message="nothing says how the external store is reached",
                     expected="an address and an access key",
                     hint=f"set it, or {key((*path, 'kind'))} to {Store.SEAWEEDFS}",
+                )
+        for name in _OF_OWN if external else ():
+            if name in self.model_fields_set:
+                yield ConfigError(
+                    path=(*path, to_camel(name)),
+                    message="this is about a store that the stack runs, and the store is external",
+                    expected=f"nothing, or {key((*path, 'kind'))}: {Store.SEAWEEDFS}",
+                    hint="remove the key",
                 )
         if external and self.endpoint is not None:
             yield from _address((*path, "endpoint"), self.endpoint)

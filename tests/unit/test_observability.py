@@ -636,6 +636,11 @@ class TestTheTutorialsValues:
         assert values["crds"] == {"enabled": False}
         assert "crds" not in monitoring_values(args()), "You may leave the CRDs creation on (000)"
 
+    def test_no_dns_is_looked_for_where_openshift_has_none(self, values: Mapping[str, Any]) -> None:
+        on_openshift = monitoring_values(self.args(pod_security=PodSecurity.SCC))
+        assert on_openshift["coreDns"] == {"enabled": False}
+        assert "coreDns" not in values, "elsewhere it is in kube-system, as the chart has it"
+
     def test_the_exporter_and_its_service_have_the_other_port(self, values: Mapping[str, Any]) -> None:
         """The seed sets the port alone: its Service goes on leading to 9100, the cluster's own exporter."""
         assert values["prometheus-node-exporter"]["service"] == {"port": 9110, "targetPort": 9110}

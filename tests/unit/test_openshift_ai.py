@@ -286,6 +286,10 @@ class TestConfiguration:
                 "namespaceSelector": {"matchLabels": {"policy-group.network.openshift.io/host-network": ""}},
                 "podSelector": {},
             },
+            {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+                "podSelector": {"matchLabels": {"app": "konnectivity-agent"}},
+            },
             {"namespaceSelector": {"matchLabels": {"network.openshift.io/policy-group": "monitoring"}}},
         ]
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import subprocess
+import sys
 import tomllib
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pulumi_kubernetes as kubernetes
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from components import catalogue
 from components.artifacts import Mirror
@@ -20,7 +28,7 @@ from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.placement import NodeGroup, Placement
 from components.kubernetes.security import PodSecurity
-from components.workbench import access, notebook, ray_job
+from components.workbench import access, authority, notebook, ray_job
 from components.workbench.ray_cluster import DEMOS
 from stacks.layers import workbench
 from stacks.settings.machines import MACHINES
@@ -67,7 +75,7 @@ def safe() -> Record:
 MUCH = {"cpu": 100, "memory": "200Gi", "gpus": 20}
 GUIDE = {
     "editForGroup": True,
-    "objectStore": {"kind": "minio", "guideCredentials": True},
+    "objectStore": {"kind": "minio", "guideCredentials": True, "tls": False},
     "queue": {"openToAll": True},
 }
 
@@ -219,7 +227,7 @@ class TestSafeForm:
         assert identity["credentials"] == [
             {"accessKey": connection["AWS_ACCESS_KEY_ID"], "secretKey": connection["AWS_SECRET_ACCESS_KEY"]}
         ]
-        assert connection["AWS_S3_ENDPOINT"] == "http://seaweedfs.seaweedfs.svc:8333"
+        assert connection["AWS_S3_ENDPOINT"] == "https://seaweedfs.seaweedfs.svc:8333"
         for name in ("seaweedfs", "aws-connection-minio"):
             assert "data" in safe.one("Secret", name).secrets
         said = [text for item in safe.objects() if item.kind != "Secret" for text in strings(item.inputs)]
@@ -252,6 +260,94 @@ class TestSafeForm:
     def test_the_queue_is_the_projects_own(self, safe: Record) -> None:
         made = safe.one("ClusterQueue", "cluster-queue").inputs["spec"]
         assert made["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "sandbox"}}
+
+
+class TestStoreByTls:
+    """What goes to the store is seen and changed by nobody: seed 003 has `http://minio.minio.svc:9000`."""
+
+    def test_the_cluster_makes_the_certificate_that_the_store_serves_by(self, safe: Record) -> None:
+        service = safe.one("Service", "seaweedfs")
+        asked = service.inputs["metadata"]["annotations"]["service.beta.openshift.io/serving-cert-secret-name"]
+        server = safe.one("Deployment", "seaweedfs")
+        pod = server.inputs["spec"]["template"]["spec"]
+        assert {"name": "certificate", "secret": {"secretName": asked}} in pod["volumes"]
+        (container,) = pod["containers"]
+        assert {"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True} in container["volumeMounts"]
+        assert container["command"][-2:] == [
+            "-s3.cert.file=/etc/certificate/tls.crt",
+            "-s3.key.file=/etc/certificate/tls.key",
+        ]
+        assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
+        assert service.urn in server.dependencies
+
+    def test_minio_reads_it_under_names_of_its_own(self) -> None:
+        record = made(objectStore={"kind": "minio"})
+        pod = record.one("Deployment", "minio").inputs["spec"]["template"]["spec"]
+        (volume,) = [each for each in pod["volumes"] if each["name"] == "certificate"]
+        assert volume["secret"]["items"] == [
+            {"key": "tls.crt", "path": "public.crt"},
+            {"key": "tls.key", "path": "private.key"},
+        ]
+        assert pod["containers"][0]["command"][-1] == "--certs-dir=/etc/certificate"
+        assert decoded(record, "aws-connection-minio")["AWS_S3_ENDPOINT"] == "https://minio.minio.svc:9000"
+
+    def test_all_that_reach_it_trust_it_and_wait_for_its_authority(self) -> None:
+        record = made(rayClusters=["raytest"], rayJobs=["interactivetest"], queue=MUCH)
+        given = record.one("ConfigMap", "object-store-authority", "sandbox")
+        assert given.inputs["metadata"]["annotations"]["service.beta.openshift.io/inject-cabundle"] == "true"
+        assert "data" not in given.inputs, "the cluster fills it"
+        notebook, cluster = record.one("Notebook", "demo-workbench"), record.one("RayCluster", "raytest")
+        job = record.one("RayJob", "interactivetest")
+        rays = [cluster.inputs["spec"], job.inputs["spec"]["rayClusterSpec"]]
+        pods = [
+            each["template"]["spec"] for spec in rays for each in (spec["headGroupSpec"], *spec["workerGroupSpecs"])
+        ]
+        for variable, pod in (
+            ("AWS_CA_BUNDLE", notebook.inputs["spec"]["template"]["spec"]),
+            *(("SSL_CERT_FILE", pod) for pod in pods),
+        ):
+            main, bundler = pod["containers"][0], pod["initContainers"][-1]
+            assert {"name": variable, "value": "/etc/object-store/ca-bundle.crt"} in main["env"]
+            assert bundler["command"][-2:] == ["/etc/authority/service-ca.crt", "/etc/object-store/ca-bundle.crt"]
+            assert bundler["image"] == main["image"]
+            (volume,) = [each["configMap"] for each in pod["volumes"] if each["name"] == "authority"]
+            assert (volume["name"], volume["items"][0]["key"]) == ("object-store-authority", "service-ca.crt")
+            for container in (main, bundler):
+                mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+                assert mounted["authorities"] == "/etc/object-store"
+        assert all(given.urn in item.dependencies for item in (notebook, cluster, job))
+
+    def test_its_bundle_holds_the_cluster_and_the_public_authorities(self, tmp_path: Path) -> None:
+        """As the init container makes it, read as Python and Arrow do."""
+        own, bundle = tmp_path / "service-ca.crt", tmp_path / "ca-bundle.crt"
+        own.write_text(made_authority())
+        subprocess.run([sys.executable, "-c", authority.PROGRAM, str(own), str(bundle)], check=True)
+        found = [ssl.create_default_context(cafile=path).get_ca_certs() for path in (certifi.where(), str(bundle))]
+        assert [each["subject"] for each in found[1] if each not in found[0]] == [
+            ((("commonName", "service-signer"),),)
+        ]
+        assert len(found[1]) == len(found[0]) + 1
+
+    def test_the_guides_form(self, guide: Record) -> None:
+        assert guide.of("ConfigMap") == []
+        annotations = guide.one("Service", "minio").inputs["metadata"]["annotations"]
+        assert "service.beta.openshift.io/serving-cert-secret-name" not in annotations
+        pod = guide.one("Deployment", "minio").inputs["spec"]["template"]["spec"]
+        assert pod["containers"][0]["readinessProbe"]["httpGet"]["scheme"] == "HTTP"
+        assert {each["name"] for each in pod["volumes"]} == {"data"}
+        notebook = guide.one("Notebook", "demo-workbench").inputs["spec"]["template"]["spec"]
+        assert [each["name"] for each in notebook["initContainers"]] == ["demos"]
+
+
+def made_authority() -> str:
+    """Return a certificate that may sign others."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "service-signer")])
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(day).not_valid_after(day + timedelta(days=3650))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
 def test_everything_stands_before_the_notebook(safe: Record) -> None:
@@ -392,8 +488,8 @@ class TestJobs:
                 (container,) = pod["containers"]
                 assert container["envFrom"] == [{"secretRef": {"name": "aws-connection-minio"}}]
                 assert {"name": "PYTHONPATH", "value": "/etc/mlbatch"} in container["env"]
-                (volume,) = pod["volumes"]
-                paths = {entry["key"]: entry["path"] for entry in volume["configMap"]["items"]}
+                (given,) = [each["configMap"] for each in pod["volumes"] if program.object_name in strings(each)]
+                paths = {entry["key"]: entry["path"] for entry in given["items"]}
                 assert paths.keys() == program.inputs["data"].keys()
                 module = ray_job.PROGRAMS[item.object_name].module.replace(".", "/")
                 assert f"{module}.py" in paths.values()

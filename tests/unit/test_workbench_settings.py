@@ -35,7 +35,7 @@ def test_the_guides_workbench_is_the_default() -> None:
         "nvidia.com/gpu": "5",
     }
     assert (own.enabled, own.edit_for_group, own.queue.open_to_all) == (False, False, False)
-    assert own.object_store.kind == "seaweedfs"
+    assert (own.object_store.kind, own.object_store.tls) == ("seaweedfs", True)
     assert not own.object_store.guide_credentials
 
 
@@ -52,7 +52,7 @@ def test_the_guides_workbench_is_the_default() -> None:
         {"rayClusters": ["raytest", "jobtest"]},
         {"rayJobs": ["jobtest", "interactivetest", "tunecluster"]},
         {"rayClusters": ["raytest"], "rayJobs": ["jobtest"]},
-        {"objectStore": {"kind": "minio", "guideCredentials": True}},
+        {"objectStore": {"kind": "minio", "guideCredentials": True, "tls": False}},
         {"objectStore": {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "k"}},
     ],
 )
@@ -92,6 +92,15 @@ def test_what_can_be_made_is_taken(values: dict[str, Any]) -> None:
             ("objectStore", "endpoint"),
             "no address",
             "write https://",
+        ),
+        *(
+            (
+                {"objectStore": {"kind": "external", "endpoint": "https://s3.example.org", "accessKey": "k", **own}},
+                ("objectStore", *own),
+                "this is about a store that the stack runs",
+                "remove the key",
+            )
+            for own in ({"size": "10Gi"}, {"storageClass": "fast"}, {"tls": True})
         ),
         *(
             (

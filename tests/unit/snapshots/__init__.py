@@ -147,7 +147,7 @@ def _full_name(item: Registered) -> str:
 
 
 def _fields(item: Registered) -> Any:
-    if item.kind == "ConfigMap":
+    if item.kind == "ConfigMap" and "data" in item.inputs:
         files = {name: _file(text) for name, text in item.inputs["data"].items()}
         return _plain({**item.inputs, "data": files})
     secret = {name: _secret(item.inputs[name]) for name in item.secrets}
