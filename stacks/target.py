@@ -158,6 +158,10 @@ class TargetSpec(ABC, Generic[S]):
         """Return the namespaces of what it alone has, which are no team's."""
         return ()
 
+    def projects(self, settings: S) -> Iterable[str]:
+        """Return the namespaces that it makes for people beside the teams, with queues of their own."""
+        return ()
+
     def queues(self, partial: PartialSettings) -> Mapping[str, Quota]:
         """Return the quotas of queues of its own, beside the slack queue and the teams', by section."""
         return {}

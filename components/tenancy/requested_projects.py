@@ -28,8 +28,14 @@ _ADMINISTRATORS: Final = ("system:admin", "kube:admin")
 """Whom an installation has from the start: by the installer's kubeconfig, and by its password."""
 
 
-def policy(resources: Sequence[str]) -> AdmissionPolicy:
-    """Return the policy. resources: those that nodes offer one by one and quotas count, such as GPUs."""
+def policy(resources: Sequence[str], queued: Sequence[str] = (), usual: str | None = None) -> AdmissionPolicy:
+    """Return the policy.
+
+    resources: those that nodes offer one by one and quotas count, such as GPUs. queued: projects of the stack's own,
+    with a queue and a ResourceQuota for these, whose pods may ask for them. usual: the priority class that the cluster
+    gives pods which name none: to refuse it would be to refuse all.
+    """
+    classes = words([usual] if usual is not None else [])
     asked = " && ".join(
         f"!c.?resources.?{part}.orValue({{}}).exists(key, key in {words(resources)})" for part in ("requests", "limits")
     )
@@ -40,9 +46,10 @@ def policy(resources: Sequence[str]) -> AdmissionPolicy:
         variables={
             "notes": "namespaceObject == null ? {} : namespaceObject.metadata.?annotations.orValue({})",
             "labels": "namespaceObject == null ? {} : namespaceObject.metadata.?labels.orValue({})",
+            "admitted": f"variables.labels[?'{ADMITTED}'].orValue('') == 'true'",
             "requested": f"'{REQUESTER}' in variables.notes && "
-            f"!(variables.notes['{REQUESTER}'] in {words(_ADMINISTRATORS)}) && "
-            f"variables.labels[?'{ADMITTED}'].orValue('') != 'true'",
+            f"!(variables.notes['{REQUESTER}'] in {words(_ADMINISTRATORS)}) && !variables.admitted",
+            "held": f"variables.requested || (request.namespace in {words(queued)} && !variables.admitted)",
             "containers": "dyn(object.spec.containers) + dyn(object.spec.?initContainers.orValue([]))",
         },
         validations=[
@@ -52,17 +59,18 @@ def policy(resources: Sequence[str]) -> AdmissionPolicy:
                 f"team's namespace; {by_permission}",
             ),
             Validation(
-                expression="!variables.requested || object.spec.?resourceClaims.orValue([]).size() == 0",
+                expression="!variables.held || object.spec.?resourceClaims.orValue([]).size() == 0",
                 message=f"spec.resourceClaims: no queue counts claimed devices; {by_permission}",
             ),
             Validation(
-                expression="!variables.requested || "
+                expression="!variables.held || "
                 f"!object.spec.?runtimeClassName.orValue('').startsWith('{_NVIDIAS_RUNTIME}')",
                 message="spec.runtimeClassName: by NVIDIA's runtime a pod takes GPUs that it does not ask for, past "
                 f"every queue; {by_permission}",
             ),
             Validation(
-                expression="!variables.requested || object.spec.?preemptionPolicy.orValue('') == 'Never' || "
+                expression="!variables.held || object.spec.?preemptionPolicy.orValue('') == 'Never' || "
+                f"object.spec.?priorityClassName.orValue('') in {classes} || "
                 f"object.spec.?priority.orValue(0) <= {min(PRIORITIES.values())}",
                 message="spec.priorityClassName: the scheduler would evict jobs of teams for this pod; name a class "
                 f"with preemptionPolicy Never, or none; {by_permission}",

@@ -43,6 +43,7 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
     """Return the policies for the namespaces of teams, and for those that people make beside them."""
     tenancy, gatekeepers = inputs.settings.tenancy, inputs.target.gatekeepers(inputs.settings)
     jobs, rules = tenancy.jobs, pod_rules(inputs, cluster)
+    own = list(inputs.target.projects(inputs.settings))
     return [
         pod_policy.policy(rules),
         service_policy.policy(service_rules(inputs, cluster)),
@@ -53,7 +54,11 @@ def policies(inputs: StackInputs[Any], cluster: Cluster) -> Sequence[AdmissionPo
         own_volumes.policy([team.name for team in inputs.settings.teams]),
         lasting_tokens.policy(gatekeepers),
         *operator_scope.policies(own_operators=not set(Promise.of_operators()) & set(inputs.resolved.unenforced)),
-        *([requested_projects.policy(rules.devices)] if inputs.target.has_projects else []),
+        *(
+            [requested_projects.policy(rules.devices, own, cluster.default_priority)]
+            if inputs.target.has_projects
+            else []
+        ),
     ]
 
 

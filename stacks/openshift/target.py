@@ -63,6 +63,10 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         """Return those of the NFS provisioner, of the GPU operator and of the workbench's object store."""
         return [nfs.NAMESPACE, certified_gpu_operator.NAMESPACE, *workbench.namespaces(partial)]
 
+    def projects(self, settings: OpenShiftSettings) -> Iterable[str]:
+        """Return the workbench's."""
+        return [settings.workbench.namespace] if settings.workbench.enabled else []
+
     def queues(self, partial: PartialSettings) -> Mapping[str, Quota]:
         """Return the workbench's."""
         return workbench.quotas(partial)

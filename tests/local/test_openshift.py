@@ -394,7 +394,7 @@ def guarded(cluster: Cluster, project: Callable[[str], dict[str, str]]) -> Itera
     """The policy for requested projects is in force."""
     project("asked")
     requested(cluster, "asked", "bob")
-    documents = requested_projects.policy(["nvidia.com/gpu"]).documents()
+    documents = requested_projects.policy(["nvidia.com/gpu"], queued=["queued"]).documents()
     for document in documents:
         cluster.create(document)
     eventually("the policy is in force", lambda: "counted by the queues" in dry_run_said(cluster, own_pod("asked")))
@@ -452,6 +452,10 @@ def test_who_makes_a_project_gets_neither_gpus_nor_teams_nodes_there(
     assert dry_run_said(alice, own_pod("mine", "", runtimeClassName="kata")) == ""
     assert dry_run_said(alice, own_pod("mine", "")) == ""
     assert dry_run_said(cluster, own_pod("admins", priorityClassName="openshift-user-critical")) == ""
+    project("queued")
+    assert dry_run_said(cluster, own_pod("queued")) == "", "its ResourceQuota bounds these"
+    evicting = own_pod("queued", "", priorityClassName="openshift-user-critical")
+    assert "the scheduler would evict jobs of teams" in dry_run_said(cluster, evicting)
     kind = cluster.kind("v1", "Namespace")
     admitted = {"metadata": {"name": "mine", "labels": {"mlbatch/admitted": "true"}}}
     assert "forbidden" in refused(

@@ -52,6 +52,7 @@ def loaded(
     version: str = "1.34",
     openshift: str | None = "4.21.3",
     has_registry: bool = True,
+    default_priority: str | None = None,
 ) -> StackInputs[Any]:
     def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(
@@ -62,6 +63,7 @@ def loaded(
             storage_classes=frozenset(),
             openshift=openshift,
             has_registry=has_registry,
+            default_priority=default_priority,
         )
 
     files = {"artifacts": mirror.artifacts, "verify": False}
@@ -548,11 +550,19 @@ class TestMistakes:
         assert policy.object_name == "mlbatch-requested-projects"
         asked, claims, runtime, evicts = policy.inputs["spec"]["validations"]
         assert "key in ['nvidia.com/gpu']" in asked["expression"]
-        assert claims["expression"] == "!variables.requested || object.spec.?resourceClaims.orValue([]).size() == 0"
+        assert claims["expression"] == "!variables.held || object.spec.?resourceClaims.orValue([]).size() == 0"
         assert runtime["expression"].endswith("!object.spec.?runtimeClassName.orValue('').startsWith('nvidia')")
-        assert evicts["expression"].endswith("object.spec.?priority.orValue(0) <= 1")
+        assert evicts["expression"].endswith(" in [] || object.spec.?priority.orValue(0) <= 1")
         bound = record.one("ValidatingAdmissionPolicyBinding", "mlbatch-requested-projects")
         assert all(bound.urn in record.closure(queue) for queue in record.of("LocalQueue"))
+
+    def test_the_class_that_the_cluster_gives_all_pods_is_no_reason_to_refuse_them(
+        self, mirror: Mirror, kubeconfig: Path
+    ) -> None:
+        record = registered(loaded(shipped(), mirror, kubeconfig, default_priority="site-default"))
+        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-requested-projects").inputs["spec"]
+        *_, evicts = policy["validations"]
+        assert "object.spec.?priorityClassName.orValue('') in ['site-default'] ||" in evicts["expression"]
 
     def test_operators_that_come_from_operator_hub(self, mirror: Mirror, kubeconfig: Path) -> None:
         text = refused({**shipped(), "gpu": {"featureDiscovery": True}}, mirror, kubeconfig)

@@ -64,6 +64,16 @@ class TestStack:
         assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "5"}}
         assert quota.urn in record.closure(record.one("Notebook", "demo-workbench"))
 
+    def test_what_runs_in_its_project_takes_no_other_gpus_and_evicts_nobody(self, record: Record) -> None:
+        """The notebook's account makes Ray clusters, whose pods are what it says."""
+        policy = record.one("ValidatingAdmissionPolicy", "mlbatch-requested-projects").inputs["spec"]
+        variables = {each["name"]: each["expression"] for each in policy["variables"]}
+        assert "(request.namespace in ['sandbox'] && !variables.admitted)" in variables["held"]
+        asked, *others = policy["validations"]
+        assert asked["expression"].startswith("!variables.requested || "), "its ResourceQuota bounds what it asks for"
+        assert len(others) == 3
+        assert all(each["expression"].startswith("!variables.held || ") for each in others)
+
     def test_without_teams_of_the_platforms_the_flavor_is_its_own(self, mirror: Mirror, kubeconfig: Path) -> None:
         raw = wanted({"tenancy": {"enabled": False}, "teams": [], "samples": {}})
         record = registered(loaded(raw, mirror, kubeconfig))
