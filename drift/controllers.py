@@ -63,6 +63,10 @@ CONTROLLERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "MutatingWebhookConfiguration": _AUTHORITIES,
         "ValidatingWebhookConfiguration": _AUTHORITIES,
     },  # AppWrapper, whose writes have the name of its program
+    "service-ca-operator": {
+        "ConfigMap": ('data["service-ca.crt"]',),
+        "Service": ("metadata.annotations",),
+    },  # OpenShift's authority for Services (openshift/service-ca-operator, pkg/controller/cabundleinjector)
     "slack-controller": {"ClusterQueue": ("spec.resourceGroups",)},  # a list that is written as a whole
 }
 """By field manager and kind, the fields that it adds. What it changes of what the stack declares is drift nevertheless,

@@ -112,7 +112,7 @@ def _bytes(value: Quantity) -> Quantity:
 
 def _some(value: Quantity) -> Quantity:
     if not value.nano:
-        raise PydanticCustomError("quantity", "{reason}", {"reason": "there has to be some of it"})
+        reject(message="there has to be some of it", expected="more than 0", hint="write how much of it there is to be")
     return value
 
 

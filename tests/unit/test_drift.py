@@ -254,6 +254,14 @@ class TestAdditions:
         assert drifted(what, lived(live, *live["metadata"]["managedFields"], managed(CHECK, DECLARED_POD)), live) == []
         assert fields.last_person(live) is None
 
+    @pytest.mark.parametrize(("key", "is_drift"), [("service-ca.crt", False), ("another", True)])
+    def test_openshifts_authority_writes_its_certificate_and_nothing_else(self, key: str, is_drift: bool) -> None:
+        own = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "object-store-authority"}}
+        theirs = managed("service-ca-operator", {"f:data": {".": {}, f"f:{key}": {}}})
+        live = lived({**own, "data": {key: "-----BEGIN"}}, theirs)
+        found = drifted(declared(own), lived(live, theirs, managed(CHECK, {"f:metadata": {}})), live)
+        assert [writer for *_, writer in found] == (["service-ca-operator"] if is_drift else [])
+
     @pytest.mark.parametrize("controller", ["kueue", "manager"])
     def test_a_webhook_that_a_controller_has_written_into_is_still_his_who_added_it(self, controller: str) -> None:
         """Kueue and AppWrapper write their certificate into each webhook of their configurations."""
