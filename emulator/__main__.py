@@ -174,10 +174,14 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
     distribution.require_brought(paths.root, options.stack)
     toolchain = Toolchain(paths)
     parts = distribution.parts(paths.root, options.stack)
+    operators = distribution.has_job_operators(paths.root, options.stack)
     openstack = Installation(paths) if distribution.has_openstack(paths.root, options.stack) else None
-    missing = [*toolchain.missing(cluster=True, **parts), *(openstack.missing() if openstack else ())]
+    missing = [
+        *toolchain.missing(cluster=True, job_operators=operators, **parts),
+        *(openstack.missing() if openstack else ()),
+    ]
     progress = Progress(len(missing) + len(SETTING_UP))
-    toolchain.install(cluster=True, progress=progress, **parts)
+    toolchain.install(cluster=True, progress=progress, job_operators=operators, **parts)
     if openstack is not None:
         openstack.install(progress)
     with progress.step(SETTING_UP[0]):
@@ -374,15 +378,16 @@ def _env(paths: Paths, options: argparse.Namespace) -> int:
 def _build(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
     parts = distribution.parts(paths.root, options.stack) if options.cluster else {}
+    operators = options.cluster and distribution.has_job_operators(paths.root, options.stack)
     with_openstack = options.cluster and distribution.has_openstack(paths.root, options.stack)
     openstack = Installation(paths) if with_openstack else None
     monitoring = options.cluster
     missing = [
-        *toolchain.missing(options.cluster, monitoring=monitoring, **parts),
+        *toolchain.missing(options.cluster, monitoring=monitoring, job_operators=operators, **parts),
         *(openstack.missing() if openstack else ()),
     ]
     progress = Progress(len(missing))
-    toolchain.install(options.cluster, progress, monitoring=monitoring, **parts)
+    toolchain.install(options.cluster, progress, monitoring=monitoring, job_operators=operators, **parts)
     if openstack is not None:
         openstack.install(progress)
     mirror.fill(paths, toolchain, **parts)
@@ -434,10 +439,14 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
         lent = replace(paths, state=Path(folder))
         toolchain = Toolchain(lent)
         parts = distribution.parts(paths.root, options.stack)
+        operators = distribution.has_job_operators(paths.root, options.stack)
         openstack = Installation(lent) if distribution.has_openstack(paths.root, options.stack) else None
-        missing = [*toolchain.missing(cluster=True, **parts), *(openstack.missing() if openstack else ())]
+        missing = [
+            *toolchain.missing(cluster=True, job_operators=operators, **parts),
+            *(openstack.missing() if openstack else ()),
+        ]
         progress = Progress(len(missing))
-        toolchain.install(cluster=True, progress=progress, **parts)
+        toolchain.install(cluster=True, progress=progress, job_operators=operators, **parts)
         if openstack is not None:
             openstack.install(progress)
         try:

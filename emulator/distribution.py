@@ -1,4 +1,4 @@
-"""Which distribution of Kubernetes a stack's local cluster is, and which cloud its local environment has."""
+"""Which distribution of Kubernetes a stack's local cluster is, what runs on it, and which cloud is beside it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from runner.stack_file import StackFile
 
 OPENSHIFT = "openshift"
 OPENSTACK = "openstack"
+JOBS = "jobs"
 OPERATOR_HUB = "openshift-operator-hub"
 """An OpenShift that installs operators from a catalog."""
 
@@ -59,6 +60,14 @@ def has_openstack(root: Path, stack: str) -> bool:
     Raises EngineError where the stack's file is no YAML.
     """
     return OPENSTACK in _meant(root, stack, "cloud")
+
+
+def has_job_operators(root: Path, stack: str) -> bool:
+    """Tell whether a stack's settings have operators make the pods of jobs; see `local/operators.yaml`.
+
+    Raises EngineError where the stack's file is no YAML.
+    """
+    return JOBS in _meant(root, stack, "operator")
 
 
 def _meant(root: Path, stack: str, what: str) -> list[str]:

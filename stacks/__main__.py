@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import yaml
 
-from stacks import parsing, stack_file, targets
+from stacks import parsing, stack_file
 from stacks.errors import ConfigError, SettingsError, key, listed
 from stacks.inputs import interpret
 from stacks.settings.workloads import WorkloadsSettings
@@ -67,9 +67,6 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
             teams = listed(dict.fromkeys(job.team for job in inputs.load))
             raise ValueError(f"the trace has no job of team {submission['team']}; it has jobs of {teams}")
         return _written(found)
-    problems = list(_without_workloads(raw))
-    if problems:
-        raise SettingsError(problems)
     inputs = interpret(wanted(raw, job, changes, submission), base=Path.cwd(), environment=os.environ)
     problems = list(_without_logs(raw, inputs.settings.workloads)) if job == "metaseq" else []
     if problems:
@@ -108,20 +105,6 @@ def wanted(
         for key, value in tree.items()
     }
     return {**raw, _TREE: {**others, job: {**own, **changes, "enabled": True, "submission": queue}}}
-
-
-def _without_workloads(raw: Mapping[str, Any]) -> Iterator[ConfigError]:
-    """Yield the mistake of a target that has no workloads. What is no target at all the program refuses."""
-    able = [target.name for target in targets.every() if _TREE in target.sections]
-    name = raw.get("target")
-    if name in targets.NAMES and name not in able:
-        yield ConfigError(
-            path=("target",),
-            value=name,
-            message=f"target {name} has no workloads, of which a job could be printed",
-            expected=listed(able),
-            hint="name a stack of such a target with --stack",
-        )
 
 
 def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator[ConfigError]:

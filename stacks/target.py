@@ -11,6 +11,7 @@ from components import names
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.kubernetes.security import PodSecurity
+from components.kubernetes.volumes import AccessMode
 from components.tenancy.callers import Gatekeepers
 from components.tenancy.quota import Quota
 from stacks.errors import ConfigError, Path
@@ -86,6 +87,11 @@ class TargetSpec(ABC, Generic[S]):
     pod_security: what judges the pods of its clusters.
     certifies_operators: operators are certified for its own releases, whatever their makers say of Kubernetes'.
     has_projects: whoever signs in makes namespaces, as their administrator.
+    shared_access: how volumes are mounted that several pods write to.
+    is_one_node: its cluster is one node, whatever the settings say.
+    has_load_balancers: Services of type LoadBalancer get an address.
+    has_volumes: claims with data can be named, for workloads to mount them.
+    gpu_advice: how to have nodes with GPUs, for a fix.
     """
 
     name: ClassVar[str]
@@ -104,6 +110,11 @@ class TargetSpec(ABC, Generic[S]):
     pod_security: ClassVar[PodSecurity] = PodSecurity.STANDARDS
     certifies_operators: ClassVar[bool] = False
     has_projects: ClassVar[bool] = False
+    shared_access: ClassVar[AccessMode] = AccessMode.MANY_NODES
+    is_one_node: ClassVar[bool] = False
+    has_load_balancers: ClassVar[bool] = True
+    has_volumes: ClassVar[bool] = True
+    gpu_advice: ClassVar[str] = "choose nodes with GPUs"
 
     @abstractmethod
     def pool(self, partial: PartialSettings) -> NodePool | None:

@@ -13,6 +13,7 @@ from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import Placement
 from components.kubernetes.security import PodSecurity
+from components.kubernetes.volumes import AccessMode
 from components.layer import needed, standing_on
 
 
@@ -21,12 +22,14 @@ class StorageClasses:
     """Names of storage classes by purpose; None where the cluster has none for it.
 
     block: a volume of one pod. files: folders that many pods write, such as notebooks. logs: folders that many pods
-    write under several users, as training jobs and the viewers of their logs do.
+    write under several users, as training jobs and the viewers of their logs do. shared: from how many nodes the last
+    two are mounted, one where there is no other.
     """
 
     block: str | None = None
     files: str | None = None
     logs: str | None = None
+    shared: AccessMode = AccessMode.MANY_NODES
 
 
 @dataclass(frozen=True, kw_only=True)

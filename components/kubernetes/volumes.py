@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import pulumi
 
 from components.kubernetes.manifests import Document
+
+
+class AccessMode(StrEnum):
+    """How many nodes may mount a volume at a time; any number of pods on each of them."""
+
+    ONE_NODE = "ReadWriteOnce"
+    MANY_NODES = "ReadWriteMany"
 
 
 @dataclass(frozen=True, kw_only=True)

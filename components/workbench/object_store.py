@@ -22,6 +22,7 @@ from components.kubernetes.network import NAMESPACE_LABEL
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED
+from components.kubernetes.volumes import AccessMode
 from components.layer import Layer
 from components.workbench import authority
 from components.workloads.interface import USER, one_replica, volume_claim
@@ -94,7 +95,7 @@ class ObjectStore(Layer):
             pulumi.ResourceOptions(parent=self, additional_secret_outputs=["data"]),
         )
         claim = volume_claim(
-            kind, namespace.name, storage_class=args.storage_class, size=args.storage, mode="ReadWriteOnce"
+            kind, namespace.name, storage_class=args.storage_class, size=args.storage, mode=AccessMode.ONE_NODE
         )
         needs = [
             secret,

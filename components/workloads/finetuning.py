@@ -26,7 +26,7 @@ from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.programs import Program
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import Volume, claim, volumes
+from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
 from components.workloads.indexed_job import files_name
 from components.workloads.interface import USER, pod_security, ray_token, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
@@ -61,7 +61,7 @@ class FinetuningArgs:
         head_memory: of the head, as canonical quantities.
     rank: of the adapters. batch: texts of each worker in each step. context: most tokens of a text.
     placement: the GPU nodes. claim: name of the one with weights, checkpoints and result, of this class (None for the
-        cluster's default) and size; many nodes mount it.
+        cluster's default) and size; all pods mount it. access: from how many nodes.
     deadline_seconds: for each try; who takes longer is not tried again. user: its number in the pods; None where the
         cluster gives each namespace its own.
     signs_in: a sign-in stands in front of Ray's dashboard, as OpenShift AI puts one there.
@@ -89,6 +89,7 @@ class FinetuningArgs:
     claim: str
     storage_class: str | None
     storage: str
+    access: AccessMode = AccessMode.MANY_NODES
     deadline_seconds: int
     user: int | None = USER
     signs_in: bool = False
@@ -106,7 +107,7 @@ class Finetuning(pulumi.ComponentResource):
 def documents(name: str, args: FinetuningArgs) -> list[Document]:
     """Return the claim, the program, and the job."""
     namespace = args.submission.namespace
-    folder = volume_claim(args.claim, namespace, storage_class=args.storage_class, size=args.storage)
+    folder = volume_claim(args.claim, namespace, storage_class=args.storage_class, size=args.storage, mode=args.access)
     program = PROGRAM.config_map(files_name(name), namespace, {WORKLOAD_LABEL: name})
     return [folder, program, job(name, args)]
 

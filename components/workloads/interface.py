@@ -13,7 +13,7 @@ from components.kubernetes.manifests import SKIP_AWAIT, Document, Manifest
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.resources import Resources
 from components.kubernetes.security import UNPRIVILEGED, PodSecurity
-from components.kubernetes.volumes import Volume, volumes
+from components.kubernetes.volumes import AccessMode, Volume, volumes
 from components.workloads.pods import WORKLOAD_LABEL
 
 USER: Final = 1000
@@ -79,7 +79,12 @@ def service(name: str, namespace: pulumi.Input[str], *, port: int, target: int, 
 
 
 def volume_claim(
-    name: str, namespace: pulumi.Input[str], *, storage_class: str | None, size: str, mode: str = "ReadWriteMany"
+    name: str,
+    namespace: pulumi.Input[str],
+    *,
+    storage_class: str | None,
+    size: str,
+    mode: AccessMode = AccessMode.MANY_NODES,
 ) -> Document:
     """Return a claim; it is not waited for, as some classes bind it only when a pod uses it."""
     return {
@@ -87,7 +92,7 @@ def volume_claim(
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": name, "namespace": namespace, "annotations": dict(SKIP_AWAIT)},
         "spec": {
-            "accessModes": [mode],
+            "accessModes": [mode.value],
             **({"storageClassName": storage_class} if storage_class is not None else {}),
             "resources": {"requests": {"storage": size}},
         },
@@ -201,13 +206,14 @@ def viewer(name: str, args: ViewerArgs) -> list[Document]:
 class LogVolumeArgs:
     """A volume that many pods write logs to.
 
-    namespace: that of the pods. storage_class: one whose volumes many nodes can mount, None for the cluster's default.
-    size: a quantity.
+    namespace: that of the pods. storage_class: one whose volumes can be mounted so, None for the cluster's default.
+    size: a quantity. access: from how many nodes.
     """
 
     namespace: pulumi.Input[str]
     storage_class: str | None
     size: str
+    access: AccessMode = AccessMode.MANY_NODES
 
 
 class LogVolume(pulumi.ComponentResource):
@@ -217,6 +223,8 @@ class LogVolume(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: LogVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:LogVolume", name, None, opts)
-        document = volume_claim(name, args.namespace, storage_class=args.storage_class, size=args.size)
+        document = volume_claim(
+            name, args.namespace, storage_class=args.storage_class, size=args.size, mode=args.access
+        )
         self.name = Manifest(name, document, pulumi.ResourceOptions(parent=self)).object_name
         self.register_outputs({"name": self.name})

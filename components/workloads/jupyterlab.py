@@ -17,7 +17,7 @@ from components.kubernetes.manifests import Document, Manifest
 from components.kubernetes.network import opening
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import Volume, claim
+from components.kubernetes.volumes import AccessMode, Volume, claim
 from components.workloads.disruption import disruption_budget
 from components.workloads.interface import USER, Exposure, Reach, pod_security, service, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, capabilities, pod_spec, scratch
@@ -49,7 +49,7 @@ class JupyterLabArgs:
     submission: gang `mlbatch` has a team's queue admit it, which may take it away for a job of higher priority; with
         `none` it holds its node until it is removed, and no quota counts it. Volcano has no part in it.
     token: that users log in with; kept secret.
-    storage_class, storage: of the volume with the users' files, which several nodes can mount.
+    storage_class, storage: of the volume with the users' files. access: how many nodes may mount it.
     user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
     scratch: mount a folder on the node's local disks, which goes when the pod is replaced.
     closed: its namespace lets nobody in, so that a policy has to let in those who come through a load balancer.
@@ -60,6 +60,7 @@ class JupyterLabArgs:
     token: pulumi.Input[str]
     storage_class: str | None
     storage: str
+    access: AccessMode = AccessMode.MANY_NODES
     reach: Reach = field(default_factory=Reach)
     user: int | None = USER
     scratch: bool = True
@@ -107,7 +108,13 @@ class JupyterLab(pulumi.ComponentResource):
 
 def home_claim(name: str, args: JupyterLabArgs) -> Document:
     """Return the claim of the users' files."""
-    return volume_claim(f"{name}-home", args.submission.namespace, storage_class=args.storage_class, size=args.storage)
+    return volume_claim(
+        f"{name}-home",
+        args.submission.namespace,
+        storage_class=args.storage_class,
+        size=args.storage,
+        mode=args.access,
+    )
 
 
 def server(name: str, args: JupyterLabArgs) -> Document:

@@ -19,7 +19,7 @@ from components.kubernetes import programs
 from components.kubernetes.manifests import Document
 from components.kubernetes.objects import with_namespace
 from components.kubernetes.programs import Program
-from components.kubernetes.volumes import Volume, claim
+from components.kubernetes.volumes import AccessMode, Volume, claim
 from components.workloads.indexed_job import files_name
 from components.workloads.interface import volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, Container, NodePods, pod_spec
@@ -75,8 +75,8 @@ class PretrainingArgs:
     """The training to run.
 
     batch: texts of each GPU in each step. steps: of the optimizer. checkpoint_every: steps.
-    checkpoints: claim of the volume for them, of this class (None for the cluster's default) and size; many nodes mount
-    it. data: claim of the volume with the texts to train on, None for made-up ones.
+    checkpoints: claim of the volume for them, of this class (None for the cluster's default) and size; all pods mount
+    it. access: from how many nodes. data: claim of the volume with the texts to train on, None for made-up ones.
     """
 
     submission: Submission
@@ -89,6 +89,7 @@ class PretrainingArgs:
     checkpoints: str
     storage_class: str | None
     storage: str
+    access: AccessMode = AccessMode.MANY_NODES
     data: pulumi.Input[str] | None = None
 
 
@@ -104,7 +105,13 @@ class Pretraining(pulumi.ComponentResource):
 def documents(name: str, args: PretrainingArgs) -> list[Document]:
     """Return the claim of the checkpoints, the program, and what submits the training."""
     submission = args.submission
-    folder = volume_claim(args.checkpoints, submission.namespace, storage_class=args.storage_class, size=args.storage)
+    folder = volume_claim(
+        args.checkpoints,
+        submission.namespace,
+        storage_class=args.storage_class,
+        size=args.storage,
+        mode=args.access,
+    )
     program = PROGRAM.config_map(files_name(name), submission.namespace, {WORKLOAD_LABEL: name})
     if submission.mode is SubmissionMode.MLBATCH:
         return [folder, program, app_wrapper(name, submission, [job(name, args)])]

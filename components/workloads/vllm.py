@@ -25,7 +25,7 @@ from components import names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.security import UNPRIVILEGED
-from components.kubernetes.volumes import Volume, claim, volumes
+from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
 from components.workloads.interface import USER, pod_security, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
 from components.workloads.submission import Submission, register, submitted_alone
@@ -68,8 +68,8 @@ class VllmArgs:
     requests: of the batch; concurrency: how many at once. input_tokens, output_tokens: of each.
     gpus: of the server; gpu_resource: as which they are asked for. cpu, memory: of the server, generator_cpu,
         generator_memory: of the load generator, as canonical quantities.
-    placement: the GPU nodes. claim: name of the one with the weights; storage_class: whose volumes many nodes can
-        mount, None for the cluster's default; storage: its size.
+    placement: the GPU nodes. claim: name of the one with the weights; storage_class: whose volumes can be
+        mounted so, None for the cluster's default; storage: its size. access: from how many nodes.
     bounded: end with the server, and in time. start_seconds: until the server answers. deadline_seconds: for all of it.
     user: its number in the pod; None where the cluster gives each namespace its own (OpenShift).
     """
@@ -92,6 +92,7 @@ class VllmArgs:
     claim: str
     storage_class: str | None
     storage: str
+    access: AccessMode = AccessMode.MANY_NODES
     bounded: bool = True
     start_seconds: int
     deadline_seconds: int
@@ -110,7 +111,13 @@ class Vllm(pulumi.ComponentResource):
 def documents(name: str, args: VllmArgs) -> list[Document]:
     """Return the claim of the weights, and what submits the batch."""
     submission = args.submission
-    weights = volume_claim(args.claim, submission.namespace, storage_class=args.storage_class, size=args.storage)
+    weights = volume_claim(
+        args.claim,
+        submission.namespace,
+        storage_class=args.storage_class,
+        size=args.storage,
+        mode=args.access,
+    )
     return [weights, submitted_alone(name, submission, job(name, args))]
 
 

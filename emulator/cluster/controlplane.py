@@ -307,6 +307,8 @@ def _controller_manager(layout: Layout, ports: Ports) -> tuple[str, ...]:
         "--kube-api-burst=400",
         # By default a quota of a kind that was just defined would take 5 minutes to count.
         "--resource-quota-sync-period=5s",
+        # Serves claims of Kubernetes' own class for trying things out, with a folder below /tmp for each.
+        "--enable-hostpath-provisioner=true",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
@@ -16,12 +16,10 @@ from stacks.cpouta import infrastructure
 from stacks.cpouta.outputs import outputs
 from stacks.cpouta.project_facts import ProjectFacts
 from stacks.cpouta.settings import CpoutaSettings
+from stacks.cpouta.target import KIND_CLASS
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
 from stacks.secrets import MLOPS_PASSWORD
-
-KIND_CLASS: Final = "standard"
-"""kind's storage class, of folders of its node (kubernetes-sigs/kind, pkg/build/nodeimage/const_storage.go)."""
 
 
 def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[str, Any]:
@@ -45,7 +43,7 @@ def deploy(inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[s
         placement=Placement(gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=resolved.fabric,
         gpu_resource=resolved.gpu_resource,
-        storage=StorageClasses(block=KIND_CLASS),
+        storage=StorageClasses(block=KIND_CLASS, files=KIND_CLASS, logs=KIND_CLASS, shared=inputs.target.shared_access),
         has_admission_policies=resolved.has_admission_policies,
         kept=True,
         data_password=_data_password(inputs),

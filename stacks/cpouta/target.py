@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from components.kubernetes.fabric import NO_RDMA, Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.volumes import AccessMode
+from components.openstack.flavors import FLAVORS
 from stacks.cpouta import key_file, project_facts, validation
 from stacks.cpouta.project_facts import ProjectError, ProjectFacts
 from stacks.cpouta.settings import NODE_IMAGES, CpoutaSettings, OpenstackSettings
-from stacks.errors import ConfigError
+from stacks.errors import ConfigError, key, listed
 from stacks.partial import PartialSettings
 from stacks.secrets import MLOPS_PASSWORD
 from stacks.target import TargetSpec, UnansweredError
@@ -20,6 +22,10 @@ from stacks.target import TargetSpec, UnansweredError
 if TYPE_CHECKING:
     from stacks.inputs import StackInputs
     from stacks.layers.releases import Releases
+
+KIND_CLASS: Final = "standard"
+"""kind's storage class, of folders of its node (kubernetes-sigs/kind, pkg/build/nodeimage/const_storage.go). Its
+provisioner makes no volume that many nodes may mount (rancher/local-path-provisioner, provisioner.go)."""
 
 
 class Cpouta(TargetSpec[CpoutaSettings]):
@@ -38,6 +44,7 @@ class Cpouta(TargetSpec[CpoutaSettings]):
         "tenancy",
         "teams",
         "recovery",
+        "workloads",
         "monitoring",
         "mlops",
         "mirror",
@@ -45,9 +52,14 @@ class Cpouta(TargetSpec[CpoutaSettings]):
     )
     secrets = (MLOPS_PASSWORD,)
     namespaces = ("local-path-storage",)
-    count_key = ("openstack", "flavor")
+    count_key = validation.FLAVOR
     version_path = ("openstack", "kind", "kubernetes")
     kubernetes_versions = tuple(NODE_IMAGES)
+    shared_access = AccessMode.ONE_NODE
+    is_one_node = True
+    has_load_balancers = False
+    has_volumes = False
+    gpu_advice = f"set {key(validation.FLAVOR)} to one of {listed(name for name, one in FLAVORS.items() if one.gpus)}"
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
         """Return the one node."""
@@ -57,6 +69,10 @@ class Cpouta(TargetSpec[CpoutaSettings]):
     def gpu_nodes(self, settings: CpoutaSettings) -> NodeGroup:
         """Return the one node."""
         return NodeGroup()
+
+    def shared_files(self, settings: CpoutaSettings) -> str:
+        """Return kind's class, whose volumes any number of pods mount on the one node that there is."""
+        return KIND_CLASS
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return no network: there is one node."""

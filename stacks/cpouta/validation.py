@@ -22,6 +22,7 @@ from stacks.settings.tenancy import QueueingSettings
 from stacks.validation.mlops import chosen
 
 SECTION: Path = ("openstack",)
+FLAVOR: Path = (*SECTION, "flavor")
 _RAY_CORES: Final = 4
 """What the platform's setup.sh wants on top for Ray."""
 

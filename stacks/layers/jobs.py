@@ -12,6 +12,7 @@ from components import catalogue, names
 from components.kubernetes.manifests import Document
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.security import PodSecurity
+from components.kubernetes.volumes import AccessMode
 from components.workloads import finetuning, metaseq, nccl, olmo, pretraining, synthetic, vllm
 from components.workloads.finetuning import FinetuningArgs
 from components.workloads.interface import user_of
@@ -36,7 +37,8 @@ class Jobs:
     """Makes the arguments of jobs from the settings.
 
     gpus: the nodes they go to. gpu_resource: as which they ask for GPUs. cluster_env: which of metaseq's own clusters
-    this one is like. pod_security: what judges pods.
+    this one is like. pod_security: what judges pods. shared: from how many nodes volumes are mounted that several pods
+    write to.
     """
 
     inputs: StackInputs[Any]
@@ -44,6 +46,7 @@ class Jobs:
     gpu_resource: str = names.GPU
     cluster_env: str | None = None
     pod_security: PodSecurity = PodSecurity.STANDARDS
+    shared: AccessMode = AccessMode.MANY_NODES
 
     def nccl(self, namespace: pulumi.Input[str]) -> NcclArgs:
         """Return the NCCL test's."""
@@ -104,6 +107,7 @@ class Jobs:
             claim=job.claim,
             storage_class=job.cache.storage_class or storage_class,
             storage=str(job.cache.size),
+            access=self.shared,
             bounded=job.bounded,
             start_seconds=job.start_seconds,
             deadline_seconds=job.deadline_seconds,
@@ -127,6 +131,7 @@ class Jobs:
             checkpoints=job.claim,
             storage_class=job.checkpoints.storage_class or storage_class,
             storage=str(job.checkpoints.size),
+            access=self.shared,
             data=data,
         )
 
@@ -154,6 +159,7 @@ class Jobs:
             claim=job.claim,
             storage_class=job.result.storage_class or storage_class,
             storage=str(job.result.size),
+            access=self.shared,
             deadline_seconds=job.deadline_seconds,
             user=user_of(self.pod_security),
             signs_in=not self.inputs.resolved.installs_operators,
@@ -225,7 +231,14 @@ def documents(inputs: StackInputs[Any], job: str) -> Sequence[Document]:
     job: its key. Namespaces and claims are named, not made: the team's is there, and so is the volume with the data.
     """
     spec, settings = inputs.target, inputs.settings.workloads
-    made = Jobs(inputs, spec.gpu_nodes(inputs.settings), cluster_env=spec.cluster_env, pod_security=spec.pod_security)
+    made = Jobs(
+        inputs,
+        spec.gpu_nodes(inputs.settings),
+        inputs.resolved.gpu_resource,
+        spec.cluster_env,
+        spec.pod_security,
+        spec.shared_access,
+    )
     team, files = settings.every()[job].submission.team or "", spec.shared_files(inputs.settings)
     makers: Mapping[str, Callable[[], list[Document]]] = {
         "nccl": lambda: nccl.documents(settings.nccl.name, made.nccl(team)),

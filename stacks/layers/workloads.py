@@ -111,6 +111,7 @@ class _Workloads:
             cluster.gpu_resource,
             self.inputs.target.cluster_env,
             cluster.pod_security,
+            cluster.storage.shared,
         )
 
     def install(self) -> None:
@@ -177,6 +178,7 @@ class _Workloads:
             token=password(lab.name, self.inputs.secrets.get(JUPYTER_TOKEN)),
             storage_class=lab.storage_class or self.cluster.storage.files,
             storage=f"{lab.fs_size}Ti",
+            access=self.cluster.storage.shared,
             reach=Reach(exposure=lab.exposure, ranges=lab.source_ranges, internal=self.cluster.load_balancer),
             user=user_of(self.cluster.pod_security, lab.user),
             scratch=lab.scratch,
@@ -190,7 +192,12 @@ class _Workloads:
             return None
         namespace, options = self._namespace(settings.metaseq.submission)
         storage_class = settings.logs.storage_class or self.cluster.storage.logs
-        args = LogVolumeArgs(namespace=namespace, storage_class=storage_class, size=str(settings.logs.size))
+        args = LogVolumeArgs(
+            namespace=namespace,
+            storage_class=storage_class,
+            size=str(settings.logs.size),
+            access=self.cluster.storage.shared,
+        )
         return LogVolume(settings.logs.name, args, options)
 
     def _viewers(self, logs: LogVolume) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
@@ -466,6 +466,11 @@ class WorkloadsSettings(SettingsModel):
     def every(self) -> Mapping[str, WorkloadSettings]:
         """Return everything that is submitted, by key."""
         return {**self.node_workloads(), "vllm": self.vllm, "finetuning": self.finetuning}
+
+    def without(self, keys: Collection[str]) -> WorkloadsSettings:
+        """Return the same with some of what is submitted switched off. keys: of it."""
+        off = {name: each.model_copy(update={"enabled": False}) for name, each in self.every().items() if name in keys}
+        return self.model_copy(update=off)
 
     def home(self, workload: WorkloadSettings) -> str | None:
         """Return the namespace of a workload: its team's, None where a team has to be named and is not."""

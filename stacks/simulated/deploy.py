@@ -1,4 +1,4 @@
-"""Target `simulated`: nodes for the cluster that the kubeconfig names, and the platform on it."""
+"""Target `simulated`: nodes and volumes for the cluster that the kubeconfig names, and the platform on it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import pulumi
 
-from components.kubernetes.cluster import Cluster
+from components.kubernetes.cluster import Cluster, StorageClasses
 from components.kubernetes.placement import Placement
 from components.kubernetes.provider import kubernetes_provider
 from components.nodes.simulated import SimulatedNodes, SimulatedNodesArgs
+from components.storage.simulated import CLASS, SimulatedVolumes
 from stacks import platform
 from stacks.inputs import StackInputs
 from stacks.layers.releases import Releases
@@ -18,7 +19,7 @@ from stacks.simulated.settings import SimulatedSettings
 
 
 def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mapping[str, Any]:
-    """Register the nodes and the platform; return the stack's outputs."""
+    """Register the nodes, their volumes' class and the platform; return the stack's outputs."""
     named, pool = inputs.require_cluster(), inputs.resolved.pool
     provider = kubernetes_provider(
         "cluster",
@@ -27,12 +28,15 @@ def deploy(inputs: StackInputs[SimulatedSettings], releases: Releases) -> Mappin
         limits=inputs.settings.kubernetes.client.limits,
     )
     nodes = SimulatedNodes("nodes", SimulatedNodesArgs(pool=pool), pulumi.ResourceOptions(providers=[provider]))
+    after = pulumi.ResourceOptions(providers=[provider], depends_on=list(nodes.ready))
+    volumes = SimulatedVolumes("volumes", after)
     cluster = Cluster(
         provider=provider,
         pool=pool,
         placement=Placement(gpus=inputs.target.gpu_nodes(inputs.settings)),
         fabric=inputs.resolved.fabric,
+        storage=StorageClasses(block=CLASS, files=CLASS, logs=CLASS),
         has_admission_policies=inputs.resolved.has_admission_policies,
-        ready=nodes.ready,
+        ready=[*nodes.ready, *volumes.ready],
     )
     return platform.install(inputs, releases, cluster)

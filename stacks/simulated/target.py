@@ -10,6 +10,7 @@ from components.kubernetes.node_pool import GPU_TOLERATION, NodePool
 from components.kubernetes.placement import NodeGroup
 from components.kubernetes.quantity import Quantity
 from components.nodes.simulated import GPU_LABEL
+from components.storage.simulated import CLASS
 from stacks.partial import PartialSettings
 from stacks.simulated.settings import NodesSettings, SimulatedSettings
 from stacks.target import TargetSpec
@@ -25,10 +26,23 @@ class Simulated(TargetSpec[SimulatedSettings]):
     name = "simulated"
     summary = "a cluster that there is, with GPU nodes that KWOK simulates"
     settings = SimulatedSettings
-    sections = ("kubernetes", "nodes", "scheduling", "queueing", "tenancy", "teams", "recovery", "mirror", "samples")
+    sections = (
+        "kubernetes",
+        "nodes",
+        "scheduling",
+        "queueing",
+        "tenancy",
+        "teams",
+        "recovery",
+        "workloads",
+        "mirror",
+        "samples",
+    )
     count_key = ("nodes", "count")
     reserved: ClassVar[Mapping[str, Quantity]] = {}  # nothing but jobs runs there
     has_kubeconfig = True
+    has_load_balancers = False
+    has_volumes = False
 
     def pool(self, partial: PartialSettings) -> NodePool | None:
         """Return the simulated nodes."""
@@ -38,6 +52,10 @@ class Simulated(TargetSpec[SimulatedSettings]):
     def gpu_nodes(self, settings: SimulatedSettings) -> NodeGroup:
         """Return the simulated nodes."""
         return NodeGroup(node_selector=GPU_LABEL, tolerations=[GPU_TOLERATION])
+
+    def shared_files(self, settings: SimulatedSettings) -> str:
+        """Return the class of the nodes' volumes, which hold nothing."""
+        return CLASS
 
     def fabric(self, partial: PartialSettings, pool: NodePool) -> Fabric:
         """Return no network: nothing that runs there uses one."""

@@ -13,6 +13,7 @@ from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
 from components.tenancy.quota import Quota
 from components.workloads import metaseq, pretraining
+from components.workloads.interface import Exposure
 from components.workloads.submission import SubmissionMode
 from stacks.errors import MISSING, ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
@@ -25,6 +26,7 @@ from stacks.settings.vllm import VllmSettings
 from stacks.settings.volcano import VolcanoSettings
 from stacks.settings.workloads import (
     JobSettings,
+    JupyterLabSettings,
     MetaseqSettings,
     NodeWorkloadSettings,
     PretrainingSettings,
@@ -61,6 +63,9 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
     settings = partial.section(WorkloadsSettings)
     if settings is None:
         return
+    hopeless = _hopeless(partial, settings)
+    yield from hopeless.values()
+    settings = settings.without({*hopeless, *(settings.node_workloads() if _shares(partial) else ())})
     for name, workload in settings.node_workloads().items():
         if workload.enabled:
             path: Path = ("workloads", name)
@@ -85,9 +90,36 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
         yield from _in_team(partial, "finetuning", tuning)
         yield from _operator(partial, "finetuning", "kuberay", f"{tuning.what} is a RayJob")
         yield from _tuning(partial, tuning)
+    yield from _exposure(partial, settings.jupyterlab)
     if training.enabled and training.data is not None:
         yield from _data(partial, settings, ("workloads", "pretraining"), training, training.data)
     yield from _scratch(partial, settings)
+
+
+def _hopeless(partial: PartialSettings, settings: WorkloadsSettings) -> Mapping[str, ConfigError]:
+    """Return what is said of workloads that no settings of theirs make run, by their keys."""
+    target, pool = partial.target, partial.pool
+    if target is None:
+        return {}
+    found: dict[str, ConfigError] = {}
+    if pool is not None and pool.count and not pool.shape.resources[names.GPU].nano:
+        for name, workload in settings.every().items():
+            found[name] = ConfigError(
+                path=("workloads", name, "enabled"),
+                value=True,
+                message=f"{workload.what} asks for GPUs, and the nodes have none",
+                expected="false, or nodes with GPUs",
+                hint=f"set it to false, or {target.gpu_advice}",
+            )
+    if not target.has_volumes:
+        found["olmo"] = ConfigError(
+            path=("workloads", "olmo", "enabled"),
+            value=True,
+            message=f"{settings.olmo.what} reads its data from a volume, and target {target.name} has none",
+            expected="false",
+            hint="set it to false, or run it on a target that has volumes",
+        )
+    return {name: error for name, error in found.items() if settings.every()[name].enabled}
 
 
 def _batch(partial: PartialSettings, batch: VllmSettings) -> Iterator[ConfigError]:
@@ -112,18 +144,25 @@ def no_image(partial: PartialSettings, path: Path, workload: NodeWorkloadSetting
         return
     if partial.target.registry(partial) is not None:
         return
-    registry = key(partial.target.registry_key)
+    registry = key(partial.target.registry_key) if partial.target.registry_key else None
     yield ConfigError(
         path=(*path, "image"),
         message=f"nothing says where the image {workload.repository} is pulled from",
-        expected=f"an image's name with its registry, or a registry of all such images in {registry}",
-        hint=f"set {key((*path, 'image'))} or {registry}",
+        expected="an image's name with its registry"
+        + (f", or a registry of all such images in {registry}" if registry else ""),
+        hint=f"set {key((*path, 'image'))}" + (f" or {registry}" if registry else ""),
     )
 
 
 def count_key(partial: PartialSettings) -> str:
     """Return the key that sets the number of GPU nodes."""
     return key(partial.target.count_key) if partial.target is not None else "the number of nodes"
+
+
+def _more_room(partial: PartialSettings) -> str:
+    """Return, for a fix, how there is room for more."""
+    larger = partial.target is not None and partial.target.is_one_node
+    return f"take a larger {count_key(partial)}" if larger else f"raise {count_key(partial)}"
 
 
 def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
@@ -211,7 +250,7 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
         expected=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
         hint="ask for less, or take larger nodes"
         if blamed
-        else f"ask for fewer pods or less for each, or raise {count_key(partial)}",
+        else f"ask for fewer pods or less for each, or {_more_room(partial)}",
     )
 
 
@@ -281,6 +320,14 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
             expected="mlbatch, none; volcano where it is installed",
             hint=f"set {key(('volcano', 'enabled'))} to true, or take another gang",
         )
+    if gang is SubmissionMode.VOLCANO and not workload.no_volcano and not _offers(partial, "volcano"):
+        yield ConfigError(
+            path=(*where, "gang"),
+            value=str(gang),
+            message="Volcano is not installed on this target",
+            expected="mlbatch, none",
+            hint="take one of these",
+        )
     if gang is SubmissionMode.MLBATCH and (missing := _missing_layers(partial)):
         yield ConfigError(
             path=(*where, "gang"),
@@ -306,6 +353,11 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
         )
 
 
+def _offers(partial: PartialSettings, section: str) -> bool:
+    """Return whether the target has a section, which may be one that could not be read."""
+    return partial.target is None or section in partial.target.sections
+
+
 def _missing_layers(partial: PartialSettings) -> list[str]:
     """Return the sections of the layers that make teams' queues and are switched off.
 
@@ -322,13 +374,7 @@ def _runs(
     """Yield why a workload could never run: on the nodes, and in its team's queue."""
     pool = partial.pool
     if pool is not None and workload.pods > pool.count:
-        yield ConfigError(
-            path=(*path, "nodes"),
-            value=workload.pods,
-            message=f"there are {pool.count} GPU nodes",
-            expected=f"a whole number from 1 to {pool.count}" if pool.count else "nothing while there are no GPU nodes",
-            hint=f"ask for fewer, or raise {count_key(partial)}",
-        )
+        yield _too_many(partial, path, workload.pods, pool.count)
         pool = None
     fabric = partial.fabric
     requests = settings.requests(workload, pool, fabric) if pool is not None and fabric is not None else {}
@@ -346,6 +392,26 @@ def _runs(
         submitter=(*path, "submission", "team"),
     )
     yield from _placed(partial, job, workload, pool)
+
+
+def _too_many(partial: PartialSettings, path: Path, nodes: int, count: int) -> ConfigError:
+    """Return the mistake of a job on more nodes than there are. path: of the job."""
+    if partial.target is not None and partial.target.is_one_node:
+        return ConfigError(
+            path=(*path, "nodes"),
+            value=nodes,
+            message=f"target {partial.target.name} is one machine with a cluster of one node, on which no gang of "
+            f"{nodes} nodes starts",
+            expected="1",
+            hint="set it to 1, or run the job on a target with several nodes",
+        )
+    return ConfigError(
+        path=(*path, "nodes"),
+        value=nodes,
+        message=f"there are {count} GPU nodes",
+        expected=f"a whole number from 1 to {count}" if count else "nothing while there are no GPU nodes",
+        hint=f"ask for fewer, or raise {count_key(partial)}",
+    )
 
 
 def _placed(
@@ -430,9 +496,23 @@ def _training(partial: PartialSettings, job: MetaseqSettings, pool: NodePool) ->
         )
 
 
+def _exposure(partial: PartialSettings, lab: JupyterLabSettings) -> Iterator[ConfigError]:
+    """Yield an interface behind a load balancer where nobody makes one."""
+    target = partial.target
+    if target is None or target.has_load_balancers or not lab.enabled or lab.exposure is Exposure.CLUSTER:
+        return
+    yield ConfigError(
+        path=("workloads", "jupyterlab", "exposure"),
+        value=str(lab.exposure),
+        message=f"a cluster of target {target.name} has no load balancers: its Service would wait for an address",
+        expected=str(Exposure.CLUSTER),
+        hint="remove the key and sourceRanges, and use a port-forward",
+    )
+
+
 def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[ConfigError]:
     gpu = partial.section(GpuSettings)
-    if gpu is None or gpu.nvme_scratch.enabled:
+    if (gpu is None and _offers(partial, "gpu")) or (gpu is not None and gpu.nvme_scratch.enabled):
         return
     wanting: list[tuple[Path, bool]] = [
         (("workloads", "olmo", "enabled"), settings.olmo.enabled),
@@ -440,13 +520,13 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
     ]
     for path, wants in wanting:
         if wants:
-            switch = key(("gpu", "nvmeScratch", "enabled"))
+            switch = key(("gpu", "nvmeScratch", "enabled")) if _offers(partial, "gpu") else None
             yield ConfigError(
                 path=path,
                 value=True,
                 message="its pods mount the nodes' local disks, which nothing makes ready: they would wait for ever",
-                expected=f"true with {switch}: true",
-                hint=f"set {switch} to true, or this to false",
+                expected=f"true with {switch}: true" if switch else "false",
+                hint=f"set {switch} to true, or this to false" if switch else "set it to false",
             )
 
 
@@ -479,8 +559,28 @@ def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[
 
 def _tuning(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
     """Yield why the workers of a fine-tuning could never run, or else why its head could not."""
-    problems = list(_workers(partial, tuning))
+    problems = [*_together(partial, tuning)] or [*_workers(partial, tuning)]
     yield from problems or _head(partial, tuning)
+
+
+def _together(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
+    """Yield workers that may meet on a GPU that is shared: nothing keeps them apart.
+
+    NCCL refuses a GPU that two processes of one training have (NVIDIA/nccl, src/init.cc: Duplicate GPU detected).
+    """
+    if _shares(partial) and tuning.workers != 1:
+        yield ConfigError(
+            path=("workloads", "finetuning", "workers"),
+            value=tuning.workers,
+            message="workers that share a GPU cannot train together: NCCL takes each GPU once",
+            expected="1",
+            hint=f"set it to 1, or remove {key(('nvshare', 'enabled'))}",
+        )
+
+
+def _shares(partial: PartialSettings) -> bool:
+    """Return whether several pods share each GPU; what takes whole nodes is then refused (`nvshare.py`)."""
+    return partial.gpu_resource == names.SHARED_GPU
 
 
 def _head(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
@@ -550,7 +650,16 @@ def _data(
 ) -> Iterator[ConfigError]:
     """Yield the problem of a job whose volume with data is not there, or in another namespace. path: of the job."""
     volumes = partial.target.volumes(partial) if partial.target is not None else None
-    if volumes is None:
+    if partial.target is None or volumes is None:
+        return
+    if not partial.target.has_volumes:
+        yield ConfigError(
+            path=(*path, "data"),
+            value=data,
+            message=f"target {partial.target.name} has no volumes with data",
+            expected="no key: it then trains on made-up texts",
+            hint="remove the key",
+        )
         return
     namespace = job.submission.team if job.queued else settings.namespace
     usable = [name for name, home in volumes.items() if home == namespace]

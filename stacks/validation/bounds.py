@@ -30,6 +30,8 @@ def _exposure(partial: PartialSettings, index: int, team: TeamSettings) -> Itera
     if workloads is None or _team(workloads.jupyterlab) != team.name or team.services.load_balancers:
         return
     exposure = workloads.jupyterlab.exposure
+    if partial.target is None or not partial.target.has_load_balancers:
+        return  # where nobody makes one, that is what is said
     if exposure is not Exposure.CLUSTER:
         allowed = key(("teams", index, "services", "loadBalancers"))
         yield ConfigError(

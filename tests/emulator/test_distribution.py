@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.distribution import is_openshift, parts, require_brought
+from emulator.distribution import has_job_operators, is_openshift, parts, require_brought
 from emulator.paths import Paths
 from emulator.toolchain import OPENSHIFT, Toolchain
 from runner.engine import EngineError
@@ -43,6 +43,18 @@ def test_operators_come_from_a_catalog_where_a_setting_in_a_section_says_so(root
     assert parts(root, "site") == {"openshift": True, "operator_hub": False}
     assert parts(root, "ai") == {"openshift": True, "operator_hub": True}
     assert parts(root, "dev") == {"openshift": False, "operator_hub": False}
+
+
+def test_operators_of_jobs_are_there_for_the_stacks_that_switch_one_on(root: Path) -> None:
+    (root / "local" / "operators.yaml").write_bytes((ROOT / "local" / "operators.yaml").read_bytes())
+    for name, queueing in (
+        ("plain", "{replicas: 1}"),
+        ("off", "{kuberay: {enabled: false}}"),
+        ("ray", "{kuberay: {enabled: true}}"),
+        ("torch", "{trainingOperator: {enabled: true}}"),
+    ):
+        (root / f"Pulumi.{name}.yaml").write_text(f"config: {{'mlbatch:queueing': {queueing}}}\n")
+        assert has_job_operators(root, name) == (name in ("ray", "torch")), name
 
 
 @pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "'2.19'"), ("approve: true", "no key")])

@@ -62,6 +62,7 @@ def local_environment(
     openshift: bool = False,
     operator_hub: bool = False,
     openstack: bool = False,
+    job_operators: bool = False,
     stack: str = "",
 ) -> Iterator[Paths]:
     """A running local cluster with a state folder of its own, for the length of the context.
@@ -70,14 +71,15 @@ def local_environment(
 
     prepare: what to do with the folders before anything runs. admission_policies: its API server has that API.
     openshift: it is an OpenShift. operator_hub: one that installs operators from a catalog. openstack: an OpenStack
-    runs beside it. stack: whose nodes it has, as in `make up`.
+    runs beside it. job_operators: it runs those of PyTorch's and Ray's kinds. stack: whose nodes it has, as in
+    `make up`.
     """
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder))
         toolchain = Toolchain(paths)
         parts = {"openshift": openshift, "operator_hub": operator_hub}
-        missing = toolchain.missing(cluster=True, **parts)
-        toolchain.install(cluster=True, progress=Progress(len(missing)), **parts)
+        missing = toolchain.missing(cluster=True, job_operators=job_operators, **parts)
+        toolchain.install(cluster=True, progress=Progress(len(missing)), job_operators=job_operators, **parts)
         if openstack:
             installation = Installation(paths)
             installation.install(Progress(len(installation.missing())))
@@ -103,7 +105,7 @@ def environment_of_tests() -> Iterator[Paths]:
     """The cluster that the environment's variables name, where they name one, else a local one of its own."""
     named = official.named_cluster()
     if named is None:
-        with local_environment() as paths:
+        with local_environment(job_operators=True) as paths:
             yield paths
         return
     with tempfile.TemporaryDirectory(prefix="mlbatch-test-") as folder:

@@ -69,6 +69,7 @@ from components.scheduling.sakkara import Topology as SakkaraTopology
 from components.scheduling.topology import Topology, TopologyArgs
 from components.scheduling.volcano import Volcano, VolcanoArgs
 from components.storage.nfs import NfsProvisioner, NfsProvisionerArgs
+from components.storage.simulated import SimulatedVolumes
 from components.tenancy import pod_policy
 from components.tenancy.boundary import Boundary, BoundaryArgs
 from components.tenancy.editor import EditorRole, EditorRoleArgs
@@ -196,6 +197,7 @@ class Lab:
             nodes=self.cluster.placement.system,
         )
         NfsProvisioner("nfs", args, self.on())
+        SimulatedVolumes("volumes", self.on())
 
     def monitoring(self) -> Monitoring:
         """Install what watches."""

@@ -149,15 +149,6 @@ def test_whose_settings_has_to_be_said(capsys: pytest.CaptureFixture[str]) -> No
     assert "--stack" in capsys.readouterr().err
 
 
-def test_a_target_without_workloads_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nccl", "--stack", "dev", "--team", "blue"]) == 1
-    shown = capsys.readouterr().err
-    assert 'mlbatch:target = "simulated"' in shown
-    assert "target simulated has no workloads" in shown
-    assert "allowed: aks, existing" in shown
-    assert "remove" not in shown, "a member has written nothing there"
-
-
 LOGS = {**COMMON, "useAim": True, "useTensorboard": True}
 
 

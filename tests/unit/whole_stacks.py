@@ -97,8 +97,10 @@ def _cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
 
 
 def _whole_cpouta(mirror: Mirror, kubeconfig: Path) -> Record:
-    """A VM with a GPU that ten pods share, and all that may stand between it and the network."""
+    """A VM with a GPU that ten pods share, a job on it, and all that may stand between it and the network."""
     gpu = {"gpu": {"operator": True, "featureDiscovery": True}, "nvshare": {"enabled": True, "verification": ON}}
+    job = {**QUEUED, "workers": 1, "cpu": 4, "memory": "32Gi"}
+    gpu |= {"queueing": {**ON, "kuberay": ON}, "workloads": {"finetuning": job}}
     ports = [{"name": "https", "port": 443, "source": "192.0.2.0/28"}]
     return test_cpouta.Run(sections={**test_cpouta.LAYERS, **gpu}, flavor="gpu.1.1gpu", ports=ports).record
 

@@ -26,8 +26,6 @@ from ask.manifest import ManifestError, read
 from ask.replica import Replica
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
-from emulator.progress import Progress
-from emulator.toolchain import Toolchain
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
 from tests.local.jobs import phase, pods_of
 from tests.local.member import as_member
@@ -57,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = []
     with (
         tempfile.TemporaryDirectory(prefix="mlbatch-answers-") as folder,
-        local_environment(with_job_operators) as paths,
+        local_environment(job_operators=True) as paths,
     ):
         place = Path(folder) / "project"
         place.mkdir()
@@ -78,13 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wrong:
         print(f"error: wrong about {'; '.join(wrong)}", file=sys.stderr)
     return 1 if wrong else 0
-
-
-def with_job_operators(paths: Paths) -> None:
-    """Have the cluster's kubelet find the operators that make the pods of PyTorch's and Ray's kinds."""
-    toolchain = Toolchain(paths)
-    missing = toolchain.missing(cluster=True, job_operators=True)
-    toolchain.install(cluster=True, job_operators=True, progress=Progress(len(missing)))
 
 
 def settings(project: Project) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from tests.unit.configurations import aks
 from tests.unit.test_cpouta_settings import shipped as cpouta
 from tests.unit.test_existing import shipped as existing
 from tests.unit.test_settings import valid as simulated
+from tests.unit.test_workloads_everywhere import MISTAKES
 
 _JOB: Final = {"enabled": True, "tag": "1", "submission": {"gang": "none"}}
 _NC: Final = {"vmSize": "Standard_NC40ads_H100_v5", "count": 2}
@@ -204,6 +205,7 @@ OF_TARGETS: Final[tuple[Mapping[str, Any], ...]] = (
         gpu={"nvmeScratch": {"enabled": False}},
         workloads={"jupyterlab": {"enabled": True, "submission": {"team": "blue"}}},
     ),
+    *(raw for _, raw, *_ in MISTAKES),
     # an existing cluster
     {"target": "existing", "cluster": {"volumes": [{"name": "A_b", "namespace": "x.y"}]}},
     {**existing(), "gpu": {"fabric": {"enabled": True}}},
