@@ -119,10 +119,24 @@ class _Made:
 def documents(args: MlopsArgs) -> list[Document]:
     """Return the objects that are installed."""
     found = list(edited(args.manifests, lambda document: _edit(document, args)))
+    found += [_labelled(home) for home in _homes(found)]
     if args.password is not None:
         own = [*passwords.added(found, args.password), *boundary.policies(found)]
         found += map(_labelled, own)
     return [*found, _registry()] if args.registry else found
+
+
+def _homes(found: Sequence[Document]) -> Iterator[Document]:
+    """Yield the namespaces of profiles, in which other objects are before the controller runs that would make them.
+
+    It takes over one whose annotation names its profile's owner, and otherwise refuses it (kubeflow/kubeflow,
+    components/profile-controller/controllers/profile_controller.go, Reconcile).
+    """
+    for profile in found:
+        if profile["kind"] == "Profile":
+            metadata = {"name": profile["metadata"]["name"], "labels": {"istio-injection": "enabled"}}
+            owner = {"owner": ((profile.get("spec") or {}).get("owner") or {}).get("name", "")}
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {**metadata, "annotations": owner}}
 
 
 def _edit(document: Document, args: MlopsArgs) -> Document | None:

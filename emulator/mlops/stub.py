@@ -123,6 +123,7 @@ def _least(kind: str, name: str) -> dict[str, Any]:
         "ClusterRole": {"rules": []},
         "Role": {"rules": []},
         "PriorityClass": {"value": 1_000_000},
+        "Profile": {"spec": {"owner": {"kind": "User", "name": "user@example.com"}}},
         "PodDisruptionBudget": {"spec": {"minAvailable": "80%", "selector": selector}},
         "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": target, "maxReplicas": 5}},
     }

@@ -58,7 +58,8 @@ OVERLAYS = {
 }
 
 OBJECTS = dict(zip(MENU, (669, 650, 390, 371, 431, 412, 675, 550, 396, 437), strict=True))
-"""What `kubectl kustomize` makes of the repository itself, at the pinned commit with Kubeflow's pipelines, by entry."""
+"""What `kubectl kustomize` makes of the repository itself, at the pinned commit with Kubeflow's pipelines, by entry. Of
+all of Kubeflow there is a namespace more."""
 
 STUB = yaml.safe_load((Path(emulated.__file__).parent / "stub.yaml").read_text())
 """All objects of all deployments, by name."""
@@ -105,7 +106,9 @@ def test_each_entry_renders_to_objects_of_its_own(filled: Mirror, kubeconfig: Pa
     assert text is not None
     objects = documents(MlopsArgs(manifests=text, forwarder=True))
     found = {(item["kind"], item["metadata"]["name"]) for item in objects}
-    assert len(objects) == OBJECTS[entry]
+    assert len(objects) == OBJECTS[entry] + ("kubeflow" in entry.overlay)
+    namespaces = {item["metadata"]["name"] for item in objects if item["kind"] == "Namespace"}
+    assert {item["metadata"].get("namespace", "kube-system") for item in objects} <= namespaces | {"kube-system"}
     assert ("Deployment", "mlflow") in found
     assert (("Deployment", "grafana") in found) == entry.overlay.endswith("monitoring")
     assert (("Deployment", "kserve-controller-manager") in found) == (
@@ -229,6 +232,25 @@ class TestObjects:
         assert {gateway.urn, record.one("Secret", "key").urn} <= record.closure(server)
         assert server.urn in record.closure(record.one("MutatingWebhookConfiguration", "injector"))
         assert definition.urn not in record.one("Secret", "key").dependencies
+
+    def test_the_namespace_of_a_profile_is_there_before_its_controller(self) -> None:
+        """Which takes it for its own by the owner, and is itself among what waits for the Secrets in there."""
+        profile = """
+apiVersion: kubeflow.org/v1beta1
+kind: Profile
+metadata: {name: kubeflow-user-example-com}
+spec: {owner: {kind: User, name: user@example.com}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: mysecret, namespace: kubeflow-user-example-com}
+"""
+        record = build(lambda: MlopsPlatform("mlops", MlopsArgs(manifests=profile)))
+        home = record.one("Namespace", "kubeflow-user-example-com")
+        assert home.urn in record.closure(record.one("Secret", "mysecret"))
+        metadata = home.inputs["metadata"]
+        assert metadata["annotations"] == {"owner": "user@example.com"}
+        assert metadata["labels"] == {"istio-injection": "enabled", "mlbatch/part-of": "mlops"}
 
     def test_what_is_in_a_secret_is_one_to_the_engine(self) -> None:
         assert self.record().one("Secret", "key").secrets == {"stringData"}
