@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,6 +100,15 @@ KIND_RELEASES: Final = (
     ),
 )
 """The newest first; the last is that of the OSS MLOps platform (scripts/install_tools.sh, create_cluster.sh)."""
+
+ENDED: Final[Mapping[str, str]] = {
+    "1.24": "July 2023",
+    "1.31": "November 2025",
+    "1.32": "February 2026",
+    "1.33": "June 2026",
+}
+"""When versions of Kubernetes among those had their last fixes (kubernetes.io, releases/patch-releases, "Non-active
+branch history"), where there is a later one."""
 
 HELLO_WORLD: Final = Image(
     reference="docker.io/library/hello-world:linux@sha256:1b4338ade6d6d9eff53264cdc0f9caf1d717cf89dbfcb1cb13c57bc0a3c199a0",

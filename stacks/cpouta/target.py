@@ -112,10 +112,11 @@ class Cpouta(TargetSpec[CpoutaSettings]):
             yield from validation.room(openstack, facts)
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
-        """Yield what is an example or not offered, who else was let in, and what becomes of the VM that is there."""
+        """Yield what is outlived, an example or not offered, who was let in, and what becomes of the VM there."""
         openstack, facts = partial.section(OpenstackSettings), partial.site
         if openstack is not None:
             yield from validation.examples(openstack)
+            yield from validation.ended(openstack)
             yield from validation.unoffered(partial, openstack)
         if openstack is not None and isinstance(facts, ProjectFacts):
             yield from validation.warnings(openstack, facts)

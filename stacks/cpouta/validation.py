@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from components.openstack import catalogue
 from components.openstack.firewall import SSH_RULE
 from components.openstack.flavors import FLAVORS
-from components.openstack.machine import cluster_note
+from components.openstack.machine import CLUSTER, cluster_note
 from stacks.cpouta.interfaces import LOCAL_PORTS
 from stacks.cpouta.project_facts import ProjectFacts, VolumeFacts
 from stacks.cpouta.rules import SSH_PORT
@@ -119,6 +120,18 @@ def unoffered(partial: PartialSettings, openstack: OpenstackSettings) -> Iterato
         )
 
 
+def ended(openstack: OpenstackSettings) -> Iterator[str]:
+    """Yield that the Kubernetes of the cluster gets no fixes any more, where kind has a later one."""
+    version = openstack.kind.kubernetes
+    since = catalogue.ENDED.get(version.rpartition(".")[0])
+    if since is not None:
+        yield (
+            f"{key((*SECTION, 'kind', 'kubernetes'))}: Kubernetes {version} gets no fixes since {since}, not even of "
+            "security; take an older one than the default where something needs it, and let nobody in but those you "
+            "trust"
+        )
+
+
 def offers(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigError]:
     """Yield what the settings name and the project does not have, and why nobody could sign in to its VM."""
     if facts.obstacle is not None:
@@ -197,6 +210,12 @@ def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Conf
     if had in ("", kind.note) or kind.recreate:
         return
     moved = had.startswith(cluster_note(kind.kubernetes, 0).removesuffix("0"))
+    volume = openstack.volume.existing or openstack.name
+    by_now = (
+        f"; or, where that is on it by now, `openstack volume set --property '{CLUSTER}={kind.note}' {volume}`"
+        if facts.server is None
+        else ""
+    )
     yield ConfigError(
         path=(*SECTION, "kind", "apiPort" if moved else "kubernetes"),
         value=kind.api_port if moved else kind.kubernetes,
@@ -204,7 +223,7 @@ def _cluster(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[Conf
         "refuse it",
         expected=had,
         hint=f"write what it has; or save what is in the cluster and set {key((*SECTION, 'kind', 'recreate'))} to "
-        "true, which removes it with all of its data",
+        f"true, which removes it with all of its data{by_now}",
     )
 
 

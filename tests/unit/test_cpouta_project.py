@@ -451,6 +451,8 @@ def test_an_existing_volume_with_another_cluster_is_refused_before_there_is_a_vm
     (error,) = refused(replace(FACTS, existing=older), volume={"existing": VOLUME})
     assert (key(error.path), error.expected) == ("mlbatch:openstack.kind.kubernetes", "Kubernetes 1.33.4, port 6443")
     assert refused(replace(FACTS, existing=older), volume={"existing": VOLUME}, kind={"kubernetes": "1.33.4"}) == []
+    by_now = f"`openstack volume set --property 'mlbatch-cluster=Kubernetes 1.34.0, port 6443' {VOLUME}`"
+    assert str(error.hint).endswith(f"; or, where that is on it by now, {by_now}")
     # What its VM has is the newer word: no stack writes to a volume that it is told of.
     own = ServerFacts(
         flavor="standard.xxlarge",

@@ -290,6 +290,15 @@ class TestCluster:
         assert error.hint == "remove the key for 6443"
         assert errors_of(shipped(kind={"apiPort": 6444})) == []
 
+    @pytest.mark.parametrize(
+        ("kubernetes", "since"), [("1.24.0", "July 2023"), ("1.31.12", "November 2025"), ("1.33.4", "June 2026")]
+    )
+    def test_a_kubernetes_without_fixes_is_warned_of(self, kubernetes: str, since: str) -> None:
+        own = {"me": "86.50.1.1/32"}
+        (warning,) = validation.warnings(partial_of(shipped(sshFrom=own, kind={"kubernetes": kubernetes})))
+        assert f"Kubernetes {kubernetes} gets no fixes since {since}" in warning
+        assert list(validation.warnings(partial_of(shipped(sshFrom=own)))) == []
+
 
 class TestVolume:
     def test_one_that_the_platform_does_not_fit_is_refused(self) -> None:
