@@ -21,6 +21,7 @@ from stacks.__main__ import wanted_load
 from stacks.errors import SettingsError
 from stacks.inputs import interpret
 from stacks.layers.jobs import load
+from tests.commands import ended
 from tests.gameday.recorded import HOUR, day
 from tests.gameday.report import Report, html, text
 from tests.gameday.run import WISHES, Day
@@ -138,4 +139,4 @@ def submissions(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

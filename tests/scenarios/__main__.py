@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.commands import ended
 from tests.local.environment import Cluster, Project, local_environment
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.memory import check as check_memory
@@ -76,4 +77,4 @@ def run(names: Sequence[str], size: Size, pictures: Path, *, is_broken: bool) ->
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

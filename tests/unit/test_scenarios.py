@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from kubernetes.client.exceptions import ApiException
 
+from emulator.cluster import ClusterError
+from tests.commands import ended
 from tests.scenarios import plays, run, stage
 from tests.scenarios.__main__ import main
 from tests.scenarios.gantt import lanes, svg
@@ -166,6 +168,24 @@ def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPat
 def test_what_cannot_be_played_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (ClusterError("etcd ends before it is ready"), 1, "error: etcd ends before it is ready\n"),
+        (KeyboardInterrupt(), 130, "interrupted; its cluster has ended\n"),
+    ],
+)
+def test_a_command_that_cannot_go_on_says_so(
+    raised: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> int:
+        raise raised
+
+    assert ended(command) == code
+    assert capsys.readouterr().err == said
+    assert ended(lambda: 3) == 3
 
 
 def test_each_scenario_has_a_mechanism_and_is_in_the_page() -> None:

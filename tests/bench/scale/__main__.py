@@ -23,6 +23,7 @@ from tests.bench.scale.plan import Scale, waves
 from tests.bench.scale.plot import svg
 from tests.bench.scale.result import HEADER, Result
 from tests.bench.scale.rows import ROWS, member, team_name
+from tests.commands import ended
 from tests.local.environment import Project, dev_settings, local_environment
 from tests.scenarios.memory import MIB, free_memory
 from tests.scenarios.size import quota
@@ -109,4 +110,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))
