@@ -47,6 +47,9 @@ PROGRAM: Final = Program(
 _RAY_TRAIN: Final = {"RAY_TRAIN_V2_ENABLED": "0"}
 """The program is written for the first API of Ray Train. Newer images of Ray have the second one switched on, which
 raises at what starts the workers (ray-project/ray, `python/ray/train/v2/api/config.py`: trainer_resources)."""
+_LOGS: Final = {"RAY_LOG_TO_STDERR": "1"}
+"""What a worker prints goes into a file of its pod otherwise, where `kubectl logs` does not look (ray-project/ray 2.35,
+`python/ray/_private/node.py`, should_redirect_logs)."""
 _PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 _GROUP: Final = "workers"
 
@@ -96,7 +99,7 @@ class FinetuningArgs:
 
 
 class Finetuning(pulumi.ComponentResource):
-    """Submit the fine-tuning. Its losses are in the log of Ray's driver, in the pod of the head."""
+    """Submit the fine-tuning. Its losses are in the log of the first worker's pod."""
 
     def __init__(self, name: str, args: FinetuningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("mlbatch:workloads:Finetuning", name, None, opts)
@@ -180,7 +183,7 @@ def template(
         PROGRAM.volume(files_name(name)),
         claim("finetuning", args.claim, FOLDER),
     )
-    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT} | _RAY_TRAIN
+    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT} | _RAY_TRAIN | _LOGS
     listening = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
     priority = args.submission.priority_class
     return {

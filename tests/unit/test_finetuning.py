@@ -124,6 +124,7 @@ def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
             "PYTHONDONTWRITEBYTECODE": "1",
             "HF_HOME": "/finetuning/cache",
             "RAY_TRAIN_V2_ENABLED": "0",
+            "RAY_LOG_TO_STDERR": "1",
         }
         assert (pod["priorityClassName"], pod["tolerations"]) == ("high-priority", [TOLERATION])
     assert "runAsUser" not in pods(replace(ARGS, user=None))[0]["securityContext"]
