@@ -10,7 +10,7 @@ Objects = Iterable[Mapping[str, Any]]
 _NOTES = (
     "pods are judged by OpenShift's own admission plugin, in Kubernetes' API server",
     "played: users of namespaces, Routes (no router answers), volumes of an NFS provisioner (no folder is made)",
-    "not here: projects, users, groups, images and builds; the GPU operator, whose labels the nodes have",
+    "not here: projects, users, groups, images, builds, Services' certificates; the GPU operator, but its labels",
 )
 _NO_CATALOG = "no OperatorHub: a stack with openshift.operators: openshift-ai has one"
 

@@ -18,7 +18,7 @@ def test_what_is_played_is_said_and_counted() -> None:
     assert "OpenShift's own admission plugin" in said
     assert "no router answers" in said
     assert "no folder is made" in said
-    assert "not here: projects, users, groups, images and builds; the GPU operator" in said
+    assert "not here: projects, users, groups, images, builds, Services' certificates; the GPU operator" in said
     assert "no OperatorHub" in said
     assert notes[-1] == "  played now: Routes 2, volumes 1"
 
