@@ -54,7 +54,17 @@ def appwrapper_release(mirror: Mirror) -> Release:
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Path:
     """A kubeconfig whose cluster nobody asks."""
-    file = tmp_path / "kubeconfig"
+    return _written(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def same_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one of those fixtures that outlive a test."""
+    return _written(tmp_path_factory.mktemp("kubeconfig"))
+
+
+def _written(folder: Path) -> Path:
+    file = folder / "kubeconfig"
     file.write_text(
         """
 apiVersion: v1

@@ -16,14 +16,14 @@ CHARTS = {"nvidia-operator", "volcano-system"}
 """Where charts put pods of these classes: NVIDIA's operators and their DaemonSets, and Volcano's controllers."""
 
 
-@pytest.fixture
-def record(mirror: Mirror, kubeconfig: Path) -> Record:
+@pytest.fixture(scope="module")
+def record(mirror: Mirror, same_kubeconfig: Path) -> Record:
     gpu: dict[str, Any] = {
         "operator": True,
         "featureDiscovery": True,
         "nvmeScratch": {"enabled": True, "diskModel": "NVMe"},
     }
-    return registered(loaded({**shipped(), "gpu": gpu, "volcano": {"enabled": True}}, mirror, kubeconfig))
+    return registered(loaded({**shipped(), "gpu": gpu, "volcano": {"enabled": True}}, mirror, same_kubeconfig))
 
 
 def namespace_of(item: Registered) -> str:

@@ -37,12 +37,12 @@ def config(**sections: Any) -> dict[str, Any]:
     return {**shipped(), "nvshare": ON, "samples": {"gang": gang}, **sections}
 
 
-@pytest.fixture
-def stack(mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
-    return loaded(config(), mirror, kubeconfig, NODES)
+@pytest.fixture(scope="module")
+def stack(mirror: Mirror, same_kubeconfig: Path) -> StackInputs[Any]:
+    return loaded(config(), mirror, same_kubeconfig, NODES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def record(stack: StackInputs[Any]) -> Record:
     return registered(stack)
 
