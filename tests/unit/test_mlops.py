@@ -78,6 +78,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
     return Mirror(artifacts=str(folder))
 
 
+@pytest.fixture(scope="module")
+def whole(filled: Mirror, same_kubeconfig: Path) -> Record:
+    """The platform as a stack has it that says no more than that it is there."""
+    return registered(loaded(config(), filled, same_kubeconfig))
+
+
 def config(**mlops: Any) -> dict[str, Any]:
     raw = shipped()
     del raw["teams"], raw["samples"]
@@ -532,10 +538,11 @@ class TestPasswords:
         assert _SECRETS.keys() <= names
 
     @needs_kustomize
-    def test_a_stack_makes_them_unless_it_is_told_otherwise(self, filled: Mirror, kubeconfig: Path) -> None:
-        record = registered(loaded(config(), filled, kubeconfig))
-        assert made(record) == ["mlops"]
-        assert "grafana-admin" in {item.object_name for item in record.of("Secret")}
+    def test_a_stack_makes_them_unless_it_is_told_otherwise(
+        self, whole: Record, filled: Mirror, kubeconfig: Path
+    ) -> None:
+        assert made(whole) == ["mlops"]
+        assert "grafana-admin" in {item.object_name for item in whole.of("Secret")}
         record = registered(loaded(config(upstreamAccess=True), filled, kubeconfig))
         assert made(record) == []
         assert "grafana-admin" not in {item.object_name for item in record.of("Secret")}
@@ -575,12 +582,11 @@ class TestWhatKustomizePrints:
 
 class TestSource:
     @needs_kustomize
-    def test_the_stack_registers_what_the_seeds_answers_choose(self, filled: Mirror, kubeconfig: Path) -> None:
-        record = registered(loaded(config(), filled, kubeconfig))
-        deployments = [item for item in record.of("Deployment") if item.inputs["metadata"]["namespace"] != "forwarder"]
+    def test_the_stack_registers_what_the_seeds_answers_choose(self, whole: Record) -> None:
+        deployments = [item for item in whole.of("Deployment") if item.inputs["metadata"]["namespace"] != "forwarder"]
         assert len(deployments) == 37
-        assert record.one("Deployment", "ml-pipeline", "kubeflow")
-        assert "forwarder" not in {item.object_name for item in record.of("Namespace")}
+        assert whole.one("Deployment", "ml-pipeline", "kubeflow")
+        assert "forwarder" not in {item.object_name for item in whole.of("Namespace")}
 
     def test_files_with_another_digest_are_refused(self, filled: Mirror, kubeconfig: Path) -> None:
         stack = loaded(config(), filled, kubeconfig)
