@@ -128,7 +128,8 @@ class Engine:
             private_folder(folder)
         self._link_plugins()
         self._restore()
-        if self.stack not in self._stacks():
+        # Of a stack that was made there are both files; only where one is missing the engine is asked.
+        if not (self.configuration.exists() and self.state_file.exists()) and self.stack not in self._stacks():
             self._create()
         return self._configure()
 
