@@ -13,6 +13,7 @@ INHERITED: Final = frozenset(
     {
         "COLORTERM",
         "COLUMNS",
+        "GOGC",
         "HOME",
         "LANG",
         "LANGUAGE",

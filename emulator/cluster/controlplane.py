@@ -83,7 +83,7 @@ def environment(layout: Layout) -> dict[str, str]:
 
     A short list of inherited variables and no proxy settings: nothing here may leave the machine.
     """
-    inherited = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "TMPDIR")
+    inherited = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "TMPDIR", "GOGC")
     kept = {name: os.environ[name] for name in inherited if name in os.environ}
     kept["PATH"] = os.pathsep.join([str(layout.azure_bin), str(layout.guests_bin), kept.get("PATH", os.defpath)])
     return {**kept, MARKER: str(layout.paths.state), "PYTHONPATH": str(_PACKAGE_ROOT), "PYTHONUNBUFFERED": "1"}
