@@ -15,6 +15,7 @@ from yaml import YAMLError
 
 from components import names
 from components.job_kinds import POD_GROUP, QUEUED
+from runner import report
 from runner.report import TEAM_LABEL, Client, connect, objects
 
 Document = dict[str, Any]
@@ -82,8 +83,7 @@ class Source:
     def members(self, team: str, kind: str = "User") -> list[str]:
         """Return the users, or the groups, that a team's RoleBindings name."""
         bindings = [item for item in self.all("RoleBinding") if item["metadata"].get("namespace") == team]
-        subjects = [subject for item in bindings for subject in item.get("subjects") or ()]
-        return sorted({subject["name"] for subject in subjects if subject["kind"] == kind})
+        return report.members(bindings, kind)
 
     def covered(self) -> list[str]:
         """Return the resources that queues cover."""

@@ -25,6 +25,8 @@ APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
 _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 _MEMBERS: Final = {"User": "", "Group": "group "}
 """What stands before a member's name, by the kind of subject."""
+_ACCOUNTS: Final = "system:serviceaccount"
+"""Begins the names of service accounts and of their groups: on OpenShift that of each namespace may pull its images."""
 
 _NODE_KINDS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product")
 """Labels that tell nodes apart: a cloud's, else feature discovery's, where nobody has given machines a type."""
@@ -110,6 +112,13 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> s
     return "\n".join([title, *(f"  {line}" for line in lines)])
 
 
+def members(bindings: Iterable[Mapping[str, Any]], kind: str) -> list[str]:
+    """Return the people, or the groups of people, whom RoleBindings name. kind: User or Group."""
+    subjects = [subject for binding in bindings for subject in binding.get("subjects") or ()]
+    found = {subject["name"] for subject in subjects if subject["kind"] == kind}
+    return sorted(name for name in found if not name.startswith(_ACCOUNTS))
+
+
 def _reserved_gpus(client: Client) -> int:
     return sum(int(row[3]) for row in _queues(client))
 
@@ -160,9 +169,7 @@ def _teams(client: Client) -> Iterable[Sequence[Any]]:
         name = namespace["metadata"]["name"]
         queues = [item["spec"]["clusterQueue"] for item in objects(client, KUEUE, "LocalQueue", namespace=name)]
         bindings = objects(client, "rbac.authorization.k8s.io/v1", "RoleBinding", namespace=name)
-        subjects = [subject for binding in bindings for subject in binding.get("subjects") or ()]
-        members = {(_MEMBERS[item["kind"]], item["name"]) for item in subjects if item["kind"] in _MEMBERS}
-        listed = [f"{kind}{member}" for kind, member in sorted(members)]
+        listed = [f"{prefix}{member}" for kind, prefix in _MEMBERS.items() for member in members(bindings, kind)]
         yield name, ", ".join(queues) or "-", ", ".join(listed) or "-"
 
 

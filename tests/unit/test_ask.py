@@ -244,6 +244,13 @@ def named(kind: str, name: str, namespace: str | None = None, **fields: Any) -> 
 TEAM = named("Namespace", "blue", metadata={"labels": {"mlbatch-team-namespace": "true"}})
 
 
+def test_a_job_is_not_submitted_in_the_name_of_a_teams_accounts() -> None:
+    """OpenShift names the group of a namespace's accounts in a RoleBinding of its own there."""
+    subjects = [[{"kind": "Group", "name": name}] for name in ("system:serviceaccounts:blue", "vision")]
+    bindings = [named("RoleBinding", f"b{number}", "blue", subjects=each) for number, each in enumerate(subjects)]
+    assert Source({"RoleBinding": bindings}).members("blue", "Group") == ["vision"]
+
+
 def test_teams_and_queues_that_are_not_there_are_told_those_that_are() -> None:
     source = Source({"Namespace": [TEAM], "LocalQueue": [named("LocalQueue", "default-queue", "blue")]})
     job = read(text(), "blue")

@@ -52,6 +52,16 @@ def test_promises_that_nothing_holds_are_named_with_the_team() -> None:
     assert "Promises that nothing holds\n  NAMESPACE  PROMISES\n  blue       quota-gate, job-bounds" in text
 
 
+def test_accounts_are_no_members_of_a_team(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenShift binds a role to all accounts of each namespace, system:image-puller."""
+    named = [("Group", "system:serviceaccounts:blue"), ("User", "system:serviceaccount:blue:deployer")]
+    named += [("Group", "ml"), ("User", "bob"), ("User", "alice"), ("ServiceAccount", "deployer")]
+    subjects = [{"kind": kind, "name": name} for kind, name in named]
+    monkeypatch.setitem(CORE, "RoleBinding", [{"subjects": subjects}, {"subjects": None}])
+    client: Any = Emptied(set())
+    assert "Teams\n  NAMESPACE  QUEUE  MEMBERS\n  blue       -      alice, bob, group ml\n" in platform_report(client)
+
+
 def test_nodes_without_an_instance_type_are_told_apart_by_their_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on OpenShift, whose machines are somebody's own."""
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
