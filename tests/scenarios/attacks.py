@@ -11,7 +11,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from tests.local.environment import gang
 from tests.local.jobs import APPWRAPPER, KUEUE
 from tests.local.member import dry_run, message
-from tests.scenarios.stage import Stage
+from tests.scenarios.stage import Stage, asked
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 Document = dict[str, Any]
@@ -97,7 +97,7 @@ def _fails(stage: Stage, what: str, attempt: Callable[[], object], reason: str) 
 
 def _refusal(attempt: Callable[[], object]) -> Any:
     try:
-        attempt()
+        asked(attempt)
     except (ApiException, DynamicApiError) as error:
         return error
     return None

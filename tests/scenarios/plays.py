@@ -5,11 +5,14 @@ Each is told the stage, and raises AssertionError where a promise is not kept.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from tests.local.jobs import lending_limit, mark, pods_of
 from tests.scenarios.attacks import isolation, quota_dodging
@@ -223,7 +226,7 @@ def retries(stage: Stage) -> None:
 
 
 def _crash(stage: Stage, pod: dict[str, Any]) -> None:
-    """Have a pod's process end with an error, as its kubelet would say it."""
+    """Have a pod's process end with an error, as its kubelet would say it, if the pod is still there."""
     metadata = pod["metadata"]
     stage.record.say(f"the process of {metadata['namespace']}/{metadata['name']} ends with exit code 1")
     kind = stage.cluster.kind("v1", "Pod")
@@ -236,9 +239,9 @@ def _crash(stage: Stage, pod: dict[str, Any]) -> None:
         "state": {"terminated": {"exitCode": 1, "reason": "Error"}},
     }
     body = {"status": {"phase": "Failed", "containerStatuses": [ended]}}
-    kind.status.patch(
-        name=metadata["name"], namespace=metadata["namespace"], body=body, content_type="application/merge-patch+json"
-    )
+    where = {"name": metadata["name"], "namespace": metadata["namespace"]}
+    with contextlib.suppress(NotFoundError):
+        kind.status.patch(**where, body=body, content_type="application/merge-patch+json")
 
 
 SCENARIOS: Final = {

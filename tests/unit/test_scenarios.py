@@ -14,7 +14,7 @@ from kubernetes.client.exceptions import ApiException
 
 from emulator.cluster import ClusterError
 from tests.commands import ended
-from tests.scenarios import plays, run, stage
+from tests.scenarios import attacks, plays, run, stage
 from tests.scenarios.__main__ import main
 from tests.scenarios.gantt import lanes, svg
 from tests.scenarios.mechanisms import MECHANISMS
@@ -136,6 +136,20 @@ def test_the_order_of_a_queue_is_judged_by_who_has_pods(
     outcome = Outcome(SCENARIOS["queueing"], run.broken(SCENARIOS["queueing"], queue), 0)
     assert outcome.broken == broken
     assert outcome.is_proof is (queue.room == 6)
+
+
+def test_a_member_is_refused_by_a_rule_and_not_by_a_busy_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "time", SimpleNamespace(sleep=lambda seconds: None))
+    refusal = ApiException(status=403)
+    refusal.body = "alice cannot list secrets"
+    answers = [ApiException(status=503), refusal]
+
+    def attempt() -> None:
+        raise answers.pop(0)
+
+    scene: Any = SimpleNamespace(record=Record())
+    attacks._fails(scene, "alice may not look", attempt, "cannot")
+    assert [line.text for line in scene.record.lines] == ["✓ alice may not look: alice cannot list secrets"]
 
 
 def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
