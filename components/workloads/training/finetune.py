@@ -66,7 +66,8 @@ class Tuning:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         torch.manual_seed(1)
         precision = torch.bfloat16 if self.device.type == "cuda" else torch.float32
-        whole = AutoModelForCausalLM.from_pretrained(options.model, torch_dtype=precision)
+        # Weights in another form are pickles, which may run code.
+        whole = AutoModelForCausalLM.from_pretrained(options.model, torch_dtype=precision, use_safetensors=True)
         lora = LoraConfig(
             r=options.rank, lora_alpha=2 * options.rank, target_modules=list(_PROJECTIONS), task_type="CAUSAL_LM"
         )

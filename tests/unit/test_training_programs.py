@@ -1,0 +1,73 @@
+"""What the trainings' programs write and read. `make training` runs them with PyTorch, which is not here."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+from unittest.mock import MagicMock
+
+import pytest
+
+TRAINING = "components.workloads.training"
+OTHERS = ("ray", "ray.train", "ray.train.torch", "datasets", "peft", "transformers", "torch.nn", "torch.nn.parallel")
+
+
+@pytest.fixture
+def packages() -> Iterator[dict[str, MagicMock]]:
+    """The packages that the programs use, by name, and the programs anew."""
+    found = {name: MagicMock() for name in ("torch", *OTHERS)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, package in found.items():
+            patch.setitem(sys.modules, name, package)
+        for name in ("checkpoints", "finetune"):
+            sys.modules.pop(f"{TRAINING}.{name}", None)
+        yield found
+        for name in ("checkpoints", "finetune"):
+            sys.modules.pop(f"{TRAINING}.{name}", None)
+
+
+def whole(state: object, file: IO[bytes]) -> None:
+    file.write(b"weights")
+
+
+def killed(state: object, file: IO[bytes]) -> None:
+    file.write(b"wei")
+    raise KeyboardInterrupt
+
+
+def test_what_is_left_of_a_checkpoint_that_was_never_whole_fills_no_volume(
+    packages: dict[str, MagicMock], tmp_path: Path
+) -> None:
+    """Preemptions come at any step, so that each would leave a file of its own."""
+    torch = packages["torch"]
+    torch.save = whole
+    checkpoints: Any = import_module(f"{TRAINING}.checkpoints").Checkpoints(tmp_path)
+    checkpoints.save(100, {})
+    torch.save = killed
+    for step in (131, 152):
+        with pytest.raises(KeyboardInterrupt):
+            checkpoints.save(step, {})
+        assert names(tmp_path) == ["step-00000100.pt", f"step-{step:08d}.partial"]
+    torch.save = whole
+    for step in (200, 300):
+        checkpoints.save(step, {})
+    assert names(tmp_path) == ["step-00000200.pt", "step-00000300.pt"]
+
+
+def test_weights_that_may_run_code_are_not_loaded(packages: dict[str, MagicMock], tmp_path: Path) -> None:
+    packages["transformers"].AutoModelForCausalLM.from_pretrained.side_effect = KeyboardInterrupt
+    options = Namespace(model="somebody/model", folder=tmp_path, rank=16)
+    with pytest.raises(KeyboardInterrupt):
+        import_module(f"{TRAINING}.finetune").Tuning(options)
+    ((model,), asked) = packages["transformers"].AutoModelForCausalLM.from_pretrained.call_args
+    assert model == "somebody/model"
+    assert asked["use_safetensors"] is True
+    assert "trust_remote_code" not in asked
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
