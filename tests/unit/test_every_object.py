@@ -33,6 +33,7 @@ UNCONFINED: Mapping[str, str] = {
 """Pods that keep capabilities or may gain some, and why they have to."""
 BROUGHT = frozenset({("blue", "data")})
 """Claims that a cluster of somebody else's has, which its settings name."""
+CERTIFIED = "service.beta.openshift.io/serving-cert-secret-name"
 GPU_OPERATORS_OWN = "nvidia-gpu-operator"
 """Namespace of a GPU operator that a cluster has without the stack."""
 OF_A_CHART = "kube-prometheus-stack-"
@@ -248,6 +249,12 @@ def existing(parts: Iterable[Part], kind: str) -> set[tuple[str | None, str]]:
     return {(part.namespace, part.name) for part in parts if part.kind == kind}
 
 
+def certificates(parts: Iterable[Part]) -> set[tuple[str | None, str]]:
+    """Return the Secrets that OpenShift makes for Services which ask for a certificate."""
+    asked = [(part.namespace, part.document["metadata"].get("annotations", {}).get(CERTIFIED)) for part in parts]
+    return {(namespace, secret) for namespace, secret in asked if secret is not None}
+
+
 def given(volume: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return kind and name of the object that a volume is."""
     for key, kind, field in (
@@ -262,10 +269,11 @@ def given(volume: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def test_what_a_pod_is_given_is_there(parts: Sequence[Part]) -> None:
     priorities = {name for _, name in existing(parts, "PriorityClass")} | BUILT_IN_PRIORITIES
+    brought = BROUGHT | certificates(parts)
     for part in parts:
         for spec in (pod["spec"] for pod in part.pods):
             for kind, name in filter(None, map(given, spec.get("volumes", []))):
-                assert (part.namespace, name) in existing(parts, kind) | BROUGHT, f"{part} mounts {kind} {name}"
+                assert (part.namespace, name) in existing(parts, kind) | brought, f"{part} mounts {kind} {name}"
             if (account := spec.get("serviceAccountName")) is not None:
                 assert (part.namespace, account) in existing(parts, "ServiceAccount"), f"{part}: {account}"
             assert spec.get("priorityClassName") in {None, *priorities}, str(part)
