@@ -22,6 +22,7 @@ _SECONDS: Final = 15.0
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = (_UNAUTHORIZED, 403)
 _ABSENT: Final = 404
+_WAITED_FOR: Final = "pulumi.com/waitFor"
 _FALSE: Final = ("false", "f", "0")
 """As Go reads it (strconv.ParseBool), in small letters."""
 
@@ -41,12 +42,14 @@ class GpuPolicy:
 
     by_variable, by_mount: what a container's environment says, or a mount that is named after a GPU, gives it GPUs that
     it does not ask for. cdi: GPUs are handed out by CDI, and NVIDIA's runtime is not the nodes' default one.
+    is_others: no stack has made it.
     """
 
     name: str
     by_variable: bool = True
     by_mount: bool = False
     cdi: bool = True
+    is_others: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,7 @@ class ClusterFacts:
     storage_classes: the names of those that it has. openshift: the version of OpenShift, such as 4.16.30, None of
     another cluster.
     has_registry: OpenShift's own registry of images runs, as far as it says. gpu_policies: of the GPU operator.
+    data_science: the names of DataScienceClusters that no stack has made.
     """
 
     identifier: str
@@ -72,6 +76,7 @@ class ClusterFacts:
     openshift: str | None = None
     has_registry: bool = True
     gpu_policies: tuple[GpuPolicy, ...] = ()
+    data_science: tuple[str, ...] = ()
 
 
 def comes_with_admission_policies(version: str) -> bool:
@@ -103,6 +108,7 @@ def ask(
         classes = _read(client, "/apis/storage.k8s.io/v1/storageclasses")["items"]
         openshift = _openshift(client)
         has_registry, gpu_policies = _has_registry(client), _gpu_policies(client)
+        data_science = _data_science(client)
         nodes: tuple[NodeFacts, ...] = ()
         if node_selector is not None:
             selector = ",".join(f"{name}={value}" for name, value in node_selector.items())
@@ -132,6 +138,7 @@ def ask(
         openshift=openshift,
         has_registry=has_registry,
         gpu_policies=gpu_policies,
+        data_science=data_science,
     )
 
 
@@ -261,7 +268,19 @@ def _gpu_policy(item: Mapping[str, Any]) -> GpuPolicy:
         by_variable=brings and given.get(BY_VARIABLE) not in _FALSE,
         by_mount=brings and given.get(BY_MOUNT, "false") not in _FALSE,
         cdi=bool((spec.get("cdi") or {}).get("enabled")),
+        is_others=_is_others(item),
     )
+
+
+def _data_science(client: Any) -> tuple[str, ...]:
+    """Return what somebody has had OpenShift AI run (opendatahub-io/opendatahub-operator, apis/datasciencecluster)."""
+    found = _asked(client, "datasciencecluster.opendatahub.io", "v1", "datascienceclusters") or {}
+    return tuple(item["metadata"]["name"] for item in found.get("items") or () if _is_others(item))
+
+
+def _is_others(item: Mapping[str, Any]) -> bool:
+    """Tell whether an object for which a stack would wait is no stack's: on its own there stands for what it waits."""
+    return _WAITED_FOR not in (item["metadata"].get("annotations") or {})
 
 
 def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Any:

@@ -107,6 +107,7 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
         yield from workbench.check(partial)
         yield from _brought(partial)
         yield from _certified(partial)
+        yield from _there_already(partial)
         yield from _confined(partial)
         if partial.facts is not None:
             yield from _version(partial.facts)
@@ -157,6 +158,34 @@ def _certified(partial: PartialSettings) -> Iterator[ConfigError]:
         expected=listed(fitting) if fitting else f"an OpenShift from {first} to {last}",
         hint="choose one of these" if fitting else f"set {key(('gpu', 'operator'))} to false, and install one yourself",
     )
+
+
+def _there_already(partial: PartialSettings) -> Iterator[ConfigError]:
+    """Yield what the stack is to install and somebody else has: of each there can be one on a cluster.
+
+    Sources: NVIDIA/gpu-operator, controllers/clusterpolicy_controller.go, which passes over a second ClusterPolicy;
+    opendatahub-io/opendatahub-operator, whose webhook refuses a second DataScienceCluster.
+    """
+    gpu, facts = partial.section(OpenShiftGpuSettings), partial.facts
+    if facts is None:
+        return
+    policies = [policy.name for policy in facts.gpu_policies if policy.is_others]
+    if gpu is not None and gpu.operator and policies:
+        yield ConfigError(
+            path=("gpu", "operator"),
+            value=True,
+            message=f"this cluster has NVIDIA's GPU operator already, with the ClusterPolicy {policies[0]}",
+            expected="false, or a cluster without it",
+            hint="remove the key, and the stack uses the operator that is there; or take that off the cluster before",
+        )
+    if operators.chosen(partial) is not None and facts.data_science:
+        yield ConfigError(
+            path=(operators.SECTION, "operators"),
+            value=Operators.OPENSHIFT_AI.value,
+            message=f"this cluster has OpenShift AI already, with the DataScienceCluster {facts.data_science[0]}",
+            expected=f"{Operators.PLAIN}, or a cluster without it",
+            hint=f"take OpenShift AI off the cluster before: it brings definitions that {Operators.PLAIN} has, too",
+        )
 
 
 def _brought(partial: PartialSettings) -> Iterator[ConfigError]:

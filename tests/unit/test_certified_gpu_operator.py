@@ -17,7 +17,7 @@ import yaml
 
 from components import catalogue
 from components.artifacts import Mirror
-from stacks.cluster_facts import NodeFacts
+from stacks.cluster_facts import GpuPolicy, NodeFacts
 from tests.unit.harness import Record
 from tests.unit.releases import FOLDER
 from tests.unit.test_openshift import loaded, refused, registered, shipped
@@ -165,6 +165,12 @@ def mistakes() -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
     yield {"operator": True, "operatorVersion": "v24.9.0"}, {}, "mlbatch:gpu.operatorVersion"
     yield {"operator": True, "driverVersion": "580.126.20"}, {}, "mlbatch:gpu.driverVersion"
     yield {"approve": False}, {}, "mlbatch:gpu.approve"
+    there = GpuPolicy(name="gpu-cluster-policy", is_others=True)
+    yield (
+        {"operator": True},
+        {"gpu_policies": (there,)},
+        "GPU operator already, with the ClusterPolicy gpu-cluster-policy",
+    )
     yield {"operator": True, "catalog": "Certified"}, {}, "mlbatch:gpu.catalog"
     yield {"operator": True, "installMinutes": 1}, {}, "mlbatch:gpu.installMinutes"
 
@@ -175,6 +181,11 @@ def test_one_message_each(
 ) -> None:
     raw = {**chosen(), "gpu": gpu}
     assert said in refused(raw, mirror, kubeconfig, nodes=(WORKER,) * 3, **cluster)
+
+
+def test_the_one_that_the_stack_has_made_is_no_reason_to_stop(mirror: Mirror, kubeconfig: Path) -> None:
+    own = GpuPolicy(name="gpu-cluster-policy", by_variable=False)
+    assert loaded(chosen(), mirror, kubeconfig, nodes=(WORKER,) * 3, gpu_policies=(own,)).warnings == ()
 
 
 def test_nodes_that_nothing_has_made_ready_yet_are_described_by_the_settings(mirror: Mirror, kubeconfig: Path) -> None:

@@ -25,6 +25,7 @@ CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CLUSTER_VERSION = "/apis/config.openshift.io/v1/clusterversions/version"
 REGISTRY = "/apis/imageregistry.operator.openshift.io/v1/configs/cluster"
+DATA_SCIENCE = "/apis/datasciencecluster.opendatahub.io/v1/datascienceclusters"
 GPU_POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 
 
@@ -185,7 +186,17 @@ def test_a_policy_of_the_gpu_operator_says_what_gives_gpus(
 ) -> None:
     server.answers[GPU_POLICIES] = (200, {"items": [{"metadata": {"name": "gpu-cluster-policy"}, "spec": spec}]})
     (policy,) = ask(named(server.port, tmp_path), KubernetesSettings()).gpu_policies
-    assert policy == GpuPolicy(name="gpu-cluster-policy", **found)
+    assert policy == GpuPolicy(name="gpu-cluster-policy", **found, is_others=True)
+
+
+def test_what_a_stack_has_made_is_told_from_what_others_have(server: ApiServer, tmp_path: Path) -> None:
+    """A stack writes on what it waits for (components/nodes, components/openshift_ai)."""
+    made = {"annotations": {"pulumi.com/waitFor": "jsonpath={.status.phase}=Ready"}}
+    items = [{"metadata": {"name": "own", **made}}, {"metadata": {"name": "theirs", "annotations": None}}]
+    server.answers |= {path: (200, {"items": items}) for path in (GPU_POLICIES, DATA_SCIENCE)}
+    found = ask(named(server.port, tmp_path), KubernetesSettings())
+    assert found.data_science == ("theirs",)
+    assert {policy.name: policy.is_others for policy in found.gpu_policies} == {"own": False, "theirs": True}
 
 
 @pytest.mark.parametrize("code", [403, 404])

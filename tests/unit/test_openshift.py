@@ -18,7 +18,7 @@ import yaml
 from components.artifacts import Mirror
 from components.tenancy.promises import Promise
 from stacks import deploy, inputs
-from stacks.cluster_facts import ClusterFacts, NodeFacts, comes_with_admission_policies
+from stacks.cluster_facts import ClusterFacts, GpuPolicy, NodeFacts, comes_with_admission_policies
 from stacks.errors import SettingsError
 from stacks.inputs import StackInputs
 from stacks.openshift.settings import NfsSettings
@@ -53,6 +53,8 @@ def loaded(
     openshift: str | None = "4.21.3",
     has_registry: bool = True,
     default_priority: str | None = None,
+    gpu_policies: tuple[GpuPolicy, ...] = (),
+    data_science: tuple[str, ...] = (),
 ) -> StackInputs[Any]:
     def ask(config: object, settings: object, selector: Mapping[str, str] | None) -> ClusterFacts:
         return ClusterFacts(
@@ -64,6 +66,8 @@ def loaded(
             openshift=openshift,
             has_registry=has_registry,
             default_priority=default_priority,
+            gpu_policies=gpu_policies,
+            data_science=data_science,
         )
 
     files = {"artifacts": mirror.artifacts, "verify": False}
