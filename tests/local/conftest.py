@@ -18,9 +18,10 @@ from tests.local.standing import Standing
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the modules that share a stack last, so that the others find none; leave out what cannot run where this does.
 
-    What needs the emulated environment is left out where the tests run on another one.
+    Of these, those come last that share a site's nodes, which no other stack has. What needs the emulated environment
+    is left out where the tests run on another one.
     """
-    items.sort(key=lambda item: "standing" in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: [name in getattr(item, "fixturenames", ()) for name in ("standing", "site_nodes")])
     if official.named_cluster() is None:
         return
     for item in items:
@@ -53,9 +54,10 @@ def cluster(paths: Paths) -> Cluster:
     return Cluster(paths.kubeconfig)
 
 
-@pytest.fixture(scope="module")
-def site_nodes(cluster: Cluster) -> Iterator[list[str]]:
+@pytest.fixture(scope="session")
+def site_nodes(cluster: Cluster, standing: Standing) -> Iterator[list[str]]:
     """A site's own nodes, which are there before the platform: three with GPUs, one without."""
+    standing.nothing()
     seeds = list(yaml.safe_load_all((ROOT / "local" / "seeds" / "existing.yaml").read_text()))
     created = [seed for seed in seeds if seed.get("status")]
     names = [seed["metadata"]["name"] for seed in created]
@@ -66,6 +68,9 @@ def site_nodes(cluster: Cluster) -> Iterator[list[str]]:
     for name in names:
         eventually(f"{name} is ready", lambda name=name: is_ready(cluster, name))
     yield names
+    if official.named_cluster() is None:
+        return
+    standing.nothing()
     cluster.patch("v1", "Node", machine, {"metadata": {"labels": {"pool": None}}})
     for name in names:
         cluster.delete("v1", "Node", name)

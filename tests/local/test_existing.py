@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 
 from tests.local.environment import Cluster, Project, eventually, is_ready, machines, mirrored, stack_settings
+from tests.local.standing import Standing
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 KUEUE = "kueue.x-k8s.io/v1beta1"
@@ -15,13 +13,8 @@ GPU = "nvidia.com/gpu"
 
 
 @pytest.fixture(scope="module")
-def project(make_project: Callable[..., Project], site_nodes: list[str]) -> Iterator[Project]:
-    project = make_project("existing")
-    settings: dict[str, Any] = stack_settings("existing")
-    project.configure({**settings, **mirrored(project.mirror)})
-    project.up()
-    yield project
-    project.destroy()
+def project(standing: Standing, site_nodes: list[str]) -> Project:
+    return standing.up("existing", lambda project: {**stack_settings("existing"), **mirrored(project.mirror)})
 
 
 def quotas(cluster: Cluster) -> dict[str, str]:

@@ -11,6 +11,7 @@ import pytest
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, eventually, mirrored, stack_settings
 from tests.local.member import as_member, dry_run, refused
+from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
@@ -23,17 +24,15 @@ SPACE = {"name": "scratch", "hostPath": {"path": "/pv-disks/scratch", "type": "D
 
 
 @pytest.fixture(scope="module")
-def project(make_project: Callable[..., Project], site_nodes: list[str], cluster: Cluster) -> Iterator[Project]:
+def project(standing: Standing, site_nodes: list[str], cluster: Cluster) -> Iterator[Project]:
     """A site whose GPU nodes have local disks, one of them mounted."""
-    project = make_project("existing")
     settings: dict[str, Any] = stack_settings("existing")
     settings["gpu"]["nvmeScratch"] = {"enabled": True, "diskModel": "Lab NVMe"}
     settings["samples"] = {}
-    project.configure({**settings, **mirrored(project.mirror)})
-    project.up()
+    project = standing.up("existing", lambda project: {**settings, **mirrored(project.mirror)})
     cluster.patch("v1", "Node", NODE, {"metadata": {"labels": {READY: "ready"}}})
     yield project
-    project.destroy()
+    cluster.patch("v1", "Node", NODE, {"metadata": {"labels": {READY: None}}})
 
 
 @pytest.fixture
@@ -241,7 +240,6 @@ def test_a_member_s_job_that_mounts_the_whole_space_gets_no_pod(alice: Cluster, 
             "the job fails",
             lambda: (cluster.get(APPWRAPPER, "AppWrapper", "greedy", "blue") or {}).get("status", {}).get("phase"),
             lambda phase: phase in ("Failed", "Resetting"),
-            seconds=120,
         )
         assert cluster.get("v1", "Pod", "greedy", "blue") is None
 

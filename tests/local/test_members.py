@@ -5,7 +5,6 @@ Nothing on this machine enforces NetworkPolicies: those that the API server hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from emulator.paths import Paths
 from runner.report import platform_report
 from tests.local.environment import Cluster, Project, eventually, gang, mirrored, stack_settings
 from tests.local.member import as_member, refused
+from tests.local.standing import Standing
 from tests.reachability import End, Reachability
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
@@ -34,7 +34,7 @@ STRANGER = End(namespace="default", address="10.244.9.6")
 
 
 @pytest.fixture(scope="module")
-def settings(site_nodes: list[str]) -> dict[str, Any]:
+def settings() -> dict[str, Any]:
     plain = {"gang": "none"}
     blue, red = stack_settings("existing")["teams"]
     return {
@@ -69,12 +69,8 @@ def settings(site_nodes: list[str]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def project(make_project: Callable[..., Project], settings: dict[str, Any]) -> Iterator[Project]:
-    project = make_project("existing")
-    project.configure({**settings, **mirrored(project.mirror)})
-    project.up()
-    yield project
-    project.destroy()
+def project(standing: Standing, site_nodes: list[str], settings: dict[str, Any]) -> Project:
+    return standing.up("existing", lambda project: {**settings, **mirrored(project.mirror)})
 
 
 def judged(cluster: Cluster) -> Reachability:
