@@ -27,16 +27,19 @@ from tests.local.environment import ROOT, Cluster, eventually
 pytestmark = pytest.mark.emulated("it is about the local cluster itself")
 
 
-@pytest.fixture
-def second(paths: Paths, tmp_path: Path) -> Iterator[Paths]:
-    """The folders of another checkout's environment, beside the running one of the session."""
-    second = Paths.of(root=ROOT, state=tmp_path / "state")
+@pytest.fixture(scope="module")
+def second(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
+    """The folders of another checkout's environment, beside the running one of the session.
+
+    A test starts its cluster, which takes no time where one before has left it running.
+    """
+    second = Paths.of(root=ROOT, state=tmp_path_factory.mktemp("second") / "state")
     second.state.mkdir()
     second.bin.symlink_to(paths.bin)
     try:
         yield second
     finally:
-        local_cluster.stop(second)
+        local_cluster.kill(second)
 
 
 def pid_of(paths: Paths, name: str) -> int:
@@ -46,6 +49,19 @@ def pid_of(paths: Paths, name: str) -> int:
 
 def alive(paths: Paths) -> list[int]:
     return list(processes.find(Layout(paths)))
+
+
+def test_what_the_cluster_writes_is_the_users_alone_whatever_the_umask(second: Paths) -> None:
+    before = os.umask(0)
+    try:
+        local_cluster.start(second, print)
+    finally:
+        os.umask(before)
+    layout = Layout(second)
+    written = [second.state, second.kubeconfig, *(path for each in second.state.iterdir() for path in each.rglob("*"))]
+    own = [path for path in written if not path.is_symlink() and second.bin not in path.parents]
+    assert layout.secret("apiserver.key") in own
+    assert [f"{path} {path.stat().st_mode & 0o777:o}" for path in own if path.stat().st_mode & 0o077] == []
 
 
 def test_two_environments_stand_side_by_side(paths: Paths, second: Paths) -> None:
@@ -66,7 +82,7 @@ def test_a_killed_supervisor_takes_everything_with_it_and_the_next_start_has_the
     supervisor = local_cluster.status(second).supervisor_pid
     assert supervisor is not None
     os.kill(supervisor, signal.SIGKILL)
-    eventually("no process of the cluster is left", lambda: alive(second), lambda pids: not pids, seconds=10)
+    eventually("no process of the cluster is left", lambda: alive(second), lambda pids: not pids)
     assert not local_cluster.status(second).ready
     local_cluster.start(second, print)
     assert Cluster(second.kubeconfig).get("v1", "ConfigMap", "kept", "default") is not None
@@ -76,55 +92,31 @@ def test_a_killed_api_server_comes_back(second: Paths) -> None:
     local_cluster.start(second, print)
     before = {process.name: process.pid for process in local_cluster.status(second).processes}
     os.kill(before["kube-apiserver"] or 0, signal.SIGKILL)
-    eventually("the API server runs again", lambda: local_cluster.status(second), lambda s: s.ready, seconds=30)
+    eventually("the API server runs again", lambda: local_cluster.status(second), lambda s: s.ready)
     after = {process.name: process.pid for process in local_cluster.status(second).processes}
     assert after["kube-apiserver"] != before["kube-apiserver"]
 
 
-def test_everything_listens_on_loopback_and_stop_leaves_no_process(second: Paths) -> None:
+def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(second: Paths) -> None:
     local_cluster.start(second, print)
-    pids = alive(second)
-    assert len(pids) >= len(local_cluster.status(second).processes)
-    listening = {address for pid in pids for address in listeners(pid)}
-    assert listening
-    assert [address for address in listening if not address.is_loopback] == []
-    local_cluster.stop(second)
-    assert alive(second) == []
-    assert not local_cluster.status(second).ready
+    cluster = Cluster(second.kubeconfig)
+    with simulated(cluster) as name:
+        before = settled(cluster, name)
+        kubelet = pid_of(second, "kubelet")
+        os.kill(kubelet, signal.SIGKILL)
+        eventually("there is another kubelet", lambda: pid_of(second, "kubelet"), lambda pid: pid not in (0, kubelet))
+        eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: s.ready)
+        assert settled(cluster, name)["status"] == before["status"]
+        container = before["status"]["containerStatuses"][0]
+        assert (container["ready"], container["restartCount"]) == (True, 0)
+        cluster.delete("v1", "Pod", name, "default")
+        gone = "the pod is gone, within less than the seconds that a pod has to end"
+        eventually(gone, lambda: cluster.get("v1", "Pod", name, "default"), lambda pod: pod is None, seconds=20)
 
 
-def test_what_the_cluster_writes_is_the_users_alone_whatever_the_umask(second: Paths) -> None:
-    before = os.umask(0)
-    try:
-        local_cluster.start(second, print)
-    finally:
-        os.umask(before)
-    layout = Layout(second)
-    written = [second.state, second.kubeconfig, *(path for each in second.state.iterdir() for path in each.rglob("*"))]
-    own = [path for path in written if not path.is_symlink() and second.bin not in path.parents]
-    assert layout.secret("apiserver.key") in own
-    assert [f"{path} {path.stat().st_mode & 0o777:o}" for path in own if path.stat().st_mode & 0o077] == []
-
-
-def test_the_log_of_a_running_pod_is_read_through_the_api_server(cluster: Cluster) -> None:
-    command = ["python3", "-uc", "import time; print('first'); print('second'); time.sleep(600)"]
-    container = {"name": "c", "image": "python:3", "command": command}
-    metadata = {"name": "talks", "namespace": "default"}
-    spec = {"nodeName": NODE_NAME, "containers": [container], "terminationGracePeriodSeconds": 0}
-    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    try:
-        api = kubernetes.client.CoreV1Api(cluster.client.client)
-        read = partial(api.read_namespaced_pod_log, "talks", "default")
-        eventually(
-            "the container runs",
-            lambda: (cluster.get("v1", "Pod", "talks", "default") or {})["status"].get("phase"),
-            lambda phase: phase == "Running",
-        )
-        eventually("it has said both", read, lambda log: log == "first\nsecond\n")
-        assert read(tail_lines=1) == "second\n"
-        assert read(limit_bytes=3) == "fir"
-    finally:
-        cluster.delete("v1", "Pod", "talks", "default")
+def test_a_cluster_without_a_seed_has_its_own_node_alone(second: Paths) -> None:
+    local_cluster.start(second, print, stack="none-of-ours")
+    assert [node["metadata"]["name"] for node in Cluster(second.kubeconfig).list("v1", "Node")] == [NODE_NAME]
 
 
 def test_a_seeded_cluster_has_its_nodes_before_anything_runs_and_keeps_what_became_of_them(second: Paths) -> None:
@@ -165,9 +157,37 @@ def test_a_seeded_cluster_has_its_nodes_before_anything_runs_and_keeps_what_beca
     assert not changed["spec"].get("taints")
 
 
-def test_a_cluster_without_a_seed_has_its_own_node_alone(second: Paths) -> None:
-    local_cluster.start(second, print, stack="none-of-ours")
-    assert [node["metadata"]["name"] for node in Cluster(second.kubeconfig).list("v1", "Node")] == [NODE_NAME]
+def test_everything_listens_on_loopback_and_stop_leaves_no_process(second: Paths) -> None:
+    local_cluster.start(second, print)
+    pids = alive(second)
+    assert len(pids) >= len(local_cluster.status(second).processes)
+    listening = {address for pid in pids for address in listeners(pid)}
+    assert listening
+    assert [address for address in listening if not address.is_loopback] == []
+    local_cluster.stop(second)
+    assert alive(second) == []
+    assert not local_cluster.status(second).ready
+
+
+def test_the_log_of_a_running_pod_is_read_through_the_api_server(cluster: Cluster) -> None:
+    command = ["python3", "-uc", "import time; print('first'); print('second'); time.sleep(600)"]
+    container = {"name": "c", "image": "python:3", "command": command}
+    metadata = {"name": "talks", "namespace": "default"}
+    spec = {"nodeName": NODE_NAME, "containers": [container], "terminationGracePeriodSeconds": 0}
+    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    try:
+        api = kubernetes.client.CoreV1Api(cluster.client.client)
+        read = partial(api.read_namespaced_pod_log, "talks", "default")
+        eventually(
+            "the container runs",
+            lambda: (cluster.get("v1", "Pod", "talks", "default") or {})["status"].get("phase"),
+            lambda phase: phase == "Running",
+        )
+        eventually("it has said both", read, lambda log: log == "first\nsecond\n")
+        assert read(tail_lines=1) == "second\n"
+        assert read(limit_bytes=3) == "fir"
+    finally:
+        cluster.delete("v1", "Pod", "talks", "default")
 
 
 def test_devices_show_while_what_brings_them_out_is_there_and_no_longer(paths: Paths, cluster: Cluster) -> None:
@@ -226,22 +246,6 @@ def test_one_unknown_image_is_enough_also_of_an_init_container(cluster: Cluster)
     init = {"name": "i", "image": "busybox"}
     with simulated(cluster, image="registry.k8s.io/kueue/kueue:v1", initContainers=[init]) as name:
         assert settled(cluster, name)["status"]["message"] == "no program of this machine stands for busybox"
-
-
-def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(second: Paths) -> None:
-    local_cluster.start(second, print)
-    cluster = Cluster(second.kubeconfig)
-    with simulated(cluster) as name:
-        before = settled(cluster, name)
-        kubelet = pid_of(second, "kubelet")
-        os.kill(kubelet, signal.SIGKILL)
-        eventually("there is another kubelet", lambda: pid_of(second, "kubelet"), lambda pid: pid not in (0, kubelet))
-        eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: s.ready, seconds=30)
-        assert settled(cluster, name)["status"] == before["status"]
-        container = before["status"]["containerStatuses"][0]
-        assert (container["ready"], container["restartCount"]) == (True, 0)
-        cluster.delete("v1", "Pod", name, "default")
-        eventually("the pod is gone", lambda: cluster.get("v1", "Pod", name, "default"), lambda pod: pod is None, 3)
 
 
 @contextlib.contextmanager
