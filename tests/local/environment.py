@@ -42,9 +42,12 @@ T = TypeVar("T")
 
 
 def eventually(
-    what: str, probe: Callable[[], T], accept: Callable[[T], bool] = bool, seconds: float = 60, every: float = 0.5
+    what: str, probe: Callable[[], T], accept: Callable[[T], bool] = bool, seconds: float = 180, every: float = 0.5
 ) -> T:
-    """Return the probe's first accepted value; fail with the last value after this many seconds."""
+    """Return the probe's first accepted value; fail with the last value after this many seconds.
+
+    What a test waits for comes within a few; the rest is for a machine that does much else.
+    """
     deadline = time.monotonic() + seconds
     while True:
         value = probe()
@@ -176,7 +179,7 @@ def provider_alone(paths: Paths) -> Iterator[Environment]:
     command = [sys.executable, "-m", "emulator.provider", "--port", str(port), "--api-server", server]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
         try:
-            eventually("the provider listens", lambda: listens(port), seconds=20, every=0.1)
+            eventually("the provider listens", lambda: listens(port), every=0.1)
             yield Environment(
                 kubeconfig=paths.kubeconfig, mirror=paths.mirror, providers={KUBERNETES: port}, programs=(paths.bin,)
             )

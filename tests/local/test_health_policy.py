@@ -102,14 +102,13 @@ def client_of(paths: Paths, cluster: Cluster, account: OwnNodeAccount, namespace
         # Another value each time: a patch that changes nothing is no update, and taken.
         lambda: denied(client, {"metadata": {"labels": {"probe": str(time.monotonic_ns())}}}),
         lambda message: "may change its own labels" in message,
-        seconds=30,
     )
     yield client
     admin.delete_namespaced_pod("check", namespace, grace_period_seconds=0)
     for document in reversed(documents):
         metadata = document["metadata"]
         cluster.delete(document["apiVersion"], document["kind"], metadata["name"], metadata.get("namespace"))
-    eventually("the namespace is gone", lambda: cluster.get("v1", "Namespace", namespace) is None, seconds=60)
+    eventually("the namespace is gone", lambda: cluster.get("v1", "Namespace", namespace) is None)
 
 
 def denied(client: Any, patch: dict[str, Any], node: str = NODES[0]) -> str:

@@ -563,9 +563,9 @@ def direct_kinds(cluster: Cluster, platform: None) -> Iterator[None]:
         cluster.create(definition)
     for definition in definitions:
         kind, group = definition["spec"]["names"]["kind"], definition["spec"]["group"]
-        eventually(f"{kind} is served", lambda g=group, k=kind: served(cluster, f"{g}/v1", k), seconds=60)
+        eventually(f"{kind} is served", lambda g=group, k=kind: served(cluster, f"{g}/v1", k))
     for team in ("blue", "red"):  # objects of a kind that a quota names are refused until it counts them
-        eventually("they are counted", lambda t=team: counted(cluster, t), lambda n: n == len(definitions), seconds=120)
+        eventually("they are counted", lambda t=team: counted(cluster, t), lambda n: n == len(definitions))
     yield
     for definition in definitions:
         cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition["metadata"]["name"])
@@ -842,7 +842,6 @@ def test_a_job_that_fails_is_started_again(alice: Cluster, cluster: Cluster) -> 
             "another pod runs",
             lambda: pods_of(cluster, "retried"),
             lambda pods: all_running(pods) and pods[0]["metadata"]["uid"] != first["metadata"]["uid"],
-            seconds=150,  # AppWrapper looks at a job that runs once a minute
         )
 
 

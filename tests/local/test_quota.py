@@ -68,7 +68,6 @@ def everything_is_lent(paths: Paths, cluster: Cluster, gpus: int) -> Iterator[No
                 f"{team} runs beyond its quota",
                 lambda team=team: phases(cluster, team),
                 lambda found: set(found.values()) == {"Running"},
-                seconds=120,
             )
         yield
 
