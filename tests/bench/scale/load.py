@@ -106,9 +106,10 @@ def run(paths: Paths, cluster: Cluster, row: Row, jobs: Jobs, wave: Sequence[Job
 def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str], float]:
     """Submit jobs as members of their teams, in the order of each team; return when each was."""
     found: dict[tuple[str, str], float] = {}
+    # One after the other: each reads a file that the client keeps of what the API server knows, or writes it.
+    clusters = [Cluster(paths.kubeconfig) for _ in range(SUBMITTERS)]
 
-    def some(number: int) -> None:
-        cluster = Cluster(paths.kubeconfig)
+    def some(number: int, cluster: Cluster) -> None:
         for job in wave:
             if job.team % SUBMITTERS == number:
                 document = row.document(job)
@@ -119,7 +120,7 @@ def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str],
                 cluster.client.create(resource, body=document, namespace=namespace, header_params=headers)
 
     with ThreadPoolExecutor(SUBMITTERS) as pool:
-        list(pool.map(some, range(SUBMITTERS)))
+        list(pool.map(some, range(SUBMITTERS), clusters))
     return found
 
 
