@@ -225,6 +225,9 @@ def test_a_killed_service_comes_back(cloud: Connection, server: Any, paths: Path
     eventually("Nova's end", pid, lambda now: now != killed)
     eventually("the services", lambda: cluster.status(paths).ready, seconds=SECONDS)
     assert cloud.compute.get_server(server.id).status == "ACTIVE"
+    for switch, status in ((cloud.compute.stop_server, "SHUTOFF"), (cloud.compute.start_server, "ACTIVE")):
+        switch(server.id)
+        cloud.compute.wait_for_server(server, status=status, interval=0.5, wait=SECONDS)
 
 
 def test_everything_survives_a_restart_on_other_ports(

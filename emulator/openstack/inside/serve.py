@@ -105,8 +105,11 @@ def _nova() -> Any:
     from nova.objects import host_mapping
     from nova.scheduler import rpcapi as scheduler
 
+    from emulator.openstack.inside import hypervisor
+
     os_brick.setup(nova.conf.CONF)
     os_vif.initialize()
+    hypervisor.install()
     service.Service.create(binary="nova-conductor", topic=conductor.RPC_TOPIC).start()
     service.Service.create(binary="nova-scheduler", topic=scheduler.RPC_TOPIC).start()
     topics = {"topic": compute.RPC_TOPIC, "topic_alt": compute.RPC_TOPIC_ALT}  # a resize needs both
