@@ -131,9 +131,10 @@ class OpenstackSettings(SettingsModel):
     """User of the image."""
     ssh_public_key: values.PublicKey
     """Public SSH key of who signs in. Another one replaces the VM, which gets it at its first boot."""
-    other_public_keys: tuple[values.PublicKey, ...] = ()
-    """Public SSH keys of others who sign in. A VM gets them at its first boot, so that other ones replace it; on one
-    that is there, add them to its `~/.ssh/authorized_keys` instead.
+    other_public_keys: tuple[values.OthersKey, ...] = ()
+    """Public SSH keys of others who sign in, those of security keys (`sk-ssh-ed25519@openssh.com`) among them. A VM
+    gets them at its first boot, so that other ones replace it; on one that is there, add them to its
+    `~/.ssh/authorized_keys` instead.
     """
     private_key_file: values.KeyFile = "~/.ssh/local-cpouta.pem"
     """File of the private half, on the machine that runs the engine."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -32,6 +34,8 @@ then those of packages): cloud-init makes a user with a group of its own, and fa
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _IDS: Final = "the volume's id: 8, 4, 4, 4 and 12 hexadecimal digits with hyphens between them"
 _KEY: Final = r"\s*(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))[\s\S]*"
+_TOUCHED: Final = r"sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com"
+"""Types of keys in hardware that somebody touches at each use (openssh-portable, PROTOCOL.u2f)."""
 _KEYS: Final = (
     f"a public key in one line, of type ssh-ed25519, ecdsa-sha2-nistp256 (384, 521), or ssh-rsa of at least "
     f"{LEAST_RSA_BITS} bits"
@@ -55,6 +59,24 @@ def _public_key(value: str) -> str:
         reject(message=f"this key has {public.key_size} bits", expected=_KEYS, hint=new)
     # Nova cuts at single blanks (nova/crypto.py, generate_fingerprint).
     return " ".join(key.split(maxsplit=2))
+
+
+def _others_key(value: str) -> str:
+    """Return the public key of somebody else, which nobody asks Nova about: sshd takes those of security keys, too."""
+    kind, _, rest = " ".join(value.split(maxsplit=2)).partition(" ")
+    if re.fullmatch(_TOUCHED, kind) and _is_of_type(rest.partition(" ")[0], kind):
+        return f"{kind} {rest.strip()}"
+    return _public_key(value)
+
+
+def _is_of_type(encoded: str, kind: str) -> bool:
+    """Whether a key in Base64 is what is said before it (RFC 4253, section 6.6)."""
+    try:
+        blob = base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        return False
+    start = len(kind).to_bytes(4) + kind.encode()
+    return blob.startswith(start) and len(blob) > len(start)
 
 
 def _key_file(value: str) -> str:
@@ -119,5 +141,6 @@ VolumeId = Annotated[
     str, form(_ID, _IDS, message="this is no volume's id", hint="`openstack volume list` prints the ids")
 ]
 PublicKey = Annotated[str, matching(_public_key, _KEY, _KEYS)]
+OthersKey = Annotated[str, matching(_others_key, rf"{_KEY}|\s*{_TOUCHED} [\s\S]*", _KEYS)]
 KeyFile = Annotated[str, AfterValidator(_key_file)]
 RuleNames = AfterValidator(_named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -204,6 +205,15 @@ class TestKeys:
         error = only(shipped(otherPublicKeys=[good, PRIVATE]))
         assert key(error.path) == "mlbatch:openstack.otherPublicKeys[1]"
         assert PRIVATE.splitlines()[1] not in str(error)
+
+    @pytest.mark.parametrize("kind", ["sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"])
+    def test_others_may_have_security_keys_which_nobody_touches_for_the_stack(self, kind: str) -> None:
+        blob = base64.b64encode(len(kind).to_bytes(4) + kind.encode() + bytes(40)).decode()
+        (taken,) = settings_of(shipped(otherPublicKeys=[f" {kind}  {blob} me at home\n"])).openstack.other_public_keys
+        assert taken == f"{kind} {blob} me at home"
+        assert key(only(shipped(sshPublicKey=f"{kind} {blob}")).path) == "mlbatch:openstack.sshPublicKey"
+        for wrong in (f"{kind} hunter2", f"{kind} {blob[8:]}", kind):
+            assert "hunter2" not in str(only(shipped(otherPublicKeys=[wrong])))
 
     def test_more_keys_than_a_vm_is_handed_are_refused(self) -> None:
         large = public(rsa.generate_private_key(65537, 4096))
