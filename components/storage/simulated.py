@@ -11,9 +11,10 @@ from components.layer import Layer
 
 CLASS: Final = "simulated"
 PROVISIONER: Final = "kubernetes.io/host-path"
-"""Kubernetes' own for trying things out: kube-controller-manager serves it with `--enable-hostpath-provisioner`, gives
-each claim what it asks for, from as many nodes as it asks for, and deletes the volume with its claim
-(kubernetes/kubernetes v1.34.2, pkg/volume/hostpath/host_path.go)."""
+"""Kubernetes' own for trying things out, which kube-controller-manager serves with `--enable-hostpath-provisioner`, as
+kind has it. It gives each claim what it asks for, from as many nodes as it asks for, and deletes the volume with its
+claim (kubernetes/kubernetes v1.34.2, pkg/volume/hostpath/host_path.go; kubernetes-sigs/kind,
+pkg/cluster/internal/kubeadm/config.go)."""
 _IMMUTABLE: Final = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"]
 """What the API server lets nobody change."""
 

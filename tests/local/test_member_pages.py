@@ -1,0 +1,111 @@
+"""The pages about a job's life, done: each command with a real kubectl, as a member or as who runs the platform.
+
+Simulated nodes have no kubelet that would answer for logs and shells, as the page says. What these need is tried all
+the same: the API server asks the node only for those who may.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from emulator.paths import Paths
+from tests.local.environment import ROOT, Cluster, dev_settings, eventually
+from tests.local.jobs import pods_of, running
+from tests.local.standing import Standing
+from tests.unit.test_member_pages import JOB, MEMBERS, OWNERS, commands
+
+NO_KUBELET = "no preferred addresses found"
+UNREACHED = ("logs", "exec")
+"""Commands that end at the node."""
+WHERE = shlex.split("kubectl -n blue")
+
+
+def of_owners() -> list[list[str]]:
+    """Return the commands of the owner's page that look at more than one team's namespace, in words."""
+    inline = re.findall(r"`(kubectl [^`\n]+|\.venv/bin/python -m runner [^`\n]+)`", OWNERS.read_text())
+    return [words for words in map(shlex.split, inline) if words[:3] != WHERE]
+
+
+def changes(words: list[str]) -> bool:
+    return words[3] in ("apply", "delete")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def platform(standing: Standing) -> None:
+    """The dev stack without its sample, with members let into pods, of which the page says that it has to be."""
+    standing.up("dev", lambda project: {**dev_settings(project.mirror), "samples": {}, "tenancy": {"exec": True}})
+
+
+@pytest.fixture(scope="module")
+def folder(platform: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a member is, with the page's job."""
+    found = tmp_path_factory.mktemp("member")
+    (found / "job.yaml").write_text(JOB)
+    return found
+
+
+def run(paths: Paths, folder: Path, words: list[str], *, user: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a page's command. user: in whose place kubectl acts, None for who runs the platform."""
+    as_user = ["--as", user] if user is not None else []
+    context = yaml.safe_load(paths.kubeconfig.read_text())["current-context"]
+    python = words[0] == ".venv/bin/python"
+    given = [context if word == "my-cluster" else word for word in words[1:]]
+    command = [sys.executable, *given] if python else ["kubectl", *as_user, *given]
+    path = f"{paths.bin}{os.pathsep}{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(folder), "KUBECONFIG": str(paths.kubeconfig)}
+    where = ROOT if python else folder
+    return subprocess.run(command, cwd=where, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def done(paths: Paths, folder: Path, words: list[str], *, user: str | None = None) -> str:
+    """Run a page's command; return what it printed. It has to succeed, or to end at the simulated node."""
+    found = run(paths, folder, words, user=user)
+    if words[:3] == WHERE and words[3] in UNREACHED:
+        assert NO_KUBELET in found.stderr, found.stderr
+    else:
+        assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def job(paths: Paths, folder: Path, cluster: Cluster) -> Iterator[None]:
+    """The page's job, submitted and stopped as the page says."""
+    submit, stop = (words for words in commands(MEMBERS) if changes(words))
+    assert (submit[3], stop[3]) == ("apply", "delete")
+    done(paths, folder, submit, user="alice")
+    try:
+        running(cluster, "blue", "train", pods=2)
+        yield
+    finally:
+        done(paths, folder, stop, user="alice")
+        eventually("its pods are gone", lambda: pods_of(cluster, "blue", "train"), lambda found: not found)
+
+
+@pytest.mark.parametrize(
+    "words", [words for page in (MEMBERS, OWNERS) for words in commands(page) if not changes(words)], ids=" ".join
+)
+def test_a_member_finds_the_job_by_each_command(words: list[str], paths: Paths, folder: Path, job: None) -> None:
+    printed = done(paths, folder, words, user="alice")
+    assert "train" in printed or words[3] in UNREACHED
+
+
+def test_another_teams_member_finds_nothing_of_it(paths: Paths, folder: Path, job: None) -> None:
+    found = run(paths, folder, [*WHERE, "get", "appwrapper", "train"], user="bob")
+    assert found.returncode != 0
+    assert "Forbidden" in found.stderr
+
+
+@pytest.mark.parametrize("words", of_owners(), ids=" ".join)
+def test_who_runs_the_platform_finds_what_the_page_looks_at(
+    words: list[str], paths: Paths, folder: Path, job: None
+) -> None:
+    assert done(paths, folder, words).strip()
