@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from kubernetes.client import ApiException
 from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
+from runner import __main__ as command
 from runner.report import APPWRAPPER, KUEUE, platform_report
 
 CORE: dict[str, list[dict[str, Any]]] = {
@@ -114,3 +117,18 @@ def test_what_is_missing_is_said_to_be_none(remembered: set[str]) -> None:
     assert "Workloads\n  none" in text
     assert "-              1      0      0" in text
     assert "blue       -      -" in text
+
+
+def test_a_cluster_that_says_nothing_is_given_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "SECONDS", 0.2)
+    kubeconfig = tmp_path / "kubeconfig"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        kubeconfig.write_text(
+            "{current-context: c, users: [{name: u, user: {}}], contexts: [{name: c, context: {cluster: c, user: u}}],"
+            f" clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
+        )
+        assert command.main(["status", "--kubeconfig", str(kubeconfig)]) == 1
+    assert "error: the cluster does not answer as expected: " in capsys.readouterr().err
