@@ -231,6 +231,7 @@ def test_a_mistake_is_told_alone_and_nothing_is_created(
     assert created(project) == []
 
 
+@pytest.mark.soak("`make up` takes over what is on its way in Azure, in the next test")
 def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
     project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
@@ -293,7 +294,6 @@ def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
         process.kill()
         assert project.engine.finish(process) == -signal.SIGKILL
     project.up()
-    project.unchanged()
 
 
 def test_the_nodes_the_queues_and_the_test_job_are_there(cluster: Cluster, paths: Paths) -> None:
@@ -322,7 +322,7 @@ def test_no_secret_stands_in_plain_state(project: Project, cluster: Cluster, pat
 def test_more_nodes_are_one_update_of_the_pool_and_of_the_queues(
     project: Project, settings: dict[str, Any], paths: Paths, cluster: Cluster
 ) -> None:
-    """And an update that Azure throttles goes through all the same."""
+    """And of nothing else, also after one that was killed. Azure throttles it, and it goes through all the same."""
     project.configure(scaled(settings, 4))
     assert project.changes() == {"ndv5": "update", "blue-cluster-queue": "update", "red-cluster-queue": "update"}
     fault(paths, "*agentPools", "throttle")
