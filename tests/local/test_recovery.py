@@ -97,10 +97,20 @@ def everybody(cluster: Cluster) -> dict[str, tuple[str, str]]:
     return {pod["metadata"]["name"]: (pod["metadata"]["uid"], pod["status"]["phase"]) for pod in pods}
 
 
-def test_a_cordon_with_nobody_waiting_evicts_nobody(cluster: Cluster, nodes: list[str]) -> None:
-    """A node image upgrade, and a node that comes and goes: three times in 45 seconds."""
+@pytest.fixture(scope="class")
+def jobs(cluster: Cluster) -> Iterator[None]:
+    """Jobs that fill the cluster, for all tests of a class."""
     with submitted(cluster, *full()):
         all_run(cluster)
+        yield
+
+
+@pytest.mark.usefixtures("jobs")
+class TestAFullCluster:
+    """The last test is the first that moves a job."""
+
+    def test_a_cordon_with_nobody_waiting_evicts_nobody(self, cluster: Cluster, nodes: list[str]) -> None:
+        """A node image upgrade, and a node that comes and goes: three times in 45 seconds."""
         before = everybody(cluster)
         for node in nodes[:3]:
             cordon(cluster, node, True)
@@ -110,11 +120,8 @@ def test_a_cordon_with_nobody_waiting_evicts_nobody(cluster: Cluster, nodes: lis
         assert everybody(cluster) == before
         assert lending_limit(cluster) == "0", "the limit was given back at once"
 
-
-def test_what_a_light_check_finds_moves_nobody(cluster: Cluster, nodes: list[str]) -> None:
-    """PASS; and WARN, which a check that failed leaves, also that of a volume that is not there after 90 seconds."""
-    with submitted(cluster, *full()):
-        all_run(cluster)
+    def test_what_a_light_check_finds_moves_nobody(self, cluster: Cluster, nodes: list[str]) -> None:
+        """PASS; and WARN, which a failed check leaves, also that of a volume that is not there after 90 seconds."""
         before = everybody(cluster)
         for verdict in ("PASS", "WARN"):
             for node in nodes:
@@ -123,22 +130,9 @@ def test_what_a_light_check_finds_moves_nobody(cluster: Cluster, nodes: list[str
             assert everybody(cluster) == before
             assert lending_limit(cluster) is None
 
-
-def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: list[str]) -> None:
-    for node in nodes[1:]:
-        mark(cluster, node, "TESTING")
-    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
-    with submitted(cluster, gang("red-job", "red", pods=1, gpus=8, annotations=HURRIED)):
-        running(cluster, "red", "red-job", pods=1)
-        assert node_of(cluster, "red", "red-job") == nodes[0]
-        for node in nodes[1:]:
-            mark(cluster, node, "PASS")
-        eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
-
-
-def test_the_job_of_a_sick_node_runs_elsewhere_at_the_cost_of_a_loan(cluster: Cluster, nodes: list[str]) -> None:
-    with submitted(cluster, *full()):
-        all_run(cluster)
+    def test_the_job_of_a_sick_node_runs_elsewhere_at_the_cost_of_a_loan(
+        self, cluster: Cluster, nodes: list[str]
+    ) -> None:
         sick = node_of(cluster, "red", "red-job")
         assert sick is not None
         started = time.monotonic()
@@ -156,6 +150,18 @@ def test_the_job_of_a_sick_node_runs_elsewhere_at_the_cost_of_a_loan(cluster: Cl
             lambda: sorted(str(phase(cluster, "blue", name)) for name in LOANS),
             lambda phases: phases == ["Running", "Running", "Suspended"],
         )
+
+
+def test_deep_checks_have_their_nodes_for_themselves(cluster: Cluster, nodes: list[str]) -> None:
+    for node in nodes[1:]:
+        mark(cluster, node, "TESTING")
+    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+    with submitted(cluster, gang("red-job", "red", pods=1, gpus=8, annotations=HURRIED)):
+        running(cluster, "red", "red-job", pods=1)
+        assert node_of(cluster, "red", "red-job") == nodes[0]
+        for node in nodes[1:]:
+            mark(cluster, node, "PASS")
+        eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 
 
 def test_a_loss_beyond_the_slack_recalls_what_idle_teams_lent(
