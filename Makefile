@@ -109,9 +109,8 @@ local-cpouta: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py
 
 local-members: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_without_policies.py tests/local/test_member_jobs.py \
-		tests/local/test_member_pods.py tests/local/test_quota.py tests/local/test_existing.py \
-		tests/local/test_member_nodes.py tests/local/test_members.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_existing.py tests/local/test_member*.py \
+		tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \
