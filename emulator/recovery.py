@@ -312,6 +312,8 @@ def _recorded(state: State, known: set[str], ids: Mapping[str, str | None]) -> S
         name: [urn for urn in urns or () if urn in known]
         for name, urns in (state.get("propertyDependencies") or {}).items()
     }
+    if "replaceWith" in state:
+        kept["replaceWith"] = [urn for urn in state["replaceWith"] or () if urn in known]
     if state["custom"] and state.get("provider"):
         provider, _, _ = state["provider"].rpartition("::")
         kept["provider"] = f"{provider}::{ids[provider]}"

@@ -120,6 +120,15 @@ def test_what_azure_has_created_is_in_the_state_as_azure_has_it() -> None:
     assert result[AZURE]["id"] != UNKNOWN
 
 
+def test_what_was_not_created_replaces_nothing_that_was() -> None:
+    """The engine reads no state that names a resource which is missing there (Pulumi, `stack import`)."""
+    planned = [{**planned_in_azure(VNET), "replaceWith": [SUBNET]}, planned_in_azure(SUBNET)]
+    provider = {"urn": AZURE, "custom": True, "type": "pulumi:providers:azure-native", "inputs": {}}
+    found = recovery.handed_back(planned, {VNET: InAzure("/vnets/mlbatch")})
+    *_, recorded = recovery.imported({}, [provider, *planned], found)["resources"]
+    assert (recorded["urn"], recorded["replaceWith"]) == (VNET, [])
+
+
 RECORDED = {**planned_in_azure(SUBNET, principalId="gone"), "id": "/roles/gone", "outputs": {"principalId": "gone"}}
 """A resource of the state, which a preview that does not ask Azure finds unchanged."""
 
