@@ -25,6 +25,10 @@ def report(versions: Objects, routes: Sequence[Mapping[str, Any]], volumes: Obje
         return ""
     folders = [volume for volume in volumes if "nfs" in volume["spec"]]
     names = ", ".join(catalog["metadata"]["name"] for catalog in catalogs)
-    hub = f"operators come from OLM's catalog {names}, which has OpenShift AI alone" if names else _NO_CATALOG
+    hub = (
+        f"operators come from OLM's catalogs {names}, which have OpenShift AI and the GPU operator alone"
+        if names
+        else _NO_CATALOG
+    )
     counted = f"played now: Routes {len(routes)}, volumes {len(folders)}"
     return "\n".join([f"OpenShift {found[0]}", *(f"  {note}" for note in (*_NOTES, hub, counted))])

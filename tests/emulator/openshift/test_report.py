@@ -23,8 +23,9 @@ def test_what_is_played_is_said_and_counted() -> None:
     assert notes[-1] == "  played now: Routes 2, volumes 1"
 
 
-def test_a_catalog_of_operators_is_named() -> None:
+def test_the_catalogs_of_operators_are_named_with_all_that_they_have() -> None:
     version = {"status": {"desired": {"version": "4.21.0"}}}
-    said = report([version], [], [], [{"metadata": {"name": "redhat-operators"}}])
-    assert "operators come from OLM's catalog redhat-operators" in said
+    catalogs = [{"metadata": {"name": name}} for name in ("certified-operators", "redhat-operators")]
+    said = report([version], [], [], catalogs)
+    assert "catalogs certified-operators, redhat-operators, which have OpenShift AI and the GPU operator alone" in said
     assert "no OperatorHub" not in said
