@@ -120,7 +120,7 @@ local-long: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 -m soak tests/local
 
 local-mlops: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py
+	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py tests/local/test_cpouta_again.py
 
 local-openshift-ai: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py
@@ -132,7 +132,7 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
 		--ignore tests/local/test_drift.py --ignore tests/local/test_killed.py \
 		--ignore-glob 'tests/local/test_openshift*.py' --ignore tests/local/test_openstack_services.py \
-		--ignore tests/local/test_cpouta.py --ignore tests/local/test_mlops.py \
+		--ignore-glob 'tests/local/test_cpouta*.py' --ignore tests/local/test_mlops.py \
 		--ignore tests/local/test_ask.py --ignore tests/local/test_scenarios.py --ignore tests/local/test_alerts.py \
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 

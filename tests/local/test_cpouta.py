@@ -31,13 +31,14 @@ OBJECTS = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mlflow"}},
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "mlflow"}},
 )
+ANOTHER_VM = frozenset({"UserData user-data", "Instance machine", "VolumeAttach machine", "RemoteCluster cluster"})
 
 
-def small_platform(paths: Paths) -> None:
-    """Put an archive of the platform's repository into the mirror that has next to nothing in it."""
+def small_platform(paths: Paths, *more: dict[str, Any]) -> None:
+    """Put an archive of the platform's repository into the mirror that has next to nothing in it. more: objects."""
     name = f"oss-mlops-platform-{catalogue.MLOPS.commit}"
     files = {"kustomization.yaml": yaml.safe_dump({"resources": ["objects.yaml"]})}
-    files |= {"objects.yaml": yaml.safe_dump_all(OBJECTS)}
+    files |= {"objects.yaml": yaml.safe_dump_all([*OBJECTS, *more])}
     packed = archive.pack(name, {f"{DEPLOYMENT.folder}/{file}": text.encode() for file, text in files.items()})
     (paths.mirror / f"{name}.tar.gz").write_bytes(packed)
 
@@ -131,14 +132,14 @@ def test_a_changed_flavor_says_what_is_replaced_and_what_is_kept(project: Projec
     assert "the VM is resized from standard.xxlarge to standard.3xlarge, which restarts it" in said
     project.configure(settings(flavor="gpu.1.1gpu", sshFrom={"me": "198.51.100.9/32"}))
     replaced, said = planned(project)
-    assert {each for each, operation in replaced.items() if operation == "replace"} == {
-        "UserData user-data",
-        "Instance machine",
-        "VolumeAttach machine",
-        "RemoteCluster cluster",
-    }
+    assert {each for each, operation in replaced.items() if operation == "replace"} == ANOTHER_VM
     assert not {each.partition(" ")[0] for each in replaced} & {"Volume", "Port", "FloatingIp", "Keypair", "SecGroup"}
     assert "the VM is replaced; its address, its volume and what is on that stay" in said
+
+
+def test_another_generation_is_another_vm_though_its_first_boot_is_the_same(project: Project) -> None:
+    project.configure(settings(generation=2, sshFrom={"me": "198.51.100.9/32"}))
+    assert {each for each, operation in planned(project)[0].items() if operation == "replace"} == ANOTHER_VM
 
 
 def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connection, paths: Paths) -> None:

@@ -1,0 +1,72 @@
+"""A stack on cPouta that is destroyed: what it leaves, and how it comes up again on that.
+
+`make soak` runs it. The tests of this module run in order, with an OpenStack and a local cluster of their own, which
+stands for the one on the volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from openstack.connection import Connection
+
+from emulator.paths import Paths
+from emulator.recovery import UPSERT
+from tests.local.environment import Cluster, Project, local_environment
+from tests.local.test_cpouta import NAME, settings, small_platform
+from tests.local.test_openstack_services import connect
+
+pytestmark = pytest.mark.emulated("it acts in the local OpenStack")
+
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mlflow-secrets", "namespace": "mlflow"}}
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    with local_environment(lambda paths: small_platform(paths, SECRET), openstack=True, stack="cpouta") as paths:
+        yield paths
+
+
+@pytest.fixture(scope="module")
+def cloud(paths: Paths) -> Connection:
+    return connect(paths)
+
+
+@pytest.fixture(scope="module")
+def project(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("cpouta"), paths, "cpouta")
+
+
+def password(paths: Paths) -> str:
+    """Return the password of MLflow's database as the cluster has it, in base64."""
+    return str(Cluster(paths.kubeconfig).existing("v1", "Secret", "mlflow-secrets", "mlflow")["data"]["DB_PASSWORD"])
+
+
+def test_nothing_is_left_but_the_volume_and_what_opens_it(project: Project, cloud: Connection, paths: Paths) -> None:
+    project.configure(settings())
+    project.up()
+    before = password(paths)
+    said = project.destroy("--exclude-protected")
+    assert "protected resources associated with this stack" in said
+    kept = {each["urn"].rpartition("::")[2] for each in project.resources() if each.get("protect")}
+    assert kept == {"data", "mlops"}
+    assert [volume.name for volume in cloud.block_storage.volumes()] == [NAME]
+    assert list(cloud.compute.servers()) == list(cloud.network.ips()) == list(cloud.compute.keypairs()) == []
+    assert list(cloud.network.ports(name=NAME)) == list(cloud.network.security_groups(name=NAME)) == []
+    assert password(paths) == before, "the cluster is on the volume, with all that is in it"
+
+
+def test_it_comes_up_again_with_the_data_and_its_password(project: Project, cloud: Connection, paths: Paths) -> None:
+    before, (volume,) = password(paths), cloud.block_storage.volumes()
+    failed = project.run("up", "--yes", "--skip-preview")
+    assert "already exists" in failed.stdout
+    update = project.engine.start("up", ["--yes", "--skip-preview"], UPSERT)
+    update.communicate()
+    assert project.engine.finish(update) == 0
+    project.up()
+    (server,) = cloud.compute.servers()
+    attachments = cloud.block_storage.get_volume(volume.id).attachments
+    assert [each["server_id"] for each in attachments] == [server.id]
+    assert password(paths) == before
+    project.unchanged()
