@@ -25,7 +25,7 @@ from tests.bench.scale.requests import Asked, parse
 from tests.bench.scale.result import Result, percentile
 from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS
 from tests.bench.scale.watching import Jobs, Watch
-from tests.scenarios.memory import MIB, free_memory
+from tests.scenarios.memory import MIB, free_memory, needed
 
 ROOT = Path(__file__).resolve().parents[2]
 GANG = Job("job-7", 3, 2, 8)
@@ -44,6 +44,13 @@ GANG = Job("job-7", 3, 2, 8)
 def test_what_is_not_measured_is_told_by_the_argument(nodes: int, teams: int, jobs: int, said: str) -> None:
     with pytest.raises(ValueError, match="^" + said):
         Scale(nodes, teams, jobs)
+
+
+def test_the_memory_is_that_of_the_nodes_and_of_the_jobs_that_are_there_at_a_time() -> None:
+    scale = Scale(1000, 100, 10_000)
+    assert scale.wave_jobs == pytest.approx(max(map(len, waves(scale, 1))), rel=0.05)
+    assert scale.mib == needed(1000, scale.wave_jobs) / MIB
+    assert Scale(1000, 100, 200).mib == needed(1000, 200) / MIB
 
 
 def test_what_the_memory_does_not_hold_is_told_with_what_fits() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import PIPE
 from types import SimpleNamespace
 
 import pytest
@@ -22,7 +25,7 @@ from tests.gameday.recorded import LONGEST, day
 from tests.gameday.report import Report, html, text
 from tests.gameday.run import Day
 from tests.gameday.size import Size
-from tests.scenarios.memory import BASE, JOB, NODE, TooLargeError, check
+from tests.scenarios.memory import BASE, JOB, NODE, TooLargeError, check, with_descendants
 from tests.soak.trace import Event, Fault
 
 QUOTAS = {"blue": 16, "red": 16}
@@ -248,6 +251,15 @@ def test_every_node_is_somebodys() -> None:
 
 
 GIB = 1 << 30
+
+
+def test_memory_of_a_process_is_counted_with_that_of_what_it_started() -> None:
+    script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, flush=True); input()'])"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert len(with_descendants([process.pid])) == 2
+        process.communicate(b"\n")
 
 
 def test_what_fits_the_memory_is_let_through() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.tenancy.bounds import MOST_JOBS as MOST_OF_A_TEAM
+from tests.scenarios.memory import MIB, needed
 
 GPUS_PER_NODE: Final = 8
 MOST_NODES, MOST_TEAMS, MOST_JOBS = 1000, 100, 10_000
@@ -19,8 +20,6 @@ whole nodes hold a third.
 GPUs are powers of two, so that filling the nodes from the largest pod to the smallest leaves none idle that a waiting
 pod could have: the best possible packing of a wave is all of it.
 """
-_BASE_MIB, _NODE_MIB, _JOB_MIB = 2600.0, 1.2, 1.4
-"""Memory of all processes together: of an empty cluster, and for each node and each job that is there at once."""
 _JOBS_A_SECOND: Final = 2.0
 """How many jobs get through a row, from submission until nothing is left of them, on two cores."""
 _ROW_SECONDS: Final = 60.0
@@ -87,9 +86,16 @@ class Scale:
         return self.gpus // self.teams
 
     @property
+    def wave_jobs(self) -> int:
+        """Jobs of a wave, more or less: as many as fill all GPUs."""
+        shapes = [(pods * gpus, weight) for (pods, gpus), weight in SHAPES if pods <= self.nodes]
+        mean = sum(gpus * weight for gpus, weight in shapes) / sum(weight for _, weight in shapes)
+        return min(self.jobs, math.ceil(self.gpus / mean))
+
+    @property
     def mib(self) -> float:
-        """Memory that the local cluster takes with it, more or less."""
-        return _BASE_MIB + _NODE_MIB * self.nodes + _JOB_MIB * min(self.jobs, self.gpus)
+        """Memory that the local cluster takes with it, on the safe side."""
+        return needed(self.nodes, self.wave_jobs) / MIB
 
     def seconds(self, rows: int) -> float:
         """Return how long so many rows take, more or less."""
