@@ -74,10 +74,10 @@ class Report:
             ("preempted for an owner, or a higher priority", f"{sum(tale.preempted for tale in tales)} times"),
             ("submissions refused, and made again", str(self.refused)),
             ("GPU hours of all nodes", f"{self.hours(book.offered):.0f}"),
-            ("used", self._share(book.used)),
-            ("wasted, of those used: done again, or by jobs that failed by themselves", self._share(wasted)),
-            ("idle", self._share(book.idle)),
-            ("idle on nodes that were lost", self._share(out)),
+            ("used", self._share(book.used, book.offered)),
+            ("wasted, of those used: done again, or by jobs that failed by themselves", self._share(wasted, book.used)),
+            ("idle", self._share(book.idle, book.offered)),
+            ("idle on nodes that were lost", self._share(out, book.offered)),
             ("reclaim of lent GPUs", _times(book.reclaims)),
             ("recovery from a lost node", _times(book.recoveries)),
             (
@@ -107,8 +107,8 @@ class Report:
             )
         return rows
 
-    def _share(self, gpu_seconds: float) -> str:
-        return f"{self.hours(gpu_seconds):.0f} ({100 * gpu_seconds / max(1.0, self.ledger.offered):.0f} %)"
+    def _share(self, gpu_seconds: float, whole: float) -> str:
+        return f"{self.hours(gpu_seconds):.0f} ({100 * gpu_seconds / max(1.0, whole):.0f} %)"
 
 
 HEADER = ("team", "quota", "jobs", "GPU h useful", "wasted", "median wait", "below quota", "too few nodes")

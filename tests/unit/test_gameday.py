@@ -212,6 +212,12 @@ def test_the_report_has_the_days_figures() -> None:
     assert "blue     16     1            32       0          2 s          1 s            0 s" in said
 
 
+def test_what_is_wasted_is_told_as_a_part_of_what_is_used() -> None:
+    said = text(report(played([STARTING, UP, UP, WAITS, UP, Seen("Succeeded")])))
+    assert "used: 24 (15 %)\n" in said
+    assert "or by jobs that failed by themselves: 16 (67 %)\n" in said
+
+
 def test_the_page_is_one_file_without_scripts_and_shows_each_team() -> None:
     page = html(report(played([WAITS, STARTING, UP, UP, UP, Seen("Succeeded")])), datetime(2026, 11, 1, tzinfo=UTC))
     assert "a &lt;day&gt;" in page
