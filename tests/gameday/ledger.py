@@ -30,17 +30,23 @@ class Phase(StrEnum):
 _WITHOUT_QUOTA = (Phase.NEW, Phase.SUSPENDED, Phase.SUSPENDING)
 _UNDONE = (Phase.SUSPENDED, Phase.SUSPENDING, Phase.RESETTING)
 """Of a job whose pods come to nothing: they are told to go, or are gone."""
+PREEMPTED = "Preempted"
+"""Why Kueue evicts a job for another one (kueue v0.15.2, `apis/kueue/v1beta1/workload_types.go`)."""
 OVER = (Phase.SUCCEEDED, Phase.FAILED, Phase.LOST)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """How a job is at a moment. up: pods that run or are done. gpus: held by them. nodes: that they are on."""
+    """How a job is at a moment. up: pods that run or are done. gpus: held by them. nodes: that they are on.
+
+    evicted: the reason by which Kueue has taken its quota back, empty where it has not.
+    """
 
     phase: str
     up: int = 0
     gpus: int = 0
     nodes: frozenset[str] = frozenset()
+    evicted: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,8 @@ class Tale:
     attempt: GPU seconds of the pods that it has now. is_lost: those are what is left of an attempt, until others come.
     useful, wasted: GPU seconds of what led to its end, and of what had to be done again or led to nothing.
     marked_at: since when it runs on a node that is lost. lost_at: the same once it had to go, until it runs again.
-    owed_at: since when it waits for GPUs that others have borrowed.
+    owed_at: since when it waits for GPUs that others have borrowed. evictions: how often it ran on no lost node and had
+    its quota taken, by Kueue's reason.
     """
 
     job: SyntheticJob
@@ -76,7 +83,7 @@ class Tale:
     wasted: float = 0.0
     lost_at: float | None = None
     owed_at: float | None = None
-    preempted: int = 0
+    evictions: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,7 @@ class Ledger:
             if tale.marked_at is not None:
                 tale.lost_at = tale.marked_at
             elif found.phase in _WITHOUT_QUOTA:
-                tale.preempted += 1
+                tale.evictions[found.evicted] += 1
         tale.is_lost = not is_up and found.phase not in OVER and _is_lost(tale, was, found)
         if tale.is_lost:
             tale.wasted, tale.attempt = tale.wasted + tale.attempt, 0.0

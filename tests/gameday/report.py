@@ -13,7 +13,7 @@ from runner.picture.elements import element
 from runner.picture.page import document, section, table
 from runner.picture.state import Job, Snapshot
 from tests.gameday.drawing import Usage, usage
-from tests.gameday.ledger import Ledger, Phase, Tale
+from tests.gameday.ledger import PREEMPTED, Ledger, Phase, Tale
 from tests.soak.trace import Event
 
 _COLUMNS = 160
@@ -63,6 +63,7 @@ class Report:
         tales = list(book.tales.values())
         phases = Counter(tale.phase for tale in tales)
         wasted = sum(tale.wasted for tale in tales)
+        evictions = sum((tale.evictions for tale in tales), Counter[str]())
         out = max(0.0, book.offered - book.used - book.idle)
         cut = f"{len(book.open)} jobs were not over, and {self.to_come} had not arrived"
         return [
@@ -71,7 +72,8 @@ class Report:
             ("jobs", f"{len(tales)}: {phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"),
             ("jobs that were to fail by themselves", str(sum(not tale.job.failure.succeeds for tale in tales))),
             ("went wrong", _counted(self.events)),
-            ("preempted for an owner, or a higher priority", f"{sum(tale.preempted for tale in tales)} times"),
+            ("preempted for an owner, or a job that goes first", f"{evictions.pop(PREEMPTED, 0)} times"),
+            ("lost their quota otherwise", _reasons(evictions)),
             ("submissions refused, and made again", str(self.refused)),
             ("GPU hours of all nodes", f"{self.hours(book.offered):.0f}"),
             ("used", self._share(book.used, book.offered)),
@@ -161,6 +163,11 @@ def _name(tale: Tale) -> str:
 def _counted(events: Sequence[Event]) -> str:
     counts = Counter(str(event.fault) for event in events)
     return ", ".join(f"{count} {fault}" for fault, count in sorted(counts.items())) or "nothing"
+
+
+def _reasons(evictions: Counter[str]) -> str:
+    told = [f"{count} times ({reason or 'no reason told'})" for reason, count in sorted(evictions.items())]
+    return ", ".join(told) or "never"
 
 
 def _times(found: Sequence[float]) -> str:

@@ -17,7 +17,7 @@ from emulator.paths import Paths
 from tests.gameday.ledger import OVER, Ledger, Phase, Seen
 from tests.gameday.size import RECOVERY, USERS, Size
 from tests.local.environment import Cluster
-from tests.local.jobs import APPWRAPPER, GPU, HEALTH
+from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
 from tests.local.member import as_member, message
 from tests.scenarios.size import GPUS_PER_NODE
 from tests.soak.breaking import Breaking, paused_api_server
@@ -138,8 +138,14 @@ class Day:
             for team in USERS
             for item in self._cluster.list(APPWRAPPER, "AppWrapper", team)
         }
+        reasons = {
+            owner["name"]: _evicted(item)
+            for team in USERS
+            for item in self._cluster.list(KUEUE, "Workload", team)
+            for owner in item["metadata"].get("ownerReferences") or ()
+        }
         pods = [pod for team in USERS for pod in self._cluster.list("v1", "Pod", team, label_selector=_JOB)]
-        seen = {name: _seen(name, phases, pods) for name in self.ledger.open}
+        seen = {name: _seen(name, phases, reasons, pods) for name in self.ledger.open}
         held = Counter[str]()
         for pod in pods:
             held[pod["spec"].get("nodeName") or ""] += _gpus(pod)
@@ -167,7 +173,15 @@ def _said(error: ApiException | DynamicApiError | HTTPError) -> str:
     return str(error) if isinstance(error, HTTPError) else message(error)
 
 
-def _seen(name: str, phases: Mapping[str, str], pods: Sequence[Mapping[str, Any]]) -> Seen:
+def _evicted(workload: Mapping[str, Any]) -> str:
+    """Return why Kueue has taken a job's quota back, empty where it has not."""
+    conditions = (workload.get("status") or {}).get("conditions") or ()
+    return next(
+        (str(each["reason"]) for each in conditions if (each["type"], each["status"]) == ("Evicted", "True")), ""
+    )
+
+
+def _seen(name: str, phases: Mapping[str, str], reasons: Mapping[str, str], pods: Sequence[Mapping[str, Any]]) -> Seen:
     own = [pod for pod in pods if pod["metadata"]["labels"][_JOB] == name]
     done = sum(pod["status"].get("phase") == "Succeeded" for pod in own)
     running = [
@@ -178,6 +192,7 @@ def _seen(name: str, phases: Mapping[str, str], pods: Sequence[Mapping[str, Any]
         up=done + len(running),
         gpus=sum(_gpus(pod) for pod in own),
         nodes=frozenset(pod["spec"]["nodeName"] for pod in running),
+        evicted=reasons.get(name, ""),
     )
 
 

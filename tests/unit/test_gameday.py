@@ -60,7 +60,7 @@ def test_what_is_done_before_a_node_is_lost_is_done_again() -> None:
     ledger = played(looks, lost={2: HERE, 3: HERE})
     tale = ledger.tales["one"]
     assert (tale.wasted, tale.useful) == (8 * 2 + 4, 8 * 3)
-    assert (ledger.recoveries, ledger.reclaims, tale.preempted) == ([3], [], 0), "from the mark on"
+    assert (ledger.recoveries, ledger.reclaims, tale.evictions) == ([3], [], {}), "from the mark on"
 
 
 def test_what_is_left_of_an_attempt_and_gangs_that_never_start_are_wasted() -> None:
@@ -116,13 +116,16 @@ def test_a_job_whose_answer_was_lost_is_submitted_once(monkeypatch: pytest.Monke
 def test_who_ends_on_a_sick_node_before_it_has_to_go_has_lost_nothing() -> None:
     ledger = played([UP, UP, UP, Seen("Succeeded")], lost={1: HERE, 2: HERE})
     assert (ledger.tales["one"].wasted, ledger.recoveries) == (0, [])
-    ledger = played([UP, UP, UP, WAITS, UP, Seen("Succeeded")], lost={1: HERE})
-    assert (ledger.tales["one"].preempted, ledger.recoveries) == (1, []), "the node was well again by then"
+    late = Seen("Suspended", evicted="PodsReadyTimeout")
+    ledger = played([UP, UP, UP, late, UP, Seen("Succeeded")], lost={1: HERE})
+    assert (ledger.tales["one"].evictions, ledger.recoveries) == ({"PodsReadyTimeout": 1}, []), (
+        "the node was well again by then"
+    )
 
 
 def test_a_job_that_makes_place_is_preempted_and_has_lost_no_node() -> None:
-    ledger = played([UP, UP, Seen("Suspending", up=0, gpus=0), WAITS, UP, Seen("Succeeded")])
-    assert (ledger.tales["one"].preempted, ledger.recoveries) == (1, [])
+    ledger = played([UP, UP, Seen("Suspending", evicted="Preempted"), WAITS, UP, Seen("Succeeded")])
+    assert (ledger.tales["one"].evictions, ledger.recoveries) == ({"Preempted": 1}, [])
 
 
 def test_an_owner_that_waits_for_a_borrower_reclaims() -> None:
@@ -132,9 +135,9 @@ def test_an_owner_that_waits_for_a_borrower_reclaims() -> None:
     ledger.submit(ONE, 0)
     for now in range(1, 5):
         ledger.look(now, {"loan": Seen("Running", 4, 32, HERE), "one": WAITS}, frozenset(), 32, 32)
-    ledger.look(5, {"loan": WAITS, "one": UP}, frozenset(), 32, 8)
+    ledger.look(5, {"loan": Seen("Suspended", evicted="Preempted"), "one": UP}, frozenset(), 32, 8)
     assert ledger.reclaims == [4]
-    assert ledger.tales["loan"].preempted == 1
+    assert ledger.tales["loan"].evictions == {"Preempted": 1}
     assert ledger.below == {"blue": 4}, "the loan is beyond its team's quota, and owed to nobody"
 
 
@@ -210,6 +213,14 @@ def test_the_report_has_the_days_figures() -> None:
     assert "used: 32 (20 %)\n" in said
     assert "idle: 128 (80 %)\n" in said
     assert "blue     16     1            32       0          2 s          1 s            0 s" in said
+
+
+def test_who_made_place_is_told_apart_from_who_was_evicted_otherwise() -> None:
+    """A job whose own pods crash loses its quota, too, where they are not replaced in time: no owner has it."""
+    place, late = Seen("Suspended", evicted="Preempted"), Seen("Suspended", evicted="PodsReadyTimeout")
+    said = text(report(played([UP, place, UP, late, UP, late, UP, Seen("Succeeded")])))
+    assert "preempted for an owner, or a job that goes first: 1 times\n" in said
+    assert "lost their quota otherwise: 2 times (PodsReadyTimeout)\n" in said
 
 
 def test_what_is_wasted_is_told_as_a_part_of_what_is_used() -> None:
