@@ -187,7 +187,7 @@ CHANGES: dict[tuple[str, str, str, str | None], dict[str, Any]] = {
     ): {"webhooks": []},
 }
 """For each kind, something that the program declares and what a hand may do to it. A LocalQueue declares nothing that
-Kueue lets anybody change."""
+Kueue lets anybody change, a StorageClass nothing that the API server does."""
 
 DELETIONS = [
     *(
@@ -197,6 +197,7 @@ DELETIONS = [
         if entry[1] not in ("ResourceFlavor", "AppWrapper", "Secret")
     ),
     (KUEUE, "LocalQueue", "default-queue", "blue"),
+    ("storage.k8s.io/v1", "StorageClass", "simulated", None),
 ]
 
 
@@ -205,7 +206,7 @@ def kinds(project: Project) -> set[str]:
 
 
 def test_what_is_changed_by_hand_is_named_and_put_back(project: Project, cluster: Cluster) -> None:
-    assert kinds(project) - {kind for _, kind, _, _ in CHANGES} == {"LocalQueue"}
+    assert kinds(project) - {kind for _, kind, _, _ in CHANGES} == {"LocalQueue", "StorageClass"}
     for (api_version, kind, name, namespace), change in CHANGES.items():
         cluster.patch(api_version, kind, name, change, namespace)
     drift = project.drift()
