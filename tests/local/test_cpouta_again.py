@@ -7,6 +7,7 @@ stands for the one on the volume.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from openstack.connection import Connection
@@ -57,16 +58,45 @@ def test_nothing_is_left_but_the_volume_and_what_opens_it(project: Project, clou
     assert password(paths) == before, "the cluster is on the volume, with all that is in it"
 
 
+def take_over(project: Project) -> None:
+    """Run the update that takes over what is in the cluster, as docs/cpouta.md has it."""
+    update = project.engine.start("up", ["--yes", "--skip-preview"], UPSERT)
+    update.communicate()
+    assert project.engine.finish(update) == 0
+
+
+def attached_to(cloud: Connection, volume: str) -> list[str]:
+    """Return the servers that have the volume."""
+    return [each["server_id"] for each in cloud.block_storage.get_volume(volume).attachments]
+
+
 def test_it_comes_up_again_with_the_data_and_its_password(project: Project, cloud: Connection, paths: Paths) -> None:
     before, (volume,) = password(paths), cloud.block_storage.volumes()
     failed = project.run("up", "--yes", "--skip-preview")
     assert "already exists" in failed.stdout
-    update = project.engine.start("up", ["--yes", "--skip-preview"], UPSERT)
-    update.communicate()
-    assert project.engine.finish(update) == 0
+    take_over(project)
     project.up()
     (server,) = cloud.compute.servers()
-    attachments = cloud.block_storage.get_volume(volume.id).attachments
-    assert [each["server_id"] for each in attachments] == [server.id]
+    assert attached_to(cloud, volume.id) == [server.id]
     assert password(paths) == before
     project.unchanged()
+
+
+def test_another_stack_takes_the_volume_with_the_cluster_and_its_password(
+    project: Project, cloud: Connection, paths: Paths, tmp_path: Path
+) -> None:
+    before, (volume,) = password(paths), cloud.block_storage.volumes()
+    of_stack = ("--stack", project.stack)
+    main = project.engine._pulumi(["stack", "output", "mlopsPassword", "--show-secrets", *of_stack]).stdout.strip()
+    project.destroy("--exclude-protected")
+    (data,) = (each["urn"] for each in project.resources() if each["urn"].endswith("::data") and each["custom"])
+    project.engine._pulumi(["state", "delete", data, "--force", "--yes", *of_stack])
+    other, wanted = Project(tmp_path, paths, "other"), settings(volume={"existing": volume.id})
+    other.configure(wanted)
+    other.configure({**wanted, "mlopsPassword": other.secret("mlopsPassword", main)})
+    take_over(other)
+    (server,) = cloud.compute.servers()
+    assert attached_to(cloud, volume.id) == [server.id]
+    assert [each.id for each in cloud.block_storage.volumes()] == [volume.id]
+    assert password(paths) == before
+    other.unchanged()
