@@ -95,6 +95,7 @@ def test_another_stack_takes_the_volume_with_the_cluster_and_its_password(
     other.configure(wanted)
     other.configure({**wanted, "mlopsPassword": other.secret("mlopsPassword", main)})
     take_over(other)
+    other.up()
     (server,) = cloud.compute.servers()
     assert attached_to(cloud, volume.id) == [server.id]
     assert [each.id for each in cloud.block_storage.volumes()] == [volume.id]
