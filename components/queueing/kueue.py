@@ -47,6 +47,10 @@ AppWrapper that never runs has failed by then, of its own retries; another kind 
 ever, for it stands where it stood by its creation (Kueue v0.15.2, `pkg/controller/core/workload_controller.go`,
 triggerDeactivation)."""
 
+CLIENT: Final[Mapping[str, int]] = {"qps": 1000, "burst": 2000}
+"""How much Kueue may ask of the API server: requests a second, and in a row. That one's own priority and fairness
+bounds Kueue where it must."""
+
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
@@ -141,9 +145,8 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
     reclaims them. AppWrapper counts the failures that are the job's own; what is in none ends after REQUEUES tries
     (docs/recovery.md).
 
-    The limits of its client and the workers for AppWrappers are not MLBatch's (50, 100 and one): with those, admission
-    waits for Kueue itself, first for the one worker and then for the client (docs/benchmarks.md). The API server's own
-    priority and fairness bounds Kueue where it must.
+    CLIENT and the workers for AppWrappers are not MLBatch's (50, 100 and one): with those, admission waits for Kueue
+    itself, first for the one worker and then for the client (docs/benchmarks.md).
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -175,7 +178,7 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
                 "backoffMaxSeconds": BACKOFF_SECONDS[1],
             },
         },
-        "clientConnection": {"qps": 1000, "burst": 2000},
+        "clientConnection": dict(CLIENT),
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {"matchLabels": {names.TEAM_LABEL: "true"}},
         "integrations": {"frameworks": list(FRAMEWORKS)},

@@ -44,6 +44,8 @@ NAMESPACE: Final = "scheduler-plugins"
 SCHEDULER: Final = "scheduler-plugins-scheduler"
 """What a pod's `schedulerName` says to be placed by it."""
 CONTROLLER: Final = "scheduler-plugins-controller"
+CONFIG_MAP: Final = "scheduler-config"
+SCHEDULER_LABELS: Final = {"component": "scheduler"}
 
 SCHEDULER_RESOURCES: Final = Resources(cpu_request="100m", memory_request="128Mi", cpu_limit="1", memory_limit="1Gi")
 CONTROLLER_RESOURCES: Final = Resources(
@@ -51,9 +53,7 @@ CONTROLLER_RESOURCES: Final = Resources(
 )
 PERMIT_SECONDS: Final = 300
 
-_SCHEDULER_LABELS: Final = {"component": "scheduler"}
 _CONTROLLER_LABELS: Final = {"app": CONTROLLER}
-_CONFIG_MAP: Final = "scheduler-config"
 _CONTROLLER_PORT: Final = 8081
 _CONTROLLER_LEASE: Final = "sched-plugins-controllers"
 _CONTROL_PLANE: Final = "kube-system"
@@ -177,7 +177,7 @@ def foundation_documents(args: CoschedulingArgs) -> list[Document]:
         bound(controls, CONTROLLER),
         *(leads_by(controls, _CONTROLLER_LEASE, _CONTROL_PLANE) if args.replicas > 1 else ()),
         *as_scheduler(schedules, "sched-plugins"),
-        config_map(_CONFIG_MAP, NAMESPACE, {CONFIG_FILE: schedules.config}),
+        config_map(CONFIG_MAP, NAMESPACE, {CONFIG_FILE: schedules.config}),
     ]
 
 
@@ -191,7 +191,7 @@ def scheduler(args: CoschedulingArgs) -> Document:
         "livenessProbe": {**probe, "initialDelaySeconds": 15},
         "readinessProbe": {**probe, "periodSeconds": 2},
         "resources": SCHEDULER_RESOURCES.body(),
-        "volumeMounts": [{"name": _CONFIG_MAP, "mountPath": CONFIG_FOLDER, "readOnly": True}],
+        "volumeMounts": [{"name": CONFIG_MAP, "mountPath": CONFIG_FOLDER, "readOnly": True}],
     }
     return deployment(_scheduler(args), container)
 
@@ -216,8 +216,8 @@ def budgets(args: CoschedulingArgs) -> list[Document]:
 
 
 def _scheduler(args: CoschedulingArgs) -> Program:
-    own = _program(args, SCHEDULER, _SCHEDULER_LABELS)
-    return replace(own, config_map=_CONFIG_MAP, config=yaml.safe_dump(configuration(args), sort_keys=False))
+    own = _program(args, SCHEDULER, SCHEDULER_LABELS)
+    return replace(own, config_map=CONFIG_MAP, config=yaml.safe_dump(configuration(args), sort_keys=False))
 
 
 def _controller(args: CoschedulingArgs) -> Program:

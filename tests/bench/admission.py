@@ -28,6 +28,7 @@ from tests.local.environment import Cluster, Project, dev_settings, eventually, 
 TEAMS: Final = 10
 GPUS_PER_NODE: Final = 8
 _MANAGER: Final = "kueue-controller-manager"
+_MANAGERS: Final = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
 _PATIENCE_SECONDS: Final = 900
 _SECONDS: Final = 80.0
 """How long the platform and the first row take, more or less."""
@@ -120,25 +121,10 @@ def team(index: int) -> str:
 
 def configure(cluster: Cluster, title: str, configuration: Mapping[str, Any]) -> None:
     """Have Kueue run with a configuration, and wait until the new manager leads."""
-    text = yaml.safe_dump(dict(configuration), sort_keys=False)
     system = names.SYSTEM_NAMESPACE
-    body = {"data": {kueue.CONFIG_KEY: text}}
+    body = {"data": {kueue.CONFIG_KEY: yaml.safe_dump(dict(configuration), sort_keys=False)}}
     cluster.patch("v1", "ConfigMap", kueue.CONFIG_MAP, body, system)
-    old = set(managers(cluster))
-    annotation = {"mlbatch.bench/row": title}
-    cluster.patch(
-        "apps/v1",
-        "Deployment",
-        _MANAGER,
-        {"spec": {"template": {"metadata": {"annotations": annotation}}}},
-        system,
-    )
-    new = eventually(
-        "new managers run, and no old one",
-        lambda: managers(cluster),
-        lambda found: bool(found) and not old & found.keys() and all(found.values()),
-        seconds=_PATIENCE_SECONDS,
-    )
+    new = started_anew(cluster, title, _MANAGER, system, _MANAGERS)
     lease = configuration["leaderElection"]["resourceName"]
     eventually(
         "a new manager leads",
@@ -148,10 +134,28 @@ def configure(cluster: Cluster, title: str, configuration: Mapping[str, Any]) ->
     )
 
 
-def managers(cluster: Cluster) -> dict[str, bool]:
-    """Return the pods of Kueue by their names, and whether each is ready."""
-    selector = "app.kubernetes.io/name=kueue,control-plane=controller-manager"
-    pods = cluster.list("v1", "Pod", names.SYSTEM_NAMESPACE, label_selector=selector)
+def started_anew(cluster: Cluster, title: str, deployment: str, namespace: str, selector: str) -> list[str]:
+    """Replace a Deployment's pods and wait until the new ones are ready and no old one is left; return their names.
+
+    title: of what they are started for; the same as before replaces nothing.
+    """
+    old = set(readiness(cluster, namespace, selector))
+    annotation = {"mlbatch.bench/row": title}
+    template = {"spec": {"template": {"metadata": {"annotations": annotation}}}}
+    cluster.patch("apps/v1", "Deployment", deployment, template, namespace)
+    return list(
+        eventually(
+            f"new pods of {deployment} run, and no old one",
+            lambda: readiness(cluster, namespace, selector),
+            lambda found: bool(found) and not old & found.keys() and all(found.values()),
+            seconds=_PATIENCE_SECONDS,
+        )
+    )
+
+
+def readiness(cluster: Cluster, namespace: str, selector: str) -> dict[str, bool]:
+    """Return pods by their names, and whether each is ready."""
+    pods = cluster.list("v1", "Pod", namespace, label_selector=selector)
     return {str(pod["metadata"]["name"]): is_ready(pod) for pod in pods}
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
@@ -14,17 +18,21 @@ from typing import Any, ClassVar, cast
 import kubernetes
 import pytest
 
+from emulator.paths import Paths
 from runner.report import Client
 from tests.bench.scale import __main__ as command
+from tests.bench.scale import load
 from tests.bench.scale.__main__ import JOBS, NODES, TEAMS
 from tests.bench.scale.load import plain_documents
 from tests.bench.scale.memory import table
+from tests.bench.scale.periodic import every
 from tests.bench.scale.plan import Job, Scale, best, waves
 from tests.bench.scale.plot import svg, ticks
 from tests.bench.scale.requests import Asked, parse
 from tests.bench.scale.result import Result, percentile
-from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS
+from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS, Row, rows_for
 from tests.bench.scale.watching import Jobs, Watch
+from tests.commands import ended
 from tests.scenarios.memory import MIB, free_memory, needed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,6 +171,19 @@ def test_plain_kueue_has_the_platforms_limits_and_queues_jobs_alone() -> None:
     assert "batch/job" not in platform["integrations"]["frameworks"]
 
 
+def test_the_second_scheduler_is_the_platforms_but_for_what_a_row_is_about() -> None:
+    usual = PLATFORM.scheduler_configuration()
+    assert usual["profiles"][0]["schedulerName"] == "scheduler-plugins-scheduler"
+    client, whole = (next(row for row in ROWS if row.title == title) for title in ("fast client", "all nodes"))
+    assert client.scheduler_configuration() == {**usual, "clientConnection": {"qps": 1000, "burst": 2000}} != usual
+    assert whole.scheduler_configuration() == {**usual, "percentageOfNodesToScore": 100} != usual
+
+
+def test_a_row_that_would_tell_nothing_on_so_few_nodes_is_left_out() -> None:
+    assert [row.title for row in ROWS if row not in rows_for(100)] == ["all nodes"]
+    assert rows_for(101) == list(ROWS)
+
+
 def workload(*conditions: str) -> dict[str, object]:
     return {
         "metadata": {"namespace": "team-0", "uid": "w", "ownerReferences": [{"name": "job-0"}]},
@@ -201,7 +222,7 @@ def test_jobs_are_followed_from_admission_to_the_end() -> None:
     assert [gpus for _, gpus in jobs.curve] == [4, 8, 4, 0]
 
 
-def result(title: str, rate: float, held: int) -> Result:
+def result(title: str, rate: float, held: int, waves: tuple[int, int] = (1, 1)) -> Result:
     return Result(
         title=title,
         admitted_per_second=rate,
@@ -211,8 +232,9 @@ def result(title: str, rate: float, held: int) -> Result:
         best=160,
         halves=1,
         asked=Asked({("GET", "pods"): 8, ("POST", "pods"): 40}),
-        memory={"kueue": 100},
+        memory={"kueue": 100, "etcd": 200},
         curve=[(1.0, 8), (2.0, held)],
+        waves=waves,
     )
 
 
@@ -223,6 +245,119 @@ def test_a_row_has_its_ratios_to_the_first() -> None:
         *("plain", "Kueue", "10.0", "2.00", "1.0", "9.0", "2.0", "2.5"),
         *("120", "75.0", "%", "1", "12.0", "2.0", "1.00"),
     ]
+
+
+def test_each_row_says_its_memory_at_once_and_an_ended_one_what_it_is_of() -> None:
+    first = result("platform", 5.0, 160)
+    assert list(first.lines(first))[1:] == ["             | MiB at most: etcd 200, kueue 100"]
+    _, ended, _ = result("unpacked", 5.0, 160, waves=(1, 3)).lines(first)
+    assert ended == "             | ended: these are the figures of 1 of 3 waves"
+
+
+@pytest.fixture
+def load_of_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What measures a row, without the cluster that it measures."""
+    counts = iter(range(100))
+
+    @contextlib.contextmanager
+    def watched(*_: object) -> Iterator[Counter[str]]:
+        yield Counter({"kueue": 100})
+
+    monkeypatch.setattr(load, "Cluster", lambda _: None)
+    monkeypatch.setattr(load, "configure", lambda *_: None)
+    monkeypatch.setattr(load, "configure_scheduler", lambda *_: None)
+    monkeypatch.setattr(load, "connect", lambda _: None)
+    monkeypatch.setattr(load, "Watch", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(load, "watched", watched)
+    monkeypatch.setattr(load.requests, "asked", lambda _: Asked({("POST", "pods"): 10 * next(counts)}))
+
+
+@pytest.mark.usefixtures("load_of_one_row")
+@pytest.mark.parametrize("why", [KeyboardInterrupt(), load.StalledError("3 jobs are not admitted")])
+def test_a_row_that_is_ended_tells_of_the_waves_that_are_over(
+    why: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = waves(Scale(1, 1, 30), 1)
+
+    def run(_: Any, __: Any, row: Row, jobs: Jobs, wave: list[Job], ___: Any) -> load.Wave:
+        if wave is planned[2]:
+            raise why
+        submitted = {(row.namespace(job.team), job.name): 0.0 for job in wave}
+        jobs.admitted |= dict.fromkeys(submitted, 2.0)
+        return load.Wave(submitted, 8, 8, 0)
+
+    monkeypatch.setattr(load, "run", run)
+    told: list[Result] = []
+    with pytest.raises(type(why)):
+        load.measure(cast("Paths", SimpleNamespace(kubeconfig="")), PLATFORM, planned, 1, told.append)
+    (found,) = told
+    jobs = len(planned[0]) + len(planned[1])
+    assert (found.jobs, found.held, found.waves) == (jobs, 16, (2, len(planned)))
+    assert found.calls == 20 / jobs, "what the wave asked for that was ended is not these jobs'"
+    assert found.memory == {"kueue": 100}
+
+
+@pytest.mark.usefixtures("load_of_one_row")
+def test_a_row_that_is_ended_in_its_first_wave_keeps_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> load.Wave:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(load, "run", run)
+    told: list[Result] = []
+    with pytest.raises(KeyboardInterrupt):
+        load.measure(cast("Paths", SimpleNamespace(kubeconfig="")), PLATFORM, waves(Scale(1, 1, 8), 1), 1, told.append)
+    (found,) = told
+    first, _, memory = found.lines(found)
+    assert "nan" in first
+    assert memory.endswith("MiB at most: kueue 100")
+
+
+def test_who_interrupts_a_run_gets_the_rows_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextlib.contextmanager
+    def local() -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(kubeconfig="")
+
+    def measure(_: Any, row: Row, __: Any, ___: Any, tell: Any) -> None:
+        tell(result(row.title, 5.0, 160, waves=(1, 1 if row is PLATFORM else 2)))
+        if row is not PLATFORM:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "local_environment", local)
+    monkeypatch.setattr(command, "Project", lambda *_: SimpleNamespace(configure=lambda _: None, up=lambda: None))
+    monkeypatch.setattr(command, "settings", lambda *_: {})
+    monkeypatch.setattr(command, "measure", measure)
+    plot = tmp_path / "plot.svg"
+    assert ended(lambda: command.main(["--nodes", "1", "--teams", "1", "--jobs", "4", "--plot", str(plot)])) == 130
+    *rows, _, header, first, _, _, said = capsys.readouterr().out.splitlines()
+    assert [line.split("|")[0].strip() for line in rows if "160  100.0 %" in line] == ["platform", "plain Kueue"]
+    assert header.split() == ["MiB", "at", "most", "platform", "plain", "Kueue"]
+    assert first.split() == ["etcd", "200", "200"]
+    assert said == str(plot)
+    assert "plain Kueue" in plot.read_text()
+
+
+def test_a_long_row_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Jobs(frozenset({"team-0"}))
+    jobs.workload("ADDED", workload("Admitted"))
+    jobs.pod("ADDED", pod("a", "node"))
+    monkeypatch.setattr(load.time, "monotonic", lambda: 500.0)
+    said = load.progress(PLATFORM, waves(Scale(1, 1, 30), 1), 1, jobs, 140.0)
+    count = len(waves(Scale(1, 1, 30), 1))
+    assert said == (
+        f"platform: wave 2 of {count}, 1 of 30 jobs admitted, 4 GPUs in use, 2 workloads and pods there, 6m00s"
+    )
+
+
+def test_what_is_done_beside_a_measurement_is_done_until_it_ends() -> None:
+    calls: Queue[int] = Queue()
+    with every(0.01, lambda: calls.put(1)):
+        for _ in range(3):
+            calls.get(timeout=30)
+    done = calls.qsize()
+    time.sleep(0.1)
+    assert calls.qsize() == done
 
 
 def test_percentiles_are_of_the_nearest_rank() -> None:

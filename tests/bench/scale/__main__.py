@@ -11,18 +11,19 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from components import names
+from emulator.paths import Paths
 from emulator.progress import duration
 from tests.bench.scale import memory
 from tests.bench.scale.load import StalledError, measure
-from tests.bench.scale.plan import Scale, waves
+from tests.bench.scale.plan import Job, Scale, waves
 from tests.bench.scale.plot import svg
 from tests.bench.scale.result import HEADER, Result
-from tests.bench.scale.rows import ROWS, member, team_name
+from tests.bench.scale.rows import ROWS, Row, member, rows_for, team_name
 from tests.commands import ended
 from tests.local.environment import Project, dev_settings, local_environment
 from tests.scenarios.memory import MIB, free_memory
@@ -35,16 +36,22 @@ LONG_SECONDS = 15 * 60
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and draw; return the process's exit code."""
     options = _parser().parse_args(arguments)
-    rows = [row for row in ROWS if not options.only or row.title in options.only]
     try:
         scale = Scale(options.nodes, options.teams, options.jobs)
         scale.check_memory(free_memory() / MIB)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    rows = [row for row in ROWS if row.title in options.only] if options.only else rows_for(scale.nodes)
     for line in introduction(scale, len(rows)):
         print(line, flush=True)
     results: list[Result] = []
+
+    def tell(result: Result) -> None:
+        results.append(result)
+        print("\n".join(result.lines(results[0])), flush=True)
+        draw(options.plot, scale, results)
+
     with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "scale")
         project.configure(settings(project, scale))
@@ -52,18 +59,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         project.up()
         print(f"platform of {scale.nodes} nodes and {scale.teams} teams: {duration(time.monotonic() - began)}\n")
         print(HEADER, flush=True)
-        jobs = waves(scale, options.seed)
-        for row in rows:
-            try:
-                results.append(measure(paths, row, jobs, scale.teams))
-            except StalledError as error:
-                print(f"{row.title:12} | {error}", flush=True)
-                break
-            print(results[-1].line(results[0]), flush=True)
-            draw(options.plot, scale, results)
-    print("\n" + "\n".join(memory.table({result.title: result.memory for result in results})))
-    print(f"\n{options.plot}")
-    return 0 if len(results) == len(rows) else 1
+        try:
+            return run(paths, rows, waves(scale, options.seed), scale.teams, tell)
+        finally:
+            print("\n".join(["", *memory.table({result.title: result.memory for result in results})]))
+            print(f"\n{options.plot}", flush=True)
+
+
+def run(
+    paths: Paths, rows: Iterable[Row], jobs: Sequence[Sequence[Job]], teams: int, tell: Callable[[Result], None]
+) -> int:
+    """Measure the rows, until one does not get on; return the process's exit code."""
+    for row in rows:
+        try:
+            measure(paths, row, jobs, teams, tell)
+        except StalledError as error:
+            print(f"error: {row.title}: {error}", file=sys.stderr)
+            return 1
+    return 0
 
 
 def introduction(scale: Scale, rows: int) -> Iterator[str]:
@@ -105,7 +118,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=JOBS, help="at most 10000")
     parser.add_argument("--seed", type=int, default=1, help="decides the jobs' sizes")
     parser.add_argument("--plot", type=Path, default=Path(".local/bench-cluster.svg"), help="where the picture goes")
-    parser.add_argument("--only", nargs="+", choices=[row.title for row in ROWS], help="rows; default: all")
+    parser.add_argument(
+        "--only", nargs="+", choices=[row.title for row in ROWS], help="rows; default: all that tell something there"
+    )
     return parser
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from components import names
+from components.scheduling import coscheduling
+from components.scheduling.second_scheduler import CONFIG_FILE
 from components.tenancy.promises import Promise
 from emulator.paths import Paths
+from emulator.progress import duration
 from runner.report import connect
-from tests.bench.admission import configure
+from tests.bench.admission import configure, started_anew
 from tests.bench.scale import requests
-from tests.bench.scale.memory import Memory
+from tests.bench.scale.memory import watched
+from tests.bench.scale.periodic import every
 from tests.bench.scale.plan import Job, best
 from tests.bench.scale.result import Result
 from tests.bench.scale.rows import Row, member, team_name
@@ -32,6 +40,8 @@ POLICY_SECONDS: Final = 3.0
 """After which the API server knows that a policy is bound no more."""
 STALLED_SECONDS: Final = 300.0
 """Without a job that is admitted, or taken away, after which a row ends."""
+REPORT_SECONDS: Final = 60.0
+"""After which a row says how far it is."""
 
 
 class StalledError(Exception):
@@ -48,40 +58,80 @@ class Wave:
     halves: int
 
 
-def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int) -> Result:
-    """Run all waves, one after the other. Raises StalledError."""
+def measure(paths: Paths, row: Row, waves: Sequence[Sequence[Job]], teams: int, tell: Callable[[Result], None]) -> None:
+    """Run all waves, one after the other, and tell what came of them: also where it is ended before the last one.
+
+    Raises StalledError.
+    """
     cluster = Cluster(paths.kubeconfig)
     namespaces = [row.namespace(team) for team in range(teams)]
     configure(cluster, row.title, row.configuration())
-    jobs = Jobs(frozenset(namespaces))
+    configure_scheduler(cluster, row)
+    jobs, found = Jobs(frozenset(namespaces)), list[Wave]()
     with ExitStack() as stack:
         if not row.wrapped:
             prepare_plain(cluster, row, teams)
             stack.enter_context(kueue_everywhere(cluster))
         before, began = requests.asked(cluster), time.monotonic()
-        memory = stack.enter_context(Memory(paths))
+        after = before
+        memory = stack.enter_context(watched(paths))
         for path, take in ((WORKLOADS, jobs.workload), (PODS, jobs.pod)):
             stack.enter_context(Watch(connect(paths.kubeconfig), path, take))
-        found = [run(paths, cluster, row, jobs, wave, namespaces) for wave in waves]
-        after = requests.asked(cluster)
-    return result(row, found, jobs, began, requests.Asked(after) - requests.Asked(before), memory)
+
+        def say() -> None:
+            print(progress(row, waves, len(found), jobs, began), file=sys.stderr, flush=True)
+
+        stack.enter_context(every(REPORT_SECONDS, say))
+        try:
+            for wave in waves:
+                found.append(run(paths, cluster, row, jobs, wave, namespaces))
+                after = requests.asked(cluster)
+        finally:
+            asked = requests.Asked(after) - requests.Asked(before)
+            tell(result(row, found, len(waves), jobs, began, asked, memory))
 
 
-def result(row: Row, waves: Sequence[Wave], jobs: Jobs, began: float, asked: requests.Asked, memory: Memory) -> Result:
-    """Return the figures."""
+def progress(row: Row, waves: Sequence[Sequence[Job]], over: int, jobs: Jobs, began: float) -> str:
+    """Return how far a row is. over: waves that are. began: when it did, of time.monotonic()."""
+    wave = f"wave {min(over + 1, len(waves))} of {len(waves)}"
+    admitted = f"{len(jobs.admitted)} of {sum(map(len, waves))} jobs admitted"
+    there = f"{jobs.gpus} GPUs in use, {jobs.left} workloads and pods there"
+    return f"{row.title}: {wave}, {admitted}, {there}, {duration(time.monotonic() - began)}"
+
+
+def configure_scheduler(cluster: Cluster, row: Row) -> None:
+    """Have the second scheduler run as a row says."""
+    text = yaml.safe_dump(dict(row.scheduler_configuration()), sort_keys=False)
+    namespace = coscheduling.NAMESPACE
+    cluster.patch("v1", "ConfigMap", coscheduling.CONFIG_MAP, {"data": {CONFIG_FILE: text}}, namespace)
+    selector = ",".join(f"{key}={value}" for key, value in coscheduling.SCHEDULER_LABELS.items())
+    started_anew(cluster, row.title, coscheduling.SCHEDULER, namespace, selector)
+
+
+def result(
+    row: Row,
+    waves: Sequence[Wave],
+    planned: int,
+    jobs: Jobs,
+    began: float,
+    asked: requests.Asked,
+    memory: Mapping[str, int],
+) -> Result:
+    """Return the figures of the waves that are over. planned: how many there were to be."""
     submitted = {job: at for wave in waves for job, at in wave.submitted.items()}
     seconds = sum(max(jobs.admitted[job] for job in wave.submitted) - min(wave.submitted.values()) for wave in waves)
     return Result(
         title=row.title,
-        admitted_per_second=len(submitted) / seconds,
+        admitted_per_second=len(submitted) / seconds if seconds else math.nan,
         to_admission=sorted(jobs.admitted[job] - at for job, at in submitted.items()),
         to_start=sorted(jobs.started[job] - at for job, at in submitted.items() if job in jobs.started),
         held=sum(wave.held for wave in waves),
         best=sum(wave.best for wave in waves),
         halves=sum(wave.halves for wave in waves),
         asked=asked,
-        memory=dict(memory.peaks),
+        memory=dict(memory),
         curve=[(at - began, gpus) for at, gpus in jobs.curve],
+        waves=(len(waves), planned),
     )
 
 
@@ -108,9 +158,12 @@ def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str],
     found: dict[tuple[str, str], float] = {}
     # One after the other: each reads a file that the client keeps of what the API server knows, or writes it.
     clusters = [Cluster(paths.kubeconfig) for _ in range(SUBMITTERS)]
+    over = threading.Event()
 
     def some(number: int, cluster: Cluster) -> None:
         for job in wave:
+            if over.is_set():
+                return
             if job.team % SUBMITTERS == number:
                 document = row.document(job)
                 resource = cluster.kind(document["apiVersion"], document["kind"])
@@ -120,7 +173,10 @@ def submit(paths: Paths, row: Row, wave: Sequence[Job]) -> dict[tuple[str, str],
                 cluster.client.create(resource, body=document, namespace=namespace, header_params=headers)
 
     with ThreadPoolExecutor(SUBMITTERS) as pool:
-        list(pool.map(some, range(SUBMITTERS), clusters))
+        try:
+            list(pool.map(some, range(SUBMITTERS), clusters))
+        finally:
+            over.set()  # the pool waits for its threads, also where somebody interrupts it
     return found
 
 

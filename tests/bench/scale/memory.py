@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from emulator.cluster import processes
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
+from tests.bench.scale.periodic import every
 
 CONTROL_PLANE: Final = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok")
 _SANDBOX: Final = "emulator/cluster/sandbox.py"
-EVERY: Final = 2.0
+SECONDS: Final = 2.0
 
 
-class Memory:
-    """The most resident memory of each program for the length of a context. peaks: MiB by the program's title."""
+@contextlib.contextmanager
+def watched(paths: Paths) -> Iterator[Counter[str]]:
+    """Yield the most resident memory of each program for the length of the context: MiB by the program's title."""
+    found: Counter[str] = Counter()
+    known = programs(paths)
 
-    def __init__(self, paths: Paths) -> None:
-        self.peaks: Counter[str] = Counter()
-        self._processes = programs(paths)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="memory", daemon=True)
-
-    def __enter__(self) -> Memory:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
-        self._look()
-
-    def _run(self) -> None:
-        while not self._over.wait(EVERY):
-            self._look()
-
-    def _look(self) -> None:
+    def look() -> None:
         now: Counter[str] = Counter()
-        for process, title in self._processes.items():
+        for process, title in known.items():
             now[title] += resident_mib(process)
         for title, mib in now.items():
-            self.peaks[title] = max(self.peaks[title], mib)
+            found[title] = max(found[title], mib)
+
+    with every(SECONDS, look):
+        yield found
+    look()
 
 
 def programs(paths: Paths) -> dict[int, str]:
@@ -74,6 +59,12 @@ def resident_mib(process: int) -> int:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) // 1024
     return 0
+
+
+def line(peaks: Mapping[str, int]) -> str:
+    """Return what each program had at most, the largest first."""
+    ordered = sorted(peaks.items(), key=lambda item: -item[1])
+    return "MiB at most: " + ", ".join(f"{title} {mib}" for title, mib in ordered)
 
 
 def table(peaks: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tests.bench.scale import memory
 from tests.bench.scale.requests import Asked
 
 _READS: Final = frozenset({"GET", "LIST"})
@@ -24,6 +25,7 @@ class Result:
     found a node was bound to it; sorted. held: GPUs in use when all jobs are admitted and no more pods find a node;
     best: with the best possible packing; halves: gangs of which only a part has nodes then; all three summed over the
     waves. asked: requests to the API server. memory: MiB at most, by program. curve: GPUs in use, by seconds.
+    waves: how many of so many waves the figures are of; less than all in a row that was ended.
     """
 
     title: str
@@ -36,6 +38,7 @@ class Result:
     asked: Asked
     memory: Mapping[str, int]
     curve: Sequence[tuple[float, int]]
+    waves: tuple[int, int]
 
     @property
     def jobs(self) -> int:
@@ -44,13 +47,27 @@ class Result:
 
     @property
     def calls(self) -> float:
-        """Requests to the API server for each job."""
-        return sum(self.asked.values()) / self.jobs
+        """Requests to the API server for each job; NaN without one."""
+        return sum(self.asked.values()) / self.jobs if self.jobs else math.nan
 
     @property
     def reads(self) -> float:
         """Those of them that only read."""
-        return sum(count for (verb, _), count in self.asked.items() if verb in _READS) / self.jobs
+        reads = sum(count for (verb, _), count in self.asked.items() if verb in _READS)
+        return reads / self.jobs if self.jobs else math.nan
+
+    @property
+    def packed(self) -> float:
+        """GPUs in use in percent of the best possible packing; NaN without any."""
+        return 100 * self.held / self.best if self.best else math.nan
+
+    def lines(self, first: Result) -> Iterator[str]:
+        """Yield it as a row of the table, and below it what there is no column for."""
+        yield self.line(first)
+        over, planned = self.waves
+        if over < planned:
+            yield f"{'':12} | ended: these are the figures of {over} of {planned} waves"
+        yield f"{'':12} | {memory.line(self.memory)}"
 
     def line(self, first: Result) -> str:
         """Return it as a row of the table. first: the row that ratios are to."""
@@ -59,7 +76,7 @@ class Result:
             f"{self.title:12} | {self.admitted_per_second:10.1f}  {ratio:5.2f} "
             f"| {percentile(self.to_admission, 50):18.1f}  {percentile(self.to_admission, 99):5.1f} "
             f"| {percentile(self.to_start, 50):14.1f}  {percentile(self.to_start, 99):5.1f} "
-            f"| {self.held:11}  {100 * self.held / self.best:5.1f} %  {self.halves:10} "
+            f"| {self.held:11}  {self.packed:5.1f} %  {self.halves:10} "
             f"| {self.calls:15.1f}  {self.reads:5.1f}  {self.calls / first.calls:5.2f}"
         )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from components import names
-from components.scheduling.coscheduling import SCHEDULER
+from components.queueing import kueue
+from components.scheduling import coscheduling
+from components.scheduling.coscheduling import SCHEDULER, CoschedulingArgs
 from components.scheduling.pod_group import in_group, pod_group
 from tests.bench.admission import Limits
 from tests.bench.scale.plan import Job
@@ -18,6 +20,9 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 _PLAIN: Final = "batch/job"
 _PATIENT: Final = {"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration": "30m"}
 """The longest that members may ask for: a job that finds no node is not started anew while it is looked at."""
+ALL_SCORED: Final = 101
+"""Nodes from which on a scheduler stops looking where it has found half of them, or 100: fewer the more there are
+(kubernetes, pkg/scheduler/schedule_one.go, numFeasibleNodesToFind)."""
 _LIMITS: Final = Limits("the platform's")
 
 
@@ -27,12 +32,16 @@ class Row:
 
     wrapped: in AppWrappers, as members submit them; otherwise they are Jobs of Kueue in namespaces of no team. packed:
     by the second scheduler, gangs as PodGroups; otherwise by Kubernetes' own. limits: of Kueue's client and workers.
+    scheduler: what the second scheduler's configuration (kubescheduler.config.k8s.io/v1) says else than the platform's.
+    fewest_nodes: on fewer it is the platform's row once more.
     """
 
     title: str
     wrapped: bool
     packed: bool
     limits: Limits = _LIMITS
+    scheduler: Mapping[str, Any] = field(default_factory=dict)
+    fewest_nodes: int = 1
 
     def configuration(self) -> Mapping[str, Any]:
         """Return Kueue's configuration: the platform's with these limits; for plain Jobs, with them alone."""
@@ -42,6 +51,10 @@ class Row:
             found["controller"]["groupKindConcurrency"] = _plain_workers(found)
             del found["manageJobsWithoutQueueName"], found["managedJobsNamespaceSelector"]
         return found
+
+    def scheduler_configuration(self) -> Mapping[str, Any]:
+        """Return the second scheduler's configuration: the platform's with what this row says."""
+        return {**coscheduling.configuration(CoschedulingArgs(releases=())), **self.scheduler}
 
     def namespace(self, team: int) -> str:
         """Return where a team's jobs are."""
@@ -86,5 +99,14 @@ ROWS: Final = (
     PLAIN,
     Row("unpacked", wrapped=True, packed=False),
     Row("untuned", wrapped=True, packed=True, limits=Limits("upstream's", queries=50, burst=100, workers=1)),
+    Row("fast client", wrapped=True, packed=True, scheduler={"clientConnection": dict(kueue.CLIENT)}),
+    Row("all nodes", wrapped=True, packed=True, scheduler={"percentageOfNodesToScore": 100}, fewest_nodes=ALL_SCORED),
 )
-"""The platform; Kueue without AppWrapper; the platform with Kubernetes' own scheduler; and with upstream's limits."""
+"""The platform; Kueue without AppWrapper; the platform with Kubernetes' own scheduler; with upstream's limits of Kueue;
+with a second scheduler whose client may ask as much as Kueue's (by default 50 requests a second, 100 in a row:
+kubernetes, pkg/scheduler/apis/config/v1/defaults.go); and with one that scores every node that has room."""
+
+
+def rows_for(nodes: int) -> list[Row]:
+    """Return the rows that tell something on so many nodes."""
+    return [row for row in ROWS if row.fewest_nodes <= nodes]

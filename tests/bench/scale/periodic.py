@@ -1,0 +1,25 @@
+"""What is done again and again beside a measurement."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Call a function again and again, in a thread of its own, for the length of the context."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(seconds):
+            act()
+
+    thread = threading.Thread(target=run, name=act.__qualname__, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
