@@ -19,7 +19,7 @@ from components.kubernetes.objects import config_map
 from components.queueing import job_operators
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
-from components.queueing.kueue import BACKOFF_SECONDS, REQUEUES, UNCOUNTED
+from components.queueing.kueue import BACKOFF_SECONDS, CLIENT, REQUEUES, UNCOUNTED
 
 MANIFESTS: Final = "/opt/manifests"
 """Where the operator's image has the manifests of all components."""
@@ -101,7 +101,8 @@ def kueue(args: Configuration) -> Document:
     """Return Kueue's configuration.
 
     A job that was admitted and does not run gives its quota back after a while, which MLBatch has switched off: by this
-    the owner of quota that was lent gets it back when nodes are lost (components/tenancy/slack.py).
+    the owner of quota that was lent gets it back when nodes are lost (components/tenancy/slack.py). Its client may ask
+    for as much as that of the other Kueue; MLBatch's may 50 and 100.
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta1",
@@ -121,7 +122,7 @@ def kueue(args: Configuration) -> Document:
                 f"ResourceFlavor.{names.KUEUE_GROUP}": 1,
             }
         },
-        "clientConnection": {"qps": 50, "burst": 100},
+        "clientConnection": dict(CLIENT),
         "waitForPodsReady": pods_ready(args),
         "manageJobsWithoutQueueName": True,
         **({"managedJobsNamespaceSelector": _teams()} if args.namespaces_of_teams_alone else {}),

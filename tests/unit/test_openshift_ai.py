@@ -164,7 +164,7 @@ class TestConfiguration:
         assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta1"
         assert config["manageJobsWithoutQueueName"] is True
         assert config["metrics"] == {"bindAddress": ":8443", "enableClusterQueueResources": True}
-        assert config["clientConnection"] == {"qps": 50, "burst": 100}
+        assert config["clientConnection"] == {"qps": 1000, "burst": 2000}, "not the guide's"
         assert config["integrations"]["externalFrameworks"] == ["AppWrapper.v1beta2.workload.codeflare.dev"]
         assert "batch/job" not in config["integrations"]["frameworks"]
         assert config["resources"] == {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]}

@@ -1,0 +1,36 @@
+"""What was found to be faster under load is set on every target, whoever brings the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.harness import Record
+from tests.unit.whole_stacks import STACKS, registered
+
+KUEUE = "config.kueue.x-k8s.io/"
+
+
+def configurations(record: Record) -> Iterator[dict[str, Any]]:
+    """Yield the files of ConfigMaps that are Kueue's configuration."""
+    for found in record.of("ConfigMap"):
+        for text in (found.inputs.get("data") or {}).values():
+            if KUEUE in text:
+                yield yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("stack", sorted(STACKS))
+def test_kueue_may_ask_as_much_on_every_target(stack: str) -> None:
+    (found,) = configurations(registered(stack))
+    assert found["clientConnection"] == {"qps": 1000, "burst": 2000}
+
+
+@pytest.mark.parametrize("stack", sorted(STACKS))
+def test_kueue_looks_at_as_many_appwrappers_where_it_does_so_itself(stack: str) -> None:
+    """To the Kueue of OpenShift AI they are of an external framework."""
+    (found,) = configurations(registered(stack))
+    workers = found["controller"]["groupKindConcurrency"].get("AppWrapper.workload.codeflare.dev")
+    assert workers == (None if "externalFrameworks" in found["integrations"] else 10)
