@@ -36,11 +36,11 @@ from emulator.cluster.device_simulator import DeviceSimulator
 from emulator.cluster.egress import Proxy
 from emulator.cluster.images import why_simulated
 from emulator.cluster.layout import NODE_NAME, POD_RANGE, Layout
-from emulator.cluster.nfs_provisioner import NfsProvisioners
 from emulator.cluster.node_api import NodeApi
 from emulator.cluster.pod import PodWorker
 from emulator.cluster.pod_content import Host
 from emulator.cluster.pod_sandbox import SandboxError, isolation
+from emulator.cluster.provisioners import Provisioners
 from emulator.cluster.ready import announce
 from emulator.cluster.simulations import NodeAgent, SimulationError, node_agents
 from emulator.cluster.store import Key, Store
@@ -71,7 +71,7 @@ class Kubelet:
         self._runs_in = runs_in
         self._api = Api(account)
         self._devices = DeviceSimulator(self._api, agents)
-        self._volumes = NfsProvisioners(account)
+        self._volumes = Provisioners(account)
         self._workers: dict[str, PodWorker] = {}
         self._lock = threading.Lock()
         self._addresses = itertools.cycle(map(str, ipaddress.ip_network(POD_RANGE).hosts()))

@@ -31,6 +31,7 @@ OBJECTS = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mlflow"}},
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "mlflow"}},
 )
+CLAIM = ("v1", "PersistentVolumeClaim")
 ANOTHER_VM = frozenset({"UserData user-data", "Instance machine", "VolumeAttach machine", "RemoteCluster cluster"})
 
 
@@ -104,6 +105,57 @@ def test_an_update_that_is_killed_and_carried_on_makes_nothing_twice(
     assert [each["server_id"] for each in volume.attachments] == [server.id]
     assert (address.port_id, port.device_id) == (port.id, server.id)
     project.unchanged()
+
+
+def test_a_claim_without_a_class_has_kinds_once_a_pod_wants_it(project: Project, paths: Paths) -> None:
+    """As the MLOps platform's claims are, which name none."""
+    cluster = Cluster(paths.kubeconfig)
+    claims = {"one-node": "ReadWriteOnce", "many-nodes": "ReadWriteMany"}
+    for name, mode in claims.items():
+        cluster.create(claim(name, mode))
+    assert cluster.existing(*CLAIM, "one-node", "mlflow")["spec"]["storageClassName"] == "standard"
+    assert phase(cluster, "one-node") == "Pending", "a pod comes first"
+    for name in claims:
+        cluster.create(pod(name))
+    try:
+        eventually("the volume", lambda: phase(cluster, "one-node"), lambda found: found == "Bound")
+        eventually(
+            "the pod", lambda: cluster.existing("v1", "Pod", "one-node", "mlflow")["status"]["phase"] == "Running"
+        )
+        assert phase(cluster, "many-nodes") == "Pending", "kind's provisioner makes none for many nodes"
+        (volume,) = cluster.list("v1", "PersistentVolume")
+        assert volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"] == "rancher.io/local-path"
+    finally:
+        for name in claims:
+            cluster.delete("v1", "Pod", name, "mlflow")
+            cluster.delete(*CLAIM, name, "mlflow")
+    eventually("it goes with its claim", lambda: not cluster.list("v1", "PersistentVolume"))
+
+
+def phase(cluster: Cluster, claim: str) -> str:
+    return str(cluster.existing(*CLAIM, claim, "mlflow")["status"]["phase"])
+
+
+def claim(name: str, mode: str) -> dict[str, Any]:
+    """A claim that names no class."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "mlflow"},
+        "spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+
+
+def pod(claim: str) -> dict[str, Any]:
+    """A pod that mounts the claim."""
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
+    container = {"name": "main", "image": "docker.io/library/busybox:1.37.0", "command": ["sleep", "3600"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": claim, "namespace": "mlflow"},
+        "spec": {"containers": [container], "volumes": [volume]},
+    }
 
 
 def test_a_changed_address_is_that_one_rule_and_nothing_else(project: Project, paths: Paths) -> None:

@@ -10,8 +10,10 @@ import yaml
 
 from emulator.cluster.api import Api, ApiError
 from emulator.cluster.layout import Layout
+from emulator.cluster.provisioners import provisioners
 from emulator.cluster.seeds import SeedError, plant
 from emulator.paths import Paths
+from stacks.cpouta.target import KIND_CLASS
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 KINDS = {
@@ -113,3 +115,19 @@ def test_the_shipped_seed_is_a_site_with_three_gpu_nodes_and_one_without() -> No
         assert found["status"]["allocatable"] == found["status"]["capacity"]
         assert found["status"]["capacity"]["nvidia.com/gpu"] == "8"
     assert nodes["lab-cpu-0"]["status"]["capacity"] == {"cpu": "32", "memory": "128Gi", "pods": "110"}
+
+
+def test_the_shipped_vm_has_kinds_storage_class_for_claims_that_name_none() -> None:
+    found = list(yaml.safe_load_all(Layout(Paths.of()).seed("cpouta").read_text()))
+    (made,) = (each for each in found if each["kind"] == "StorageClass")
+    assert made["metadata"]["name"] == KIND_CLASS
+    assert made["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}
+    (pods,) = (each for each in found if each["kind"] == "Deployment")
+    pod = {**pods["spec"]["template"], "metadata": pods["metadata"], "status": READY}
+    (provisioner,) = provisioners([pod])
+    (binding,) = (each for each in found if each["kind"] == "ClusterRoleBinding")
+    account = {
+        "kind": "ServiceAccount",
+        **dict(zip(("namespace", "name"), provisioner.user.split(":")[2:], strict=True)),
+    }
+    assert (provisioner.name, [account]) == (made["provisioner"], binding["subjects"])

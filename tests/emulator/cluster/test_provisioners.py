@@ -1,4 +1,4 @@
-"""What the NFS provisioner's simulated pod does for claims."""
+"""What the simulated pods of provisioners do for claims."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 
-from emulator.cluster.nfs_provisioner import Provisioner, is_released, provisioners, volume, wants_volume
+from emulator.cluster.provisioners import (
+    LocalPathProvisioner,
+    NfsProvisioner,
+    is_released,
+    provisioners,
+    volume,
+    wants_volume,
+)
 
 NAME = "k8s-sigs.io/pokprod-nfs-subdir-external-provisioner"
-PROVISIONER = Provisioner(NAME, "192.168.98.96", "/gpfs/fs_ec", "system:serviceaccount:nfs-provisioner:nfs")
+PROVISIONER = NfsProvisioner(NAME, "system:serviceaccount:nfs-provisioner:nfs", "192.168.98.96", "/gpfs/fs_ec")
+LOCAL_PATH = LocalPathProvisioner("rancher.io/local-path", "system:serviceaccount:local-path-storage:local-path")
 CLASS = {"metadata": {"name": "nfs"}, "provisioner": NAME, "reclaimPolicy": "Delete"}
 
 
@@ -85,3 +93,37 @@ def test_it_deletes_its_own_volumes_once_their_claims_are_gone(phase: str, polic
         "status": {"phase": phase},
     }
     assert is_released(found, PROVISIONER) is deleted
+
+
+def claim_of_a_node(node: str = "vm", **spec: Any) -> Any:
+    found = claim(LOCAL_PATH.name, **{"accessModes": ["ReadWriteOnce"], **spec})
+    found["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] = node
+    return found
+
+
+def test_kinds_provisioner_is_known_by_its_image() -> None:
+    found = pod(image="docker.io/kindest/local-path-provisioner:v20250214-acbabc1a")
+    found["metadata"]["namespace"], found["spec"]["serviceAccountName"] = "local-path-storage", "local-path"
+    assert list(provisioners([found])) == [LOCAL_PATH]
+
+
+@pytest.mark.parametrize(
+    ("found", "served"),
+    [
+        (claim_of_a_node(), True),
+        (claim_of_a_node(accessModes=["ReadWriteOncePod"]), True),
+        (claim_of_a_node(accessModes=["ReadWriteOnce", "ReadWriteMany"]), False),
+        (claim_of_a_node(node=""), False),
+        (claim_of_a_node(volumeMode="Block"), False),
+    ],
+)
+def test_kinds_provisioner_serves_one_node_that_the_scheduler_has_chosen(found: Any, served: bool) -> None:
+    assert wants_volume(found, LOCAL_PATH) is served
+
+
+def test_kinds_volume_is_a_folder_of_its_node_and_for_pods_there_alone() -> None:
+    made = volume(claim_of_a_node(), {**CLASS, "metadata": {"name": "standard"}}, LOCAL_PATH)["spec"]
+    folder = "/var/local-path-provisioner/pvc-1-2_blue_granite"
+    assert made["hostPath"] == {"path": folder, "type": "DirectoryOrCreate"}
+    (term,) = made["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["vm"]}]

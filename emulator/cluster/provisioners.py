@@ -1,8 +1,10 @@
-"""What the NFS subdir external provisioner does for claims, done in its name while its pod is simulated.
+"""What provisioners of volumes do for claims, done in their name while their pods are simulated.
 
-A volume that names a folder of the export; no folder is made, for there is no server. It acts with the rights of the
-pod's own service account. Source: kubernetes-sigs/nfs-subdir-external-provisioner, cmd/nfs-subdir-external-provisioner/
-provisioner.go, and what it is made of, sigs.k8s.io/sig-storage-lib-external-provisioner, controller/controller.go.
+Each acts with the rights of its pod's own service account. No folder is made, for there is neither a server nor a disk.
+Sources: kubernetes-sigs/nfs-subdir-external-provisioner, cmd/nfs-subdir-external-provisioner/provisioner.go;
+rancher/local-path-provisioner v0.0.31, provisioner.go, as kind sets it up (kubernetes-sigs/kind v0.30.0,
+pkg/build/nodeimage/const_storage.go); and what both are made of, sigs.k8s.io/sig-storage-lib-external-provisioner,
+controller/controller.go.
 """
 
 from __future__ import annotations
@@ -20,8 +22,14 @@ from emulator.cluster.store import Store
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 """Annotation by which the claims' controller says who is to make the volume."""
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+"""Annotation by which the scheduler says where the first pod with the claim is to run."""
+LOCAL_PATH: Final = "rancher.io/local-path"
 
-_IMAGE: Final = "/nfs-subdir-external-provisioner:"
+_NFS_IMAGE: Final = "/nfs-subdir-external-provisioner:"
+_LOCAL_PATH_IMAGE: Final = "/local-path-provisioner:"
+_LOCAL_PATH_FOLDER: Final = "/var/local-path-provisioner"
+_ONE_NODE: Final = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _SYNC_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 5.0  # after a refusal
@@ -30,42 +38,78 @@ _log = logging.getLogger("volumes")
 
 @dataclass(frozen=True)
 class Provisioner:
-    """A provisioner that runs: its name in storage classes, the export, and the user as which it acts."""
+    """A provisioner that runs: its name in storage classes, and the user as which it acts."""
 
     name: str
+    user: str
+
+    def gives(self, claim: Object) -> bool:
+        """Tell whether it makes volumes as the claim asks for one."""
+        spec = claim["spec"]
+        return not spec.get("selector") and spec.get("volumeMode", "Filesystem") == "Filesystem"
+
+    def place(self, claim: Object, volume: str) -> Object:
+        """Return the members of a volume's spec that say where it is. volume: its name."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NfsProvisioner(Provisioner):
+    """Makes folders of an export of a server."""
+
     server: str
     path: str
-    user: str
+
+    def place(self, claim: Object, volume: str) -> Object:
+        """Return the folder on the server."""
+        folder = f"{claim['metadata']['namespace']}-{claim['metadata']['name']}-{volume}"
+        return {"nfs": {"server": self.server, "path": f"{self.path.rstrip('/')}/{folder}"}}
+
+
+@dataclass(frozen=True)
+class LocalPathProvisioner(Provisioner):
+    """Makes folders of the node where the first pod with the claim runs, for pods of that node alone."""
+
+    def gives(self, claim: Object) -> bool:
+        """Tell whether one node mounts the volume, and which one is known."""
+        modes = frozenset(claim["spec"]["accessModes"])
+        return super().gives(claim) and modes <= _ONE_NODE and bool(_annotation(claim, SELECTED_NODE))
+
+    def place(self, claim: Object, volume: str) -> Object:
+        """Return the folder, and the node that has it."""
+        metadata = claim["metadata"]
+        path = f"{_LOCAL_PATH_FOLDER}/{volume}_{metadata['namespace']}_{metadata['name']}"
+        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [_annotation(claim, SELECTED_NODE)]}
+        return {
+            "hostPath": {"path": path, "type": "DirectoryOrCreate"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+        }
 
 
 def provisioners(pods: Iterable[Object]) -> Iterator[Provisioner]:
     """Yield the provisioners whose pods are ready."""
-    for pod in pods:
+    for pod in filter(is_ready, pods):
+        account = pod["spec"].get("serviceAccountName") or "default"
+        user = f"system:serviceaccount:{pod['metadata']['namespace']}:{account}"
         for container in pod["spec"]["containers"]:
             variables = {item["name"]: item.get("value") or "" for item in container.get("env") or ()}
-            if _IMAGE in container["image"] and is_ready(pod) and variables.get("PROVISIONER_NAME"):
-                account = pod["spec"].get("serviceAccountName") or "default"
-                yield Provisioner(
-                    name=variables["PROVISIONER_NAME"],
-                    server=variables.get("NFS_SERVER", ""),
-                    path=variables.get("NFS_PATH", ""),
-                    user=f"system:serviceaccount:{pod['metadata']['namespace']}:{account}",
-                )
+            if _NFS_IMAGE in container["image"] and variables.get("PROVISIONER_NAME"):
+                server, path = variables.get("NFS_SERVER", ""), variables.get("NFS_PATH", "")
+                yield NfsProvisioner(name=variables["PROVISIONER_NAME"], user=user, server=server, path=path)
+            elif _LOCAL_PATH_IMAGE in container["image"]:
+                yield LocalPathProvisioner(name=LOCAL_PATH, user=user)
 
 
 def wants_volume(claim: Object, provisioner: Provisioner) -> bool:
     """Tell whether a claim waits for a volume of this provisioner, and asks for nothing that it cannot give."""
-    metadata, spec = claim["metadata"], claim["spec"]
-    asked = (metadata.get("annotations") or {}).get(STORAGE_PROVISIONER) == provisioner.name
-    possible = not spec.get("selector") and spec.get("volumeMode", "Filesystem") == "Filesystem"
-    return asked and possible and not spec.get("volumeName") and "deletionTimestamp" not in metadata
+    asked = _annotation(claim, STORAGE_PROVISIONER) == provisioner.name and not claim["spec"].get("volumeName")
+    return asked and "deletionTimestamp" not in claim["metadata"] and provisioner.gives(claim)
 
 
 def volume(claim: Object, storage_class: Object, provisioner: Provisioner) -> Object:
     """Return the volume for a claim."""
     metadata, spec = claim["metadata"], claim["spec"]
     name = f"pvc-{metadata['uid']}"
-    folder = f"{metadata['namespace']}-{metadata['name']}-{name}"
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
     reference |= {key: metadata[key] for key in ("name", "namespace", "resourceVersion", "uid")}
     return {
@@ -77,23 +121,27 @@ def volume(claim: Object, storage_class: Object, provisioner: Provisioner) -> Ob
             "capacity": {"storage": spec["resources"]["requests"]["storage"]},
             "claimRef": reference,
             "mountOptions": storage_class.get("mountOptions") or [],
-            "nfs": {"server": provisioner.server, "path": f"{provisioner.path.rstrip('/')}/{folder}"},
             "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
             "storageClassName": storage_class["metadata"]["name"],
             "volumeMode": "Filesystem",
+            **provisioner.place(claim, name),
         },
     }
 
 
 def is_released(found: Object, provisioner: Provisioner) -> bool:
     """Tell whether a volume is the provisioner's to delete."""
-    made = (found["metadata"].get("annotations") or {}).get(PROVISIONED_BY) == provisioner.name
+    made = _annotation(found, PROVISIONED_BY) == provisioner.name
     released = (found.get("status") or {}).get("phase") == "Released"
     deleted = found["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
     return made and released and deleted and "deletionTimestamp" not in found["metadata"]
 
 
-class NfsProvisioners:
+def _annotation(found: Object, name: str) -> str:
+    return str((found["metadata"].get("annotations") or {}).get(name) or "")
+
+
+class Provisioners:
     """Serves the claims of every provisioner that runs; idle while the cluster has no storage class."""
 
     def __init__(self, account: Account) -> None:
