@@ -99,6 +99,7 @@ class Guests:
             user="ubuntu",
             private_key_file=str(self.folder / "key"),
             public_key=public(HOST_KEY),
+            vm="vm-1",
             port=server.get_port(),
         )
 
@@ -187,6 +188,7 @@ def test_a_vm_that_is_not_up_yet_is_waited_for(guests: Guests) -> None:
         user="ubuntu",
         private_key_file=str(guests.folder / "key"),
         public_key=public(HOST_KEY),
+        vm="vm-1",
         port=port,
     )
     starter = threading.Timer(1.0, guests.start, kwargs={"port": port})
@@ -205,6 +207,7 @@ def test_another_host_key_is_never_accepted(guests: Guests) -> None:
     refused = plugin(kubeconfig)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "Host key verification failed." in refused.stderr
+    assert "--refresh=false" not in refused.stderr, "another host is no VM that is away"
 
 
 def test_a_first_boot_that_failed_tells_step_and_log(guests: Guests) -> None:
@@ -236,9 +239,23 @@ def test_the_tunnel_opens_by_itself_and_again_when_it_was_dropped(guests: Guests
     guests.stop()
     while socket_of_tunnel.exists():
         time.sleep(0.05)
-    assert "Connection refused" in plugin(kubeconfig).stderr
+    refused = plugin(kubeconfig)
+    assert "Connection refused" in refused.stderr
+    assert "goes on with `pulumi up --refresh=false`" in refused.stderr
     guests.start(port=host.port)
     assert version(kubeconfig) == "v1.34.0"
+
+
+def test_a_vm_in_anothers_place_has_a_tunnel_of_its_own(guests: Guests) -> None:
+    """What is left of the other's may hang, at an address and with a host key that both have."""
+    before = guests.start()
+    assert version(through_tunnel(guests.kubeconfig, before, API_PORT)) == "v1.34.0"
+    after = replace(before, vm="vm-2")
+    kubeconfig = through_tunnel(guests.kubeconfig, after, API_PORT)
+    assert version(kubeconfig) == "v1.34.0"
+    folder = guests.folder / "home" / ".ssh"
+    assert {each.name for each in folder.iterdir()} == {f"mlbatch-{local_port(host)}" for host in (before, after)}
+    assert local_port(before) != local_port(after)
 
 
 def test_another_engineer_has_a_key_elsewhere(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:

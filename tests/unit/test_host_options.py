@@ -27,7 +27,9 @@ def effective(tmp_path: Path, options: list[str]) -> dict[str, str]:
 
 
 def test_reading_a_file_lends_the_vm_no_agent_and_takes_nobodys_connection(tmp_path: Path) -> None:
-    host = Host(address="203.0.113.7", user="ubuntu", private_key_file="~/.ssh/key", public_key="ssh-ed25519 AAAA")
+    host = Host(
+        address="203.0.113.7", user="ubuntu", private_key_file="~/.ssh/key", public_key="ssh-ed25519 AAAA", vm="vm-1"
+    )
     found = effective(tmp_path, host._options("/dev/null"))
     assert (found["forwardagent"], found["controlmaster"], found["stricthostkeychecking"]) == ("no", "false", "true")
     assert found.get("controlpath", "none") == "none"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.openstack.access import first_boot, host
 from components.openstack.access.first_boot import BOOT, KUBECONFIG, MARKER, FirstBoot, FirstBootError, wait
@@ -140,7 +141,7 @@ def test_a_user_who_can_run_nothing_is_told_and_not_taken_for_a_vm_that_boots() 
     assert said[0] == f"it is up ({shell})"
 
 
-VM = Host(address="192.0.2.7", user="u", private_key_file="/key", public_key="ssh-ed25519 AAAA", port=2022)
+VM = Host(address="192.0.2.7", user="u", private_key_file="/key", public_key="ssh-ed25519 AAAA", vm="vm-1", port=2022)
 NO_VM = (
     "what answers at 192.0.2.7 port 2022 has not the VM's host key, so it is not the VM. Another machine may have its "
     "address, or somebody is in between: look at the VM's console"
@@ -286,7 +287,7 @@ class TestRemoteCluster:
         made = _Waiting().create(PROPERTIES)
         assert made.id == "machine-id"
         assert made.outs is not None
-        assert made.outs["kubeconfig"] == through_tunnel(kubeconfig(), replace(VM, port=22), 6443)
+        assert made.outs["kubeconfig"] == through_tunnel(kubeconfig(), replace(VM, vm="machine-id", port=22), 6443)
         assert (made.outs["versions"], made.outs["checks"]) == ({"docker": "28.5.2"}, {"nvcc": "passed"})
         assert {name: made.outs[name] for name in PROPERTIES} == PROPERTIES
         assert capsys.readouterr().err == "first boot: ready, step 'cluster'\n"
@@ -326,6 +327,15 @@ class TestRemoteCluster:
         assert after["kubeconfig"] != before["kubeconfig"]
         assert {**after, "kubeconfig": ""} == {**before, **other, "kubeconfig": ""}
 
+    def test_a_kubeconfig_of_an_older_version_leads_to_the_tunnel_that_todays_opens(
+        self, marked: dict[str, Any]
+    ) -> None:
+        before = dict(_Waiting().create(PROPERTIES).outs or {})
+        port = yaml.safe_load(before["kubeconfig"])["clusters"][0]["cluster"]["server"].rpartition(":")[2]
+        older = {**before, "kubeconfig": before["kubeconfig"].replace(port, "20000")}
+        after = _Waiting().update("machine-id", older, {**PROPERTIES, "plugin": "newer"}).outs or {}
+        assert after["kubeconfig"] == before["kubeconfig"]
+
 
 def test_the_key_is_that_of_who_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the tunnel has it: another engineer names another file."""
@@ -334,7 +344,9 @@ def test_the_key_is_that_of_who_waits(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.delenv("MLBATCH_SSH_KEY", raising=False)
-    host = Host(address="192.0.2.7", user="u", private_key_file="~/my keys/one", public_key="ssh-ed25519 AAAA")
+    host = Host(
+        address="192.0.2.7", user="u", private_key_file="~/my keys/one", public_key="ssh-ed25519 AAAA", vm="vm-1"
+    )
     assert host.read("/marker") == "/home/me/my keys/one"
     monkeypatch.setenv("MLBATCH_SSH_KEY", "~/.ssh/other")
     assert host.read("/marker") == "/home/me/.ssh/other"

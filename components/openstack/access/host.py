@@ -39,7 +39,7 @@ class WrongHostKeyError(HostError):
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A VM. public_key: its line `ssh-ed25519 AAAA...`.
+    """A VM. public_key: its line `ssh-ed25519 AAAA...`. vm: its id, for one in its place has the same address and key.
 
     private_key_file: the caller's, may begin with `~`; $MLBATCH_SSH_KEY comes before it.
     """
@@ -48,6 +48,7 @@ class Host:
     user: str
     private_key_file: str
     public_key: str
+    vm: str
     port: int = 22
 
     def read(self, path: str) -> str | None:

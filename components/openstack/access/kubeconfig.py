@@ -18,9 +18,14 @@ _CREDENTIAL: Final = "CREDENTIAL"
 def local_port(host: Host) -> int:
     """Return the port of the tunnel's near end: the same on every machine, another for another VM.
 
+    One in another's place does without what is left of the tunnel to that one, which may hang for a minute, and has
+    another kubeconfig: the engine goes on with a provider that it has set up before, and that has found nobody there,
+    as long as its inputs are the same (pulumi/pulumi, pkg/resource/deploy/providers/registry.go, Same).
+
     From 20000 to 29999, below those that Linux and macOS hand out by themselves.
     """
-    return 20000 + int.from_bytes(hashlib.sha256(host.public_key.encode()).digest()[:4], "big") % 10000
+    identity = f"{host.public_key} {host.vm}"
+    return 20000 + int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") % 10000
 
 
 def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
@@ -34,7 +39,7 @@ def through_tunnel(kubeconfig: str, host: Host, api_port: int) -> str:
     context = _named(found, "contexts", found.get("current-context"))["context"]
     cluster = _named(found, "clusters", context["cluster"])["cluster"]
     user = _named(found, "users", context["user"])["user"]
-    near = {**cluster, "server": f"https://127.0.0.1:{local_port(host)}"}
+    near = {**cluster, "server": _near_end(host)}
     name = str(found["current-context"])
     return yaml.safe_dump(
         {
@@ -55,12 +60,17 @@ def anew(kubeconfig: str, host: Host, api_port: int) -> str:
     user = found["users"][0]["user"]
     credential = next(each["value"] for each in user["exec"]["env"] if each["name"] == _CREDENTIAL)
     user["exec"] = _plugin(host, api_port, credential)
+    found["clusters"][0]["cluster"]["server"] = _near_end(host)
     return yaml.safe_dump(found, sort_keys=False)
 
 
 def plugin_digest() -> str:
     """Return by what the program that opens the tunnel is told from another version of it."""
     return hashlib.sha256(_script().encode()).hexdigest()[:16]
+
+
+def _near_end(host: Host) -> str:
+    return f"https://127.0.0.1:{local_port(host)}"
 
 
 def _script() -> str:

@@ -90,6 +90,7 @@ def _host(props: Mapping[str, Any]) -> Host:
         user=props["user"],
         private_key_file=props["private_key_file"],
         public_key=props["host_key_public"],
+        vm=str(props["vm"]),
         port=int(props["port"]),
     )
 

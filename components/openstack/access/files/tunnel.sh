@@ -41,6 +41,10 @@ if ! is_open; then
     "$USER_NAME@$ADDRESS" </dev/null >/dev/null 2>"$errors" || is_open || is_anothers || {
     echo "no SSH tunnel to $USER_NAME@$ADDRESS with the key $key (another one: \$MLBATCH_SSH_KEY):" >&2
     cat "$errors" >&2
+    grep -q -e 'Permission denied' -e 'Host key verification' "$errors" || {
+      echo "An update that failed while it replaced the VM goes on with \`pulumi up --refresh=false\`, which does not look" >&2
+      echo "at the cluster first; for a VM that is gone or does not start see docs/cpouta.md" >&2
+    }
     exit 1
   }
 fi
