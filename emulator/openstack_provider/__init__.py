@@ -28,7 +28,7 @@ Known differences, by design:
 
 - A status is asked for after 0.3 s and then less and less often, up to 3 s; upstream begins with 3 s or less.
 - The error of a server that went into status ERROR has Nova's fault; upstream has the status alone.
-- It keeps what it has created until an engine shows that it knows it (`journal`), so that the local environment can
-  hand back to a stack's state what a killed engine has left (`recovery`).
+- It keeps what it has begun or created until an engine shows that it knows it (`journal`), so that the local
+  environment can hand back to a stack's state what a killed engine, or an answer that got lost, has left (`recovery`).
 - The deletion of a port that is not ACTIVE is waited for; upstream fails on it.
 """

@@ -1,4 +1,4 @@
-"""What was created for an engine that has not shown since that it knows of it.
+"""What was created, or begun, for an engine that has not shown since that it knows of it.
 
 An engine that is killed leaves what it had created and not recorded. The official provider knows nothing of it, and
 neither does this one when it plans; the local environment asks here, and hands it back to the stack's state.
@@ -21,13 +21,19 @@ _SECRETS: Final = frozenset({"password", "token", "applicationCredentialSecret"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A resource that was created. inputs: of the resource; provider: of its provider resource, without credentials."""
+    """A resource that was created, or whose creation was begun.
+
+    identifier: empty as long as the service has not told it, as for ever where its answer got lost. inputs: of the
+    resource; provider: of its provider resource, without credentials. begun: when its creation was, in seconds since
+    1970.
+    """
 
     urn: str
     token: str
     identifier: str
     inputs: Mapping[str, Any]
     provider: Mapping[str, Any]
+    begun: float = 0.0
 
 
 class Journal:
@@ -36,8 +42,8 @@ class Journal:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    def created(self, entry: Entry) -> None:
-        """Keep a resource; its inputs may hold secrets."""
+    def keep(self, entry: Entry) -> None:
+        """Keep a resource in place of what was kept of it; its inputs may hold secrets."""
         if self._folder is not None:
             provider = {name: value for name, value in entry.provider.items() if name not in _SECRETS}
             write_private(
@@ -45,7 +51,7 @@ class Journal:
             )
 
     def known(self, urn: str, identifier: str) -> None:
-        """Forget a resource that an engine knows."""
+        """Forget a resource that an engine knows; without an identifier, one that was refused."""
         if self._folder is not None:
             file = _file(self._folder, urn)
             found = _read(file)

@@ -30,6 +30,8 @@ class Read:
 def orphans(paths: Paths, variables: Mapping[str, str]) -> dict[str, Read]:
     """Return the resources that were created and that no engine has shown to know since, by URN.
 
+    One whose creation has told nobody its ID is looked for by its inputs.
+
     variables: the environment of the engine, with its credentials. Raises ProviderError where the OpenStack cannot be
     asked for one.
     """
@@ -39,9 +41,12 @@ def orphans(paths: Paths, variables: Mapping[str, str]) -> dict[str, Read]:
         of = Cloud(cloud.settings(entry.provider, variables))
         resources = OpenStackResources(of, schema.resources()[entry.token], KINDS[entry.token], nothing)
         inputs = dict(entry.inputs)
+        identifier = entry.identifier or resources.find(inputs, entry.begun)
+        if identifier is None:
+            continue
         state = resources.recorded(inputs)
         operation = Operation(entry.urn, Host(""))
-        read = resources.read(entry.identifier, Properties.of(state), Properties.of(inputs), operation)
+        read = resources.read(identifier, Properties.of(state), Properties.of(inputs), operation)
         if read is not None:
-            found[entry.urn] = Read(entry.identifier, strip_secrets(read.state), inputs)
+            found[entry.urn] = Read(identifier, strip_secrets(read.state), inputs)
     return found

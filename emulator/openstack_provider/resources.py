@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from emulator.openstack_provider import inputs, planning
 from emulator.openstack_provider.call import Call
 from emulator.openstack_provider.cloud import Cloud
+from emulator.openstack_provider.errors import ApiError
 from emulator.openstack_provider.journal import Entry, Journal
 from emulator.openstack_provider.kinds.base import Kind
 from emulator.openstack_provider.schema import DEFAULTS, Property, Resource, is_empty
 from emulator.plugin.diffing import Difference, not_ignored
 from emulator.plugin.errors import PartialError, ProviderError
+from emulator.plugin.host import Host
 from emulator.plugin.operation import Operation
 from emulator.plugin.provider import Checked, Found, Naming
 from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
+
+_NOBODY_KNOWS: Final = 500
+"""From here on an answer does not say whether the service has done what it was asked."""
 
 
 class OpenStackResources:
@@ -51,18 +59,28 @@ class OpenStackResources:
             return "", planning.planned(None, inputs.plain, self._resource.properties)
         planned = self.recorded(inputs.plain)
         call = self._call(inputs.plain, operation, "create")
-        call.made = lambda made: self._journal.created(
-            Entry(operation.urn, self._resource.token, made, inputs.plain, self._cloud.given)
-        )
+        begun = Entry(operation.urn, self._resource.token, "", inputs.plain, self._cloud.given, time.time())
+        self._journal.keep(begun)
+        call.made = lambda made: self._journal.keep(replace(begun, identifier=made))
         try:
             self._kind.create(call, inputs.plain)
             return call.identifier, self._state(call, planned)
         except ProviderError as error:
+            if isinstance(error, ApiError) and error.status < _NOBODY_KNOWS:
+                self._journal.known(operation.urn, "")
             if not call.identifier:
                 raise
             # Upstream records what was planned, and reads nothing.
             state = {**planned, **call.kept, "id": call.identifier}
             raise PartialError(str(error), call.identifier, self._hidden(state), inputs, [str(error)]) from error
+
+    def find(self, inputs: Mapping[str, Any], begun: float) -> str | None:
+        """Return the ID of what a creation has made whose answer got lost; None where it has made nothing.
+
+        begun: when it was, in seconds since 1970.
+        """
+        call = self._call(inputs, Operation("", Host("")), "read")
+        return self._kind.find(call, inputs, datetime.fromtimestamp(int(begun), UTC))
 
     def recorded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the state that is known of a resource right after its creation."""

@@ -452,6 +452,77 @@ class TestJournal:
         assert (urn, found.id, found.inputs) == (self.URN, "v", {"name": "data", "size": 2})
         assert (found.outputs["availabilityZone"], found.outputs["id"]) == ("nova", "v")
 
+    @pytest.mark.parametrize(
+        ("token", "inputs", "answers"),
+        [
+            (
+                VOLUME,
+                {"name": "data", "size": 2},
+                {
+                    "GET /volumes/detail": {
+                        "volumes": [
+                            {
+                                **volume("available")["volume"],
+                                "id": "older",
+                                "created_at": "2026-01-01T00:00:00.000000",
+                            },
+                            {**volume("available", 3)["volume"], "id": "larger", "created_at": "2999-01-01T00:00:00.0"},
+                            {**volume("available")["volume"], "created_at": "2999-01-01T00:00:00.000000"},
+                        ]
+                    },
+                    "GET /volumes/v": volume("available"),
+                },
+            ),
+            (
+                INSTANCE,
+                {**DECLARED, "metadata": {"cluster": "kind"}},
+                {
+                    **OF_A_SERVER,
+                    "GET /servers/detail": {
+                        "servers": [
+                            {**server("ACTIVE")["server"], "id": "others", "created": "2999-01-01T00:00:00Z"},
+                            server("ACTIVE", created="2999-01-01T00:00:00Z", metadata={"cluster": "kind"})["server"],
+                        ]
+                    },
+                    "GET /servers/s": server("ACTIVE"),
+                },
+            ),
+        ],
+        ids=["volume", "server"],
+    )
+    def test_what_was_created_by_a_call_whose_answer_got_lost_is_handed_back(
+        self,
+        play: Play,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        token: str,
+        inputs: Mapping[str, Any],
+        answers: Mapping[str, Any],
+    ) -> None:
+        """By a proxy, say, which did not wait for it."""
+        paths = Paths.of(state=tmp_path)
+        posted = {INSTANCE: "POST /servers", VOLUME: "POST /volumes"}[token]
+        lost = {**answers, posted: ApiError(posted, 504, "Gateway Timeout")}
+        with pytest.raises(ApiError, match="504"):
+            self.begun(play, plugin.journal(paths), token, inputs, lost)
+        monkeypatch.setattr(recovery, "Cloud", lambda given: Played(answers))
+        ((urn, found),) = plugin.orphans(paths, {}).items()
+        assert (urn.split("::")[2], found.id) == (token, {INSTANCE: "s", VOLUME: "v"}[token])
+
+    def test_what_was_refused_is_not_looked_for(self, play: Play, tmp_path: Path) -> None:
+        refused = {"POST /volumes": ApiError("POST /volumes", 413, "over the quota")}
+        with pytest.raises(ApiError, match="413"):
+            self.begun(play, tmp_path, VOLUME, {"name": "data", "size": 2}, refused)
+        assert list(Journal(tmp_path).entries()) == []
+
+    def begun(
+        self, play: Play, folder: Path, token: str, inputs: Mapping[str, Any], answers: Mapping[str, Any]
+    ) -> None:
+        _, operation, services = play(token, answers)
+        cloud = cast(Cloud, services)
+        resources = OpenStackResources(cloud, schema.resources()[token], KINDS[token], Journal(folder))
+        resources.create(Properties.of(inputs), operation)
+
     def test_an_openstack_that_cannot_be_asked_is_an_error(self, play: Play, tmp_path: Path) -> None:
         paths = Paths.of(state=tmp_path)
         self.created(play, plugin.journal(paths))

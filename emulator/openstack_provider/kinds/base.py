@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from emulator.openstack_provider.call import Call
@@ -26,6 +27,13 @@ class Kind(ABC):
     def create(self, call: Call, inputs: Values) -> None:
         """Create a resource, set the call's identifier and wait for it."""
 
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        """Return the ID of what was created with these inputs, by a call whose answer got lost.
+
+        since: when that call began. None where there is none, and of kinds of which a second one is refused.
+        """
+        return None
+
     @abstractmethod
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         """Return the properties that can be read, None when the resource is gone. state: what is known, else empty."""
@@ -41,6 +49,13 @@ class Kind(ABC):
     def judged(self, changes: Mapping[Path, Change], state: Values, news: Values) -> dict[Path, Change]:
         """Return the changes as this type takes them."""
         return dict(changes)
+
+
+def newest(found: Iterable[Values], since: datetime, created: str = "created_at") -> str | None:
+    """Return the ID of the newest resource that is no older than this. created: where each says when it was created."""
+    times = {str(each["id"]): datetime.fromisoformat(each[created]) for each in found}
+    aware = {name: when if when.tzinfo else when.replace(tzinfo=UTC) for name, when in times.items()}
+    return max((name for name, when in aware.items() if when >= since), key=aware.__getitem__, default=None)
 
 
 def tags_of(actual: list[str], state: Values) -> dict[str, Any]:

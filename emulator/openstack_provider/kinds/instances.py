@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
 from emulator.openstack_provider.call import GONE, Call, given
-from emulator.openstack_provider.kinds.base import Kind, Values, new_tags, tags_of
+from emulator.openstack_provider.kinds.base import Kind, Values, new_tags, newest, tags_of
 from emulator.plugin.diffing import Change
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.paths import Path
@@ -83,6 +85,13 @@ class Instance(Kind):
         _wait(call, ["ACTIVE"], ["BUILD"])
         if inputs.get("powerState", "").lower() == "shutoff":
             _act(call, {"os-stop": None}, ["SHUTOFF"])
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        # Nova reads the name as a regular expression.
+        servers = call.compute.get("/servers/detail", name=f"^{re.escape(inputs['name'])}$")["servers"]
+        metadata = inputs.get("metadata") or {}
+        alike = [each for each in servers if (each["name"], each["metadata"]) == (inputs["name"], metadata)]
+        return newest(alike, since, "created")
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.compute.find(f"/servers/{identifier}")

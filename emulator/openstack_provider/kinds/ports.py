@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from emulator.openstack_provider.call import GONE, Call, given, stated
 from emulator.openstack_provider.errors import ApiError
-from emulator.openstack_provider.kinds.base import Kind, Values, new_tags, tags_of
+from emulator.openstack_provider.kinds.base import Kind, Values, new_tags, newest, tags_of
 from emulator.plugin.errors import ProviderError
 
 _READY: Final = ("ACTIVE", "DOWN")
@@ -52,6 +53,10 @@ class Port(Kind):
         call.identifier = port
         if inputs.get("tags"):
             call.network.put(f"/ports/{port}/tags", {"tags": inputs["tags"]})
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        told = {name: inputs.get(name) for name in ("name", "description")}
+        return newest(call.network.get("/ports", network_id=inputs["networkId"], **told)["ports"], since)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/ports/{identifier}")
@@ -161,6 +166,10 @@ class FloatingIp(Kind):
         call.kept = {"subnetId": subnet} if subnet else {}
         if inputs.get("tags"):
             call.network.put(f"{path}/tags", {"tags": inputs["tags"]})
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        query = {"floating_network_id": _network(call, inputs["pool"]), "description": inputs.get("description")}
+        return newest(call.network.get("/floatingips", **query)["floatingips"], since)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/floatingips/{identifier}")

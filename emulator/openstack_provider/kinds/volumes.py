@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
 from emulator.openstack_provider.call import GONE, Call, given
 from emulator.openstack_provider.errors import ApiError
-from emulator.openstack_provider.kinds.base import Kind, Values
+from emulator.openstack_provider.kinds.base import Kind, Values, newest
 from emulator.plugin.errors import ProviderError
 
 _FROM_BACKUP: Final = "3.47"
@@ -43,6 +44,11 @@ class Volume(Kind):
         call.identifier = made["id"]
         call.made(call.identifier)
         self._wait(call, ["available"], ["downloading", "creating"])
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        volumes = call.storage.get("/volumes/detail", name=inputs.get("name"))["volumes"]
+        alike = [each for each in volumes if _noted(each) == _noted(inputs)]
+        return newest(alike, since)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.storage.find(f"/volumes/{identifier}")
@@ -180,6 +186,11 @@ class VolumeAttach(Kind):
             return "detaching"
 
         call.wait(f"the attachment {identifier}", status, [GONE])
+
+
+def _noted(volume: Values) -> tuple[str, str, int, Values]:
+    """Return what tells a volume from others, of its inputs as of what Cinder says."""
+    return volume.get("name") or "", volume.get("description") or "", volume["size"], volume.get("metadata") or {}
 
 
 def _attachment(identifier: str) -> str:
