@@ -39,12 +39,12 @@ from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
-from emulator.recovery import Created, foreseen, recover, unfinished
+from emulator.recovery import Created, foreseen, lost, recover, unfinished
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
 from emulator.turn import alone, at_work
-from runner import webhooks
-from runner.engine import Engine, EngineError, require_stack
+from runner import clusters, webhooks
+from runner.engine import WITHOUT_LOOKING, Engine, EngineError, require_stack
 from runner.environment import Environment, inherited, past_proxies
 from runner.files import UMASK, private_folder
 from runner.picture import draw
@@ -88,6 +88,11 @@ DIED: Final = (
 )
 
 LOST: Final = "created, and not in the stack's state, because the answer got lost: {names}"
+
+REPLACED: Final = (
+    "note: an update has failed as it replaced the cluster, or what that stands on. Nobody is there to be looked at, "
+    "so that this goes by the stack's state (`{without}`)"
+)
 
 LIVE: Final = (
     "stack {stack!r} is being changed by {changing}. Nothing was stopped: wait for it, or stop it, which has it end "
@@ -198,7 +203,8 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
             _recover(engine, paths)
     with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
         began, before = datetime.now(UTC), cluster.status(paths).lives
-        code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *options.pulumi])
+        looking = _looking(engine)
+        code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *looking, *options.pulumi])
         if code != 0:
             if engine.killed is None:
                 _doubt(engine, began, _died(before, cluster.status(paths).lives) or _lost(engine, paths))
@@ -227,9 +233,16 @@ def _died(before: Lives, after: Lives) -> str | None:
 
 
 def _lost(engine: Engine, paths: Paths) -> str | None:
-    known = {state["urn"] for state in engine.read_state().get("resources") or ()}
-    lost = [found.id for urn, found in _orphans(engine, paths)().items() if urn not in known]
-    return LOST.format(names=", ".join(lost)) if lost else None
+    found = lost(engine.read_state(), _orphans(engine, paths)())
+    return LOST.format(names=", ".join(found)) if found else None
+
+
+def _looking(engine: Engine) -> list[str]:
+    """Return the option that has the engine not look at a cluster that is gone, with a note, where it is."""
+    if not clusters.is_replaced(engine.read_state()):
+        return []
+    print(REPLACED.format(without=WITHOUT_LOOKING), file=sys.stderr)
+    return [WITHOUT_LOOKING]
 
 
 def _preview(paths: Paths, options: argparse.Namespace) -> int:
@@ -250,7 +263,8 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
     was_killed = changing is None and engine.killed is not None
     if was_killed:
         print(KILLED, file=sys.stderr)
-    code = _run(engine, command, [*arguments, *options.pulumi])
+    looking = _looking(engine) if command == "preview" else []
+    code = _run(engine, command, [*arguments, *looking, *options.pulumi])
     if was_killed and command == "preview" and code == 0:
         # Again, because the first one is hundreds of lines above by now.
         lines = foreseen(engine, _orphans(engine, paths), paths.bin / "helm")
@@ -281,7 +295,9 @@ def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
     engine.unlock()
     _recover(engine, paths)
     _require_answers(engine, paths, options)
-    return _run(engine, "destroy", ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *options.pulumi])
+    looking = _looking(engine)
+    arguments = ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *looking, *options.pulumi]
+    return _run(engine, "destroy", arguments)
 
 
 def _run(engine: Engine, command: str, arguments: Sequence[str]) -> int:

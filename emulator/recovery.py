@@ -9,6 +9,7 @@ the same steps for a stack of your own, whose engine writes down each resource a
   and the provider for OpenStack know for which of the program's resources they have created each, with which inputs.
   One that was created in place of another takes that one's place, and the update that follows deletes the other.
 - A release that the killed update has installed is uninstalled. Helm installs over none.
+- A cluster that the update was replacing is not looked at.
 
 It belongs before an update, never before a command that only looks.
 """
@@ -27,7 +28,8 @@ import yaml
 
 from emulator.charts import releases
 from emulator.charts.helm import Helm, HelmError
-from runner.engine import Engine, EngineError
+from runner import clusters
+from runner.engine import WITHOUT_LOOKING, Engine, EngineError
 from runner.report import connect
 
 UPSERT = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"}
@@ -120,7 +122,10 @@ def recover(engine: Engine, orphans: Callable[[], Mapping[str, Created]], helm: 
     for namespace, name in left_behind(_planned_creations(engine), installed.since, killed.began, killed.pending):
         print(f"  uninstalling the release {namespace}/{name}, which is installed anew", flush=True)
         installed.uninstall(namespace, name)
-    process = engine.start("up", ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress"], UPSERT)
+    # Where the cluster is gone nobody answers; what it had comes back with the one in its place, or is created anew.
+    looking = [] if clusters.answer(engine) else [WITHOUT_LOOKING]
+    arguments = ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress", *looking]
+    process = engine.start("up", arguments, UPSERT)
     code = engine.finish(process)
     if code < 0 or engine.cancelled:
         raise EngineError("the update that was killed is not finished yet: this one was stopped, too; run it again")
@@ -170,6 +175,11 @@ def take_over(engine: Engine, orphans: Mapping[str, Created]) -> list[str]:
     if added or deployment.get("pending_operations"):
         engine.write_state(imported(replaced(deployment, orphans), planned, found))
     return added
+
+
+def lost(deployment: Mapping[str, Any], orphans: Mapping[str, Created]) -> list[str]:
+    """Return the ids of what was created in a cloud, as new or in place of another, and is not in the deployment."""
+    return taken_over(deployment, [{"urn": urn, "id": created.id} for urn, created in orphans.items()], orphans)
 
 
 def taken_over(deployment: Mapping[str, Any], found: Sequence[State], orphans: Mapping[str, Created]) -> list[str]:

@@ -36,6 +36,9 @@ from runner.stack_file import ConfigPath, StackFile, spelled
 UPDATES: Final = ("up", "destroy", "refresh")
 """Commands that write the stack's state."""
 
+WITHOUT_LOOKING: Final = "--refresh=false"
+"""Has a command go by the stack's state, without a look at what has become of it."""
+
 _REACHES_ALL: Final = 1.0
 """Seconds within which a signal that is sent to a whole group reaches all of it."""
 _ONE_SIGNAL: Final = 3.0
@@ -220,9 +223,13 @@ class Engine:
         self._marker.touch()
         os.utime(self._marker, (began.timestamp(),) * 2)
 
-    def read_state(self) -> dict[str, Any]:
-        """Return the stack's deployment (resources, pending operations) as the engine keeps it."""
-        done = self._pulumi(["stack", "export", "--stack", self.stack])
+    def read_state(self, *, secrets: bool = False) -> dict[str, Any]:
+        """Return the stack's deployment (resources, pending operations) as the engine keeps it.
+
+        secrets: as plain text (`plaintext`, a JSON text), else encrypted.
+        """
+        shown = ["--show-secrets"] if secrets else []
+        done = self._pulumi(["stack", "export", "--stack", self.stack, *shown])
         return dict(json.loads(done.stdout)["deployment"] or {})
 
     def write_state(self, deployment: Mapping[str, Any]) -> None:

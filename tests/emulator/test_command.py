@@ -301,6 +301,41 @@ def test_only_an_update_takes_over_what_a_killed_one_left(
     assert after == (f"{command.KILLED}\n  it would take over /vnets/mlbatch\n" if name == "preview" else "")
 
 
+@pytest.mark.parametrize("name", ["up", "preview", "destroy", "refresh"])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_nobody_is_asked_in_a_cluster_that_an_update_has_taken_away(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, is_gone: bool
+) -> None:
+    """A failed replacement goes on by itself; hundreds of objects cannot be read, and would end it before it begins."""
+    serving(monkeypatch, kubernetes=1, azure=2)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    without_a_cluster(monkeypatch)
+    asked: list[str] = []
+
+    class Replacing(FakeEngine):
+        killed = None
+
+        def read_state(self) -> dict[str, Any]:
+            vm = {"urn": "urn::vm", "type": "mlbatch:RemoteCluster", "pendingReplacement": is_gone}
+            provider = {"urn": "urn::cluster", "type": "pulumi:providers:kubernetes", "dependencies": ["urn::vm"]}
+            return {"resources": [vm, provider]}
+
+        def run(self, name: str, arguments: list[str]) -> int:
+            asked.extend(arguments)
+            return 0
+
+    monkeypatch.setattr(command, "Engine", Replacing)
+    monkeypatch.setattr(command, "connect", unreachable)
+    monkeypatch.setattr(command, "environment_report", lambda paths: "")
+    monkeypatch.setattr(command, "await_settled", lambda client: None)
+    if name == "up":
+        monkeypatch.setattr(command, "connect", lambda *_: None)
+    assert command.main([name]) == 0
+    expected = is_gone and name != "refresh"
+    assert ("--refresh=false" in asked) is expected
+    assert ("note: an update has failed as it replaced the cluster" in capsys.readouterr().err) is expected
+
+
 def test_destroy_says_at_once_which_webhook_it_would_wait_for(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -468,18 +503,19 @@ def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
 @pytest.mark.parametrize(
     ("died", "recorded", "reason"),
     [
-        (True, True, "these ended while `pulumi up` ran: provider. What they were creating may be there"),
-        (False, False, "created, and not in the stack's state, because the answer got lost: /pools/ndv5"),
-        (False, True, None),
+        (True, "/pools/ndv5", "these ended while `pulumi up` ran: provider. What they were creating may be there"),
+        (False, None, "created, and not in the stack's state, because the answer got lost: /pools/ndv5"),
+        (False, "/pools/before", "created, and not in the stack's state, because the answer got lost: /pools/ndv5"),
+        (False, "/pools/ndv5", None),
     ],
-    ids=["a provider has died", "an answer got lost", "neither"],
+    ids=["a provider has died", "an answer got lost", "that about what takes another's place", "neither"],
 )
 def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_next_one(
     paths: Paths,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     died: bool,
-    recorded: bool,
+    recorded: str | None,
     reason: str | None,
 ) -> None:
     """The engine lives on, forgets what was being created, and the next update ends with `already exists`."""
@@ -503,7 +539,7 @@ def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_
             doubted.append(began)
 
         def read_state(self) -> dict[str, Any]:
-            return {"resources": [{"urn": "urn::ndv5"}] if recorded else []}
+            return {"resources": [{"urn": "urn::ndv5", "type": "azure", "id": recorded}] if recorded else []}
 
     monkeypatch.setattr(cluster, "status", status)
     monkeypatch.setattr(command, "Engine", Failing)

@@ -197,7 +197,7 @@ class KilledEngine:
         return SimpleNamespace(returncode=0, stdout=json.dumps({"steps": steps}), stderr="")
 
     def start(self, command: str, arguments: list[str], variables: dict[str, str]) -> str:
-        self.calls.append(f"{command} {' '.join(variables)}")
+        self.calls.append(f"{command} {' '.join([*variables, *(each for each in arguments if 'refresh' in each)])}")
         return command
 
     def finish(self, process: str) -> int:
@@ -206,7 +206,7 @@ class KilledEngine:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A cluster on which the killed update has installed every release; returns those that are uninstalled."""
+    """A cluster, which answers, on which the killed update has installed every release; returns the uninstalled."""
     gone: list[str] = []
 
     class Releases:
@@ -219,6 +219,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             gone.append(f"{namespace}/{name}")
 
     monkeypatch.setattr(recovery, "Installed", Releases)
+    monkeypatch.setattr(recovery.clusters, "answer", lambda engine: True)
     return gone
 
 
@@ -238,6 +239,15 @@ def test_a_recovery_says_first_that_there_is_one_and_then_what_it_does(
     assert installed == ["volcano-system/volcano"]
     upsert = "up PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
     assert engine.calls == ["unlock", "preview", "write 1, /vnets/mlbatch", "preview", upsert]
+
+
+def test_a_recovery_does_not_look_at_a_cluster_that_the_killed_update_took_away(
+    installed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery.clusters, "answer", lambda engine: False)
+    engine = KilledEngine()
+    recovery.recover(cast(Engine, engine), lambda: MADE, Path("helm"))
+    assert engine.calls[-1] == "up PULUMI_K8S_UPSERT_EXISTING_OBJECTS --refresh=false"
 
 
 def test_a_recovery_of_a_plain_update_is_remembered_before_what_was_pending_is_dropped(installed: list[str]) -> None:
