@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,8 +18,11 @@ from openstack.connection import Connection
 from components import catalogue
 from components.mlops import menu
 from emulator.charts import archive
+from emulator.environment import orphans
 from emulator.openstack.__main__ import main
 from emulator.paths import Paths
+from emulator.recovery import lost
+from runner import clusters
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
 from tests.local.test_openstack_services import connect
 
@@ -209,3 +213,54 @@ def test_what_others_do_is_found_and_put_right(project: Project, cloud: Connecti
     project.up()
     (volume,) = cloud.block_storage.volumes()
     assert volume.status == "in-use"
+
+
+def replaced_with(project: Project, generation: int, **mlops: Any) -> None:
+    """Ask for another VM, and for something else in its cluster."""
+    wanted = settings(generation=generation, sshFrom={"me": "198.51.100.9/32"})
+    project.configure({**wanted, "mlops": {**wanted["mlops"], **mlops}})
+
+
+def test_a_replacement_that_fails_goes_on_without_a_look_at_the_cluster_that_is_gone(
+    project: Project, cloud: Connection, paths: Paths
+) -> None:
+    """Also where something in the cluster changes with the VM, which has to wait for the tunnel to the new one."""
+    (before,) = cloud.compute.servers()
+    replaced_with(project, 2)
+    act(paths, "fault", "--on", "nova", "--call", "POST */servers", "--kind", "fail")
+    failed = project.run("up", "--yes", "--skip-preview")
+    assert failed.returncode != 0
+    assert "503" in failed.stdout
+    assert list(cloud.compute.servers()) == []
+    assert clusters.is_replaced(project.engine.read_state())
+    looking = project.run("up", "--yes", "--skip-preview")
+    assert looking.returncode != 0
+    assert "goes on with `pulumi up --refresh=false`" in looking.stdout + looking.stderr
+    replaced_with(project, 2, localRegistry=False)
+    project.up("--refresh=false")
+    (after,) = cloud.compute.servers()
+    assert after.id != before.id
+    project.unchanged()
+
+
+def test_a_vm_whose_creation_told_nobody_that_it_was_done_is_the_next_updates(
+    project: Project, cloud: Connection, paths: Paths
+) -> None:
+    """As where a proxy does not wait for Nova's answer: the VM is there, and nobody knows its id."""
+    replaced_with(project, 3)
+    act(paths, "fault", "--on", "nova", "--call", "POST */servers", "--kind", "timeout")
+    began = datetime.now(UTC)
+    failed = project.run("up", "--yes", "--skip-preview")
+    assert failed.returncode != 0
+    assert "504" in failed.stdout
+    (made,) = cloud.compute.servers()
+    assert lost(project.engine.read_state(), orphans(paths, project.engine.variables())) == [made.id]
+    unaided = project.engine.capture("up", ["--yes", "--skip-preview", "--refresh=false", "--color", "never"])
+    assert unaided.returncode != 0
+    assert "is still in use" in unaided.stdout, "Nova has one port for one VM; docs/cpouta.md says what then helps"
+    project.engine.doubt(began)
+    project.up()
+    assert [server.id for server in cloud.compute.servers()] == [made.id]
+    (volume,) = cloud.block_storage.volumes()
+    assert [each["server_id"] for each in volume.attachments] == [made.id]
+    project.unchanged()

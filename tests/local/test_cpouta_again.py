@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from openstack.connection import Connection
 
+from emulator.openstack.deployment import Deployment
+from emulator.openstack.faults import Faults
 from emulator.paths import Paths
 from emulator.recovery import UPSERT
-from tests.local.environment import Cluster, Project, local_environment
-from tests.local.test_cpouta import NAME, settings, small_platform
+from tests.local.environment import Cluster, Project, eventually, local_environment
+from tests.local.test_cpouta import NAME, act, settings, small_platform
 from tests.local.test_openstack_services import connect
 
 pytestmark = pytest.mark.emulated("it acts in the local OpenStack")
@@ -79,6 +81,27 @@ def test_it_comes_up_again_with_the_data_and_its_password(project: Project, clou
     (server,) = cloud.compute.servers()
     assert attached_to(cloud, volume.id) == [server.id]
     assert password(paths) == before
+    project.unchanged()
+
+
+def test_a_replacement_that_is_killed_between_two_vms_makes_one(
+    project: Project, cloud: Connection, paths: Paths
+) -> None:
+    """The recovery finds the old one neither in OpenStack nor behind the tunnel."""
+    (before,), (volume,) = cloud.compute.servers(), cloud.block_storage.volumes()
+    project.configure(settings(generation=2))
+    act(paths, "fault", "--on", "nova", "--call", "POST */servers", "--kind", "hang")
+    project.engine.prepare()
+    process = project.start("up", "--yes", "--skip-preview")
+    eventually("the end of the VM", lambda: not list(cloud.compute.servers()), seconds=300)
+    eventually("the call", lambda: not Faults(Deployment(paths).folder.faults_file).planned())
+    process.kill()
+    process.communicate()
+    project.engine.finish(process)
+    project.up()
+    (after,) = cloud.compute.servers()
+    assert after.id != before.id
+    assert attached_to(cloud, volume.id) == [after.id]
     project.unchanged()
 
 
