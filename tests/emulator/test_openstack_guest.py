@@ -6,7 +6,9 @@ import asyncio
 import base64
 import json
 import os
+import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -256,6 +258,40 @@ def test_a_vm_in_anothers_place_has_a_tunnel_of_its_own(guests: Guests) -> None:
     folder = guests.folder / "home" / ".ssh"
     assert {each.name for each in folder.iterdir()} == {f"mlbatch-{local_port(host)}" for host in (before, after)}
     assert local_port(before) != local_port(after)
+
+
+def master(tunnel: Path) -> int | None:
+    """Return the process of a tunnel, None where nobody listens at its socket."""
+    done = subprocess.run(["ssh", "-S", tunnel, "-O", "check", "vm"], capture_output=True, text=True)
+    found = re.search(r"pid=(\d+)", done.stderr)
+    return int(found[1]) if found else None
+
+
+def test_after_one_that_was_killed_there_is_one_tunnel_that_can_be_found_and_closed(guests: Guests) -> None:
+    """ssh makes no socket beside one that lies there, whoever listens at it."""
+    host = guests.start()
+    kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
+    assert version(kubeconfig) == "v1.34.0"
+    tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
+    killed = master(tunnel)
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    while Path(f"/proc/{killed}").exists():
+        time.sleep(0.05)
+    assert tunnel.is_socket()
+    assert version(kubeconfig) == "v1.34.0"
+    anew = master(tunnel)
+    assert anew is not None
+    assert plugin(kubeconfig).returncode == 0
+    assert master(tunnel) == anew
+
+
+def test_the_tunnel_that_stays_has_no_credential_of_the_cluster(guests: Guests) -> None:
+    host = guests.start()
+    assert TOKEN in plugin(through_tunnel(guests.kubeconfig, host, API_PORT)).stdout
+    environment = Path(f"/proc/{master(guests.folder / 'home' / '.ssh' / f'mlbatch-{local_port(host)}')}/environ")
+    assert b"HOST_KEY=" in environment.read_bytes()
+    assert TOKEN.encode() not in environment.read_bytes()
 
 
 def test_another_engineer_has_a_key_elsewhere(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,10 @@
 set -eu
 umask 077
 
+# What opens a tunnel lives on, and needs no credential of the cluster in its environment.
+credential=$CREDENTIAL
+unset CREDENTIAL
+
 key=${MLBATCH_SSH_KEY:-$KEY_FILE}
 # shellcheck disable=SC2088 # it is expanded here
 case $key in "~/"*) key=$HOME/${key#"~/"} ;; esac
@@ -28,6 +32,8 @@ is_anothers() {
 }
 
 if ! is_open; then
+  # A tunnel that was killed leaves its socket, beside which ssh makes no other one: the next tunnel would never close.
+  rm -f "$socket"
   known=$(mktemp)
   errors=$(mktemp)
   trap 'rm -f "$known" "$errors"' EXIT
@@ -52,4 +58,4 @@ fi
 # An early end has clients run this again, should the tunnel be gone by then.
 expiry=$(date -u -d '+60 seconds' '+%Y-%m-%dT%H:%M:%SZ' 2>/dev/null || date -u -v+60S '+%Y-%m-%dT%H:%M:%SZ')
 printf '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": %s}\n' \
-  "{\"expirationTimestamp\": \"$expiry\", $CREDENTIAL}"
+  "{\"expirationTimestamp\": \"$expiry\", $credential}"
