@@ -244,6 +244,29 @@ def test_the_kubeconfig_is_the_users_alone(ready: Machine) -> None:
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
 
 
+def test_the_kubeconfig_is_nobody_elses_while_the_cluster_starts(ready: Machine, tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, text(GPU), gpu=True)
+    machine.take_volume(ready)
+    machine.boot()
+    assert machine.boot(cut=("kubectl", "before"))
+    waiting = machine.path("/var/lib/mlbatch/first-boot.d/kind.kubeconfig")
+    assert waiting.read_text() == "server: https://127.0.0.1:6443\n"
+    assert waiting.stat().st_mode & 0o777 == 0o600
+
+
+def test_that_the_cluster_is_finished_is_on_the_volume_for_good_before_anything_else_happens(tmp_path: Path) -> None:
+    """A folder has a new name only once it is written itself: a cut would leave the note of a cluster that was begun,
+    which the first boot of another VM removes, with all that it holds since."""
+    machine = Machine.make(tmp_path, text(replace(PLAIN, kind=KindArgs(node_image=NEWEST))), gpu=False)
+    assert machine.up()["state"] == "ready", machine.log
+    calls = [call.split(" ", 1)[1] for call in machine.calls]
+    synced = ["sync /media/volume/.mlbatch/kind.part", "sync /media/volume/.mlbatch"]
+    create = next(at for at, call in enumerate(calls) if call.startswith("kind create"))
+    assert calls[create - 2 : create] == synced
+    assert calls[create + 1].startswith("docker update --restart")
+    assert calls[create + 2 : create + 4] == synced
+
+
 def test_the_cluster_comes_up_again_after_a_boot(ready: Machine) -> None:
     before = ready.kept()
     ready.boot()

@@ -53,7 +53,7 @@ fi
 docker cp "$node:/usr/bin/kubectl" /usr/local/bin/kubectl.part
 mv /usr/local/bin/kubectl.part /usr/local/bin/kubectl
 
-kind get kubeconfig --name "$KIND_NAME" >"$STATE/kind.kubeconfig"
+(umask 077 && kind get kubeconfig --name "$KIND_NAME" >"$STATE/kind.kubeconfig")
 within "$API_SECONDS" kubectl --kubeconfig "$STATE/kind.kubeconfig" get --raw /readyz
 install --mode=0600 --owner="$USER_NAME" "$STATE/kind.kubeconfig" /var/lib/mlbatch/kubeconfig.part
 mv /var/lib/mlbatch/kubeconfig.part /var/lib/mlbatch/kubeconfig

@@ -17,12 +17,15 @@ record() {
   printf '%s\n' "$3" >"$RESULTS/$1/$2"
 }
 
-# Replaces FILE by what comes in, whole or not at all.
+# Replaces FILE by what comes in, whole or not at all, and for good: its folder has the name only once it is written, too.
 replace() {
-  mkdir -p "$(dirname "$1")"
+  local folder
+  folder=$(dirname "$1")
+  mkdir -p "$folder"
   cat >"$1.part"
   sync "$1.part"
   mv "$1.part" "$1"
+  sync "$folder"
 }
 
 # within SECONDS COMMAND...: until it succeeds.

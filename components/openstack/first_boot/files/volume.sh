@@ -45,7 +45,6 @@ choose_features() {
 format() {
   choose_features
   replace "$intent" </proc/sys/kernel/random/uuid
-  sync
   mkfs.xfs -q -L "$label" "${features[@]}" -m "uuid=$(cat "$intent")" "$@" "$disk"
   sync
 }
