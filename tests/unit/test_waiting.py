@@ -66,6 +66,26 @@ def test_what_changes_is_said_once_and_what_was_recorded_is_returned() -> None:
     ]
 
 
+def test_a_connection_that_is_lost_at_the_very_end_is_waited_for_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else an update that waited for half an hour would end with the program's own calls."""
+    host = Answers(marker("ready", "registry"))
+    lost, read = [HostError("Connection reset by peer"), CommandError("u cannot read it")], host.read
+
+    def reads(path: str) -> str | None:
+        if path == KUBECONFIG and lost:
+            raise lost.pop(0)
+        return read(path)
+
+    monkeypatch.setattr(host, "read", reads)
+    found, said = waited(host)
+    assert found.kubeconfig == "kind: Config"
+    assert said == [
+        "it does not answer (Connection reset by peer)",
+        "it is up (u cannot read it)",
+        "ready, step 'registry'",
+    ]
+
+
 def test_a_failure_is_told_with_its_step_and_the_end_of_its_log() -> None:
     failed = marker("failed", "volume", message="it holds data", log=["one", "two"])
     with pytest.raises(FirstBootError) as error:

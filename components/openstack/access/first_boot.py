@@ -51,17 +51,17 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
     said = ""
     refused_since: float | None = None
     while True:
-        answer, marker, is_refused = _ask(host)
-        news = _printable(answer)
+        answer = _ask(host)
+        news, marker = _printable(answer.text), answer.marker
         now = time.monotonic()
-        refused_since = (refused_since or now) if is_refused else None
+        refused_since = (refused_since or now) if answer.is_refused else None
         if refused_since is not None and (now - refused_since >= REFUSED_SECONDS or now + pause > end):
             raise FirstBootError(_refused(host, news))
         if news != said:
             say(news)
             said = news
         if marker is not None and marker["state"] == "ready":
-            return FirstBoot(versions=marker["versions"], checks=marker["checks"], kubeconfig=host.read(KUBECONFIG))
+            return FirstBoot(versions=marker["versions"], checks=marker["checks"], kubeconfig=answer.kubeconfig)
         if marker is not None and marker["state"] == "failed":
             raise FirstBootError(_printable(_failure(host, marker)))
         if now + pause > end:
@@ -72,25 +72,38 @@ def wait(host: Host, seconds: float, say: Callable[[str], None], pause: float = 
         time.sleep(pause)
 
 
-def _ask(host: Host) -> tuple[str, dict[str, Any] | None, bool]:
-    """Return what to say, the marker when there is one, and whether the key was refused."""
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """What a VM says of itself. text: what to tell. marker, kubeconfig: None before they are there to be believed."""
+
+    text: str
+    marker: Mapping[str, Any] | None = None
+    kubeconfig: str | None = None
+    is_refused: bool = False
+
+
+def _ask(host: Host) -> _Answer:
     try:
-        text = host.read(MARKER)
-        marker: dict[str, Any] | None = json.loads(text) if text is not None else None
-        is_old = marker is not None and marker["state"] == "failed" and _is_of_another_boot(host, marker)
+        return _read(host)
     except WrongHostKeyError as error:
         raise FirstBootError(str(error)) from None
     except RefusedKeyError as error:
-        return f"it refuses the key ({error})", None, True
+        return _Answer(text=f"it refuses the key ({error})", is_refused=True)
     except CommandError as error:
-        return f"it is up ({error})", None, False
+        return _Answer(text=f"it is up ({error})")
     except HostError as error:
-        return f"it does not answer ({error})", None, False
-    if marker is None:
-        return "it is up, and cloud-init at work", None, False
-    if is_old:
-        return f"it has booted again, to go on with step '{marker['step']}'", None, False
-    return f"{marker['state']}, step '{marker['step']}'", marker, False
+        return _Answer(text=f"it does not answer ({error})")
+
+
+def _read(host: Host) -> _Answer:
+    text = host.read(MARKER)
+    if text is None:
+        return _Answer(text="it is up, and cloud-init at work")
+    marker: dict[str, Any] = json.loads(text)
+    if marker["state"] == "failed" and _is_of_another_boot(host, marker):
+        return _Answer(text=f"it has booted again, to go on with step '{marker['step']}'")
+    kubeconfig = host.read(KUBECONFIG) if marker["state"] == "ready" else None
+    return _Answer(text=f"{marker['state']}, step '{marker['step']}'", marker=marker, kubeconfig=kubeconfig)
 
 
 def _printable(text: str) -> str:
