@@ -44,7 +44,8 @@ LEAST_GPU_BOOT_VOLUME: Final = 40
 """GiB: the system, and CUDA's packages of 3 GB three times, as they are fetched, as a repository, and installed."""
 MOST_KEYS: Final = 12_000
 """Characters of other people's public keys: about 16 of RSA with 4096 bits, or 120 of Ed25519. They are in the user
-data, beside the programs of the first boot, and Nova takes 65535 bytes of it in base64."""
+data, beside the programs of the first boot, and Nova takes 65535 bytes of it in base64; a letter that is not ASCII
+counts as several there."""
 TOO_SLOW: Final = "capacity"
 """A type of volumes that CSC has for files at rest: too slow for databases such as the cluster's."""
 
@@ -193,7 +194,7 @@ class OpenstackSettings(SettingsModel):
         yield from rules.check(path, self.rules, allow_any_source=self.allow_any_source)
         yield from self._volume(path)
         yield from self._image(path)
-        keys = sum(map(len, self.other_public_keys))
+        keys = sum(map(values.handed, self.other_public_keys))
         if keys > MOST_KEYS:
             yield ConfigError(
                 path=(*path, "otherPublicKeys"),

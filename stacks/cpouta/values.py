@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator
 
 from stacks.settings import ssh_key
 from stacks.settings.model import form, matching, reject
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization import SSHPublicKeyTypes
+
 LEAST_RSA_BITS: Final = 2048
+LONGEST_KEY: Final = 3000
+"""Characters of one in the user data: of RSA with 16384 bits, the most that OpenSSH takes, and a remark."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,47}")
 _NAMES: Final = "1 to 48 lower-case letters, digits and -, with a letter first"
 _USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
@@ -40,6 +44,7 @@ _KEYS: Final = (
     f"a public key in one line, of type ssh-ed25519, ecdsa-sha2-nistp256 (384, 521), or ssh-rsa of at least "
     f"{LEAST_RSA_BITS} bits"
 )
+_NEW: Final = "`ssh-keygen -t ed25519 -f ~/.ssh/local-cpouta.pem` makes a pair; put the content of the .pub file here"
 _KEY_FILES: Final = "the path of a private key's file, which begins with / or ~/"
 _UNQUOTED: Final = re.compile(r"[%\"\x00-\x1f\x7f]|\$\{")
 """What ssh_config(5) does not take literally in an IdentityFile, TOKENS and ENVIRONMENT VARIABLES."""
@@ -49,34 +54,46 @@ _PRIVATE: Final = re.compile(r"PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktd
 
 def _public_key(value: str) -> str:
     from cryptography.hazmat.primitives.asymmetric.dsa import DSAPublicKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-    new = "`ssh-keygen -t ed25519 -f ~/.ssh/local-cpouta.pem` makes a pair; put the content of the .pub file here"
-    key, public = ssh_key.load(value, allowed=_KEYS, new=new)
+    key, public = _loaded(value)
+    if re.fullmatch(_TOUCHED, key.split()[0]):
+        reject(
+            message="somebody has to touch this key at each use, and nobody does for the stack",
+            expected=_KEYS,
+            hint=_NEW,
+        )
     if isinstance(public, DSAPublicKey) or not re.fullmatch(_KEY, key):
-        reject(message=f"sshd takes no keys of type {key.split()[0]} any more", expected=_KEYS, hint=new)
-    if isinstance(public, RSAPublicKey) and public.key_size < LEAST_RSA_BITS:
-        reject(message=f"this key has {public.key_size} bits", expected=_KEYS, hint=new)
-    # Nova cuts at single blanks (nova/crypto.py, generate_fingerprint).
-    return " ".join(key.split(maxsplit=2))
+        reject(message=f"sshd takes no keys of type {key.split()[0]} any more", expected=_KEYS, hint=_NEW)
+    return key
 
 
 def _others_key(value: str) -> str:
     """Return the public key of somebody else, which nobody asks Nova about: sshd takes those of security keys, too."""
-    kind, _, rest = " ".join(value.split(maxsplit=2)).partition(" ")
-    if re.fullmatch(_TOUCHED, kind) and _is_of_type(rest.partition(" ")[0], kind):
-        return f"{kind} {rest.strip()}"
-    return _public_key(value)
+    key, _ = _loaded(value)
+    return key if re.fullmatch(_TOUCHED, key.split()[0]) else _public_key(value)
 
 
-def _is_of_type(encoded: str, kind: str) -> bool:
-    """Whether a key in Base64 is what is said before it (RFC 4253, section 6.6)."""
-    try:
-        blob = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        return False
-    start = len(kind).to_bytes(4) + kind.encode()
-    return blob.startswith(start) and len(blob) > len(start)
+def _loaded(value: str) -> tuple[str, SSHPublicKeyTypes]:
+    """Return a key's line, and what it is."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    key, public = ssh_key.load(value, allowed=_KEYS, new=_NEW)
+    if isinstance(public, RSAPublicKey) and public.key_size < LEAST_RSA_BITS:
+        reject(message=f"this key has {public.key_size} bits", expected=_KEYS, hint=_NEW)
+    # Nova cuts at single blanks (nova/crypto.py, generate_fingerprint).
+    line = " ".join(key.split(maxsplit=2))
+    if handed(line) > LONGEST_KEY:
+        reject(
+            message="this line does not fit into what OpenStack hands a VM for its first boot",
+            expected=f"a public key with what is remarked behind it, in at most {LONGEST_KEY} characters",
+            hint="shorten what is behind the key",
+        )
+    return line, public
+
+
+def handed(line: str) -> int:
+    """Return how many characters of the user data a key takes at most: of other letters than ASCII YAML writes more."""
+    return len(json.dumps(line))
 
 
 def _key_file(value: str) -> str:
@@ -123,6 +140,17 @@ def _user(value: str) -> str:
     return value
 
 
+def _not_every_projects(value: str) -> str:
+    """Refuse the name of a security group that each project has (neutron, extensions/securitygroup.py)."""
+    if value == "default":
+        reject(
+            message="each project has a security group of this name, and OpenStack refuses another one",
+            expected=f"{_NAMES}; not default",
+            hint="remove the key for mlops-platform",
+        )
+    return value
+
+
 def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     for name in values:
         if not _NAME.fullmatch(name):
@@ -134,7 +162,11 @@ def _named(values: Mapping[str, object]) -> Mapping[str, object]:
     return values
 
 
-Name = Annotated[str, form(_NAME, _NAMES, message="this cannot be the VM's name", hint="for example 'mlops-platform'")]
+Name = Annotated[
+    str,
+    form(_NAME, _NAMES, message="this cannot be the VM's name", hint="for example 'mlops-platform'"),
+    AfterValidator(_not_every_projects),
+]
 RuleName = Annotated[str, form(_NAME, _NAMES, message="this cannot be the name of a rule", hint="for example 'web'")]
 User = Annotated[str, matching(_user, _USER.pattern, _USERS)]
 VolumeId = Annotated[

@@ -27,8 +27,10 @@ def load(value: str, *, allowed: str, new: str) -> tuple[str, SSHPublicKeyTypes]
             secret=True,
         )
     text = value.strip()
-    if "\n" in text:
+    if len(text.splitlines()) > 1:
         reject(message="these are several lines", expected=allowed, hint=new, secret=True)
+    if not text.replace("\t", " ").isprintable():
+        reject(message="there are characters in it that nobody sees", expected=allowed, hint=new, secret=True)
     try:
         return text, load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm):

@@ -23,6 +23,7 @@ from stacks.cpouta.interfaces import interfaces
 from stacks.cpouta.outputs import installed
 from stacks.cpouta.project_facts import ProjectFacts
 from stacks.cpouta.settings import MOST_KEYS
+from stacks.cpouta.values import LONGEST_KEY, handed
 from stacks.inputs import interpret
 from tests.emulator.test_openstack_provider_plan import UPDATED
 from tests.unit.configurations import ROOT, settings_of
@@ -247,9 +248,12 @@ def test_others_sign_in_by_their_own_keys() -> None:
 
 
 def test_as_many_keys_as_settings_take_fit_into_the_user_data() -> None:
-    """Of the largest first boot: with GPUs, and a cluster."""
-    number = MOST_KEYS // len(OTHER_KEY)
-    run = Run(flavor="gpu.1.1gpu", otherPublicKeys=[OTHER_KEY] * number)
+    """Of the largest first boot: with GPUs, and a cluster; in letters of which YAML writes ten for one."""
+    odd = f"{OTHER_KEY} " + "\N{GRINNING FACE}" * 60
+    own = f"{OTHER_KEY} {'x' * (LONGEST_KEY - len(OTHER_KEY) - len(' ') * 3)}"
+    assert handed(own) == LONGEST_KEY
+    number = MOST_KEYS // handed(odd)
+    run = Run(flavor="gpu.1.1gpu", sshPublicKey=own, otherPublicKeys=[odd] * number)
     (user,) = yaml.safe_load(run.one("Instance").inputs["userData"])["users"]
     assert len(user["ssh_authorized_keys"]) == number + 1
 

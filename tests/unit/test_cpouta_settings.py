@@ -34,6 +34,15 @@ def only(raw: dict[str, Any]) -> ConfigError:
     return error
 
 
+def touched(kind: str) -> str:
+    """Return a public key in hardware, in Base64 (openssh-portable, PROTOCOL.u2f)."""
+    curve = ec.generate_private_key(ec.SECP256R1()).public_key()
+    point = curve.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    own = [ed25519.Ed25519PrivateKey.generate().public_key().public_bytes_raw()]
+    parts = [kind.encode(), *([b"nistp256", point] if "ecdsa" in kind else own), b"ssh:"]
+    return base64.b64encode(b"".join(len(part).to_bytes(4) + part for part in parts)).decode()
+
+
 def public(key: Any) -> str:
     return str(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())
 
@@ -72,6 +81,13 @@ def test_ray_needs_cores_of_its_own_beside_a_deployment_where_it_is_installed() 
     assert errors_of({**raw, **shipped(flavor="hpc.6.14core"), "queueing": kuberay}) == []
     for queueing in ({"enabled": True}, {"enabled": False, "kuberay": {"enabled": True}}, {}):
         assert errors_of({**raw, "queueing": queueing}) == []
+
+
+def test_the_name_of_every_projects_own_security_group_is_refused() -> None:
+    error = only(shipped(name="default"))
+    assert (key(error.path), error.value) == ("mlbatch:openstack.name", "default")
+    assert error.message == "each project has a security group of this name, and OpenStack refuses another one"
+    assert error.hint == "remove the key for mlops-platform"
 
 
 def test_the_tutorials_misspelt_flavor_is_told_its_name() -> None:
@@ -208,12 +224,30 @@ class TestKeys:
 
     @pytest.mark.parametrize("kind", ["sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"])
     def test_others_may_have_security_keys_which_nobody_touches_for_the_stack(self, kind: str) -> None:
-        blob = base64.b64encode(len(kind).to_bytes(4) + kind.encode() + bytes(40)).decode()
+        blob = touched(kind)
         (taken,) = settings_of(shipped(otherPublicKeys=[f" {kind}  {blob} me at home\n"])).openstack.other_public_keys
         assert taken == f"{kind} {blob} me at home"
-        assert key(only(shipped(sshPublicKey=f"{kind} {blob}")).path) == "mlbatch:openstack.sshPublicKey"
-        for wrong in (f"{kind} hunter2", f"{kind} {blob[8:]}", kind):
+        error = only(shipped(sshPublicKey=f"{kind} {blob}"))
+        assert key(error.path) == "mlbatch:openstack.sshPublicKey"
+        assert error.message == "somebody has to touch this key at each use, and nobody does for the stack"
+        for wrong in (f"{kind} hunter2", f"{kind} {blob[8:]}", f"{kind} {blob[:-8]}", kind):
             assert "hunter2" not in str(only(shipped(otherPublicKeys=[wrong])))
+
+    @pytest.mark.parametrize("line", ["\n", "\r", "\x0b", "\x85", "\u2028", "\x00", "\x07"])
+    @pytest.mark.parametrize("kind", ["ssh-ed25519", "sk-ssh-ed25519@openssh.com"])
+    def test_nobody_is_let_in_by_a_second_line_of_a_key(self, kind: str, line: str) -> None:
+        mine = public(ed25519.Ed25519PrivateKey.generate()) if kind == "ssh-ed25519" else f"{kind} {touched(kind)}"
+        error = only(shipped(otherPublicKeys=[f"{mine} me{line}{public(ed25519.Ed25519PrivateKey.generate())}"]))
+        assert key(error.path) == "mlbatch:openstack.otherPublicKeys[0]"
+        assert error.message in ("these are several lines", "there are characters in it that nobody sees")
+
+    def test_a_key_with_a_remark_that_no_vm_is_handed_is_refused(self) -> None:
+        mine = public(ed25519.Ed25519PrivateKey.generate())
+        assert errors_of(shipped(sshPublicKey=f"{mine} {'x' * 2900}")) == []
+        for remark in ("x" * 3000, "\N{GRINNING FACE}" * 300):
+            error = only(shipped(sshPublicKey=f"{mine} {remark}"))
+            assert key(error.path) == "mlbatch:openstack.sshPublicKey"
+            assert error.hint == "shorten what is behind the key"
 
     def test_more_keys_than_a_vm_is_handed_are_refused(self) -> None:
         large = public(rsa.generate_private_key(65537, 4096))
