@@ -29,6 +29,8 @@ _OPENSTACK: Final[Mapping[str, str]] = {
     "compute/volumeAttach:VolumeAttach": "the VM's hold of the volume, with what it had not written to it",
     "networking/floatingIp:FloatingIp": "the address, which may go to somebody else",
 }
+_KEPT_CLUSTER: Final = "asked.cluster"
+"""Of the user data: what the cluster on the volume is asked to be (components/openstack/first_boot/kept.py)."""
 _KUBERNETES: Final[Mapping[str, str]] = {
     "apiextensions.k8s.io/v1:CustomResourceDefinition": "every object of the kind that it defines",
     "core/v1:Namespace": "every object in it: jobs, claims on volumes, secrets",
@@ -70,12 +72,18 @@ def losses(comparison: Comparison) -> Iterator[Loss]:
     for change in comparison.changes:
         if change.cause is not None:
             continue
-        held, along = _held(change.resource), taken.get(change.resource.urn, ())
+        held, along = _cluster(change) or _held(change.resource), taken.get(change.resource.urn, ())
         loses = change.operation in (Operation.DELETE, Operation.REPLACE) and held is not None
         if loses or any(_held(each.resource) for each in along):
             yield Loss(change, held if loses and held else "", _reason(change), along)
         elif change.operation is Operation.CHANGE and azure_type(change.resource.type) == _POOL:
             yield from _smaller(change)
+
+
+def _cluster(change: Change) -> str | None:
+    """Return what a VM's cluster holds, where another one is asked for: no cluster follows, and the volume keeps none."""
+    is_another = change.resource.kind == "UserData" and any(each.path == _KEPT_CLUSTER for each in change.properties)
+    return "the cluster on the volume with all of its data, once kind.recreate lets it go" if is_another else None
 
 
 def _held(resource: Resource) -> str | None:

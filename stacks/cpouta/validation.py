@@ -389,6 +389,7 @@ def examples(openstack: OpenstackSettings) -> Iterator[str]:
 def warnings(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
     """Yield who else was let in, and what becomes of the VM that is there."""
     yield from _image(openstack, facts)
+    yield from _recreated(openstack, facts)
     yield from _doubles(openstack, facts)
     yield from _opened(openstack, facts)
     yield from _ports(openstack, facts)
@@ -419,6 +420,17 @@ def _image(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
             f"{key((*SECTION, 'image'))}: {openstack.image} is the name of an image of CSC's, and the one that the "
             "project has is not public, so that somebody has uploaded it or shared it with the project, and it can be "
             f"anything: `openstack image show {facts.images[openstack.image]}` says whose it is"
+        )
+
+
+def _recreated(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield that the cluster on the volume goes, with its data: nothing else in a preview says so."""
+    kind, had = openstack.kind, _noted(openstack, facts)
+    if kind.recreate and had not in ("", kind.note):
+        yield (
+            f"{key((*SECTION, 'kind', 'recreate'))}: the cluster on the volume, which has {had}, is REMOVED WITH ALL OF "
+            f"ITS DATA by the first boot of the new VM, which makes one with {kind.note}; save first what is in it, or "
+            "remove the key and write what the cluster has"
         )
 
 

@@ -302,6 +302,11 @@ class TestWhatIsThere:
         assert error.expected == "Kubernetes 1.34.0, port 6443"
         assert "set mlbatch:openstack.kind.recreate to true, which removes it with all of its data" in str(error)
         assert refused(facts, kind={**changed, "recreate": True}) == []
+        (gone,) = validation.warnings(openstack(kind={**changed, "recreate": True}), facts)
+        assert (
+            "the cluster on the volume, which has Kubernetes 1.34.0, port 6443, is REMOVED WITH ALL OF ITS DATA" in gone
+        )
+        assert list(validation.warnings(openstack(kind={"recreate": True}), facts)) == []
         assert self.FULL.volume is not None
         nobody = replace(facts, server=None, quotas={})
         assert refused(nobody, kind=changed) == []
