@@ -17,6 +17,8 @@ _INSTANCE: Final = "openstack:compute/instance:Instance"
 _VOLUME: Final = "openstack:blockstorage/volume:Volume"
 _FLOATING: Final = "openstack:networking/floatingIp:FloatingIp"
 _GIB: Final = "GiB of a volume of type "
+_BOOT_VOLUME: Final = "standard"
+"""The type that a volume has for which nobody asks for one, such as those that VMs boot from."""
 _AS_OF: Final = date(2026, 11, 22)
 _FLAVORS: Final = "https://docs.csc.fi/cloud/pouta/vm-flavors-and-billing/"
 _ACCOUNTING: Final = "https://docs.csc.fi/cloud/pouta/accounting/"
@@ -62,6 +64,8 @@ def _charge(resource: Resource) -> Iterator[Charge]:
     inputs = resource.inputs
     if resource.type == _INSTANCE:
         yield _pieces(str(inputs.get("flavorName")), 1)
+        for device in inputs.get("blockDevices") or ():
+            yield _pieces(f"{_GIB}{_BOOT_VOLUME}", int(device["volumeSize"]))
     elif resource.type == _VOLUME:
         size = inputs.get("size")
         yield _pieces(f"{_GIB}{inputs.get('volumeType')}", int(size) if isinstance(size, int | float) else 1)

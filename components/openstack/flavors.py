@@ -14,6 +14,8 @@ from typing import Final
 
 VOLUME_RATES: Final[Mapping[str, Decimal]] = MappingProxyType({"standard": Decimal("3.6"), "capacity": Decimal("1.8")})
 """Billing units for a TiB of a volume in an hour, by the volume's type, attached or not."""
+BOOT_VOLUME: Final = "standard"
+"""Type of a volume that a VM boots from, which asks for none (CSC's guide, cloud/pouta/persistent-volumes.md)."""
 FLOATING_IP_RATE: Final = Decimal("0.2")
 """Billing units for a floating address in an hour, associated or not."""
 

@@ -12,7 +12,7 @@ from components.images import Reference
 from components.kubernetes.node_pool import NodeShape
 from components.openstack import catalogue
 from components.openstack.first_boot import GpuStackArgs, conflicts
-from components.openstack.flavors import FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
+from components.openstack.flavors import BOOT_VOLUME, FLAVORS, FLOATING_IP_RATE, VOLUME_RATES, Flavor, volume_rate
 from components.openstack.machine import cluster_note
 from stacks.cpouta import rules, values
 from stacks.cpouta.rules import OpeningSettings, Rule
@@ -185,7 +185,8 @@ class OpenstackSettings(SettingsModel):
     def rates(self) -> Mapping[str, Decimal]:
         """Billing units in an hour, by what is charged for; without a volume of a type that CSC does not list."""
         volume = volume_rate(self.volume.type, self.volume.size) if self.volume.existing is None else None
-        found = {"vm": self.machine.rate, "floatingIp": FLOATING_IP_RATE, "volume": volume}
+        boot = volume_rate(BOOT_VOLUME, self.boot_volume) if self.boot_volume is not None else None
+        found = {"vm": self.machine.rate, "floatingIp": FLOATING_IP_RATE, "volume": volume, "bootVolume": boot}
         return {name: rate for name, rate in found.items() if rate is not None}
 
     def check(self, path: Path) -> Iterator[ConfigError]:

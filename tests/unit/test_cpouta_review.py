@@ -68,6 +68,18 @@ def test_a_plan_costs_billing_units_and_no_dollars() -> None:
     assert costs.units_of_plan(plan(flavor="gpu.1.1gpu")).low == Decimal("61.9578125")
 
 
+def test_a_volume_that_the_vm_boots_from_costs_what_the_outputs_say() -> None:
+    run = Run(bootVolume=1024)
+    assert costs.units_of_plan(plan(bootVolume=1024)).low == Decimal("13.9578125")
+    assert run.outputs["billingUnits"] == {
+        "vm": "8.4",
+        "floatingIp": "0.2",
+        "volume": "1.758",
+        "bootVolume": "3.6",
+        "total": "13.958",
+    }
+
+
 def test_an_address_changes_its_rule_alone() -> None:
     changes = compare(BASE, plan(sshFrom={"me": "198.51.100.9/32"})).changes
     assert {(each.resource.name, each.operation) for each in changes} == {
@@ -99,6 +111,16 @@ def test_what_replaces_the_vm_is_in_bold(values: Mapping[str, Any]) -> None:
     assert "what is on its own disk; its address and its volume stay" in text
     (bold,) = [line for line in text.splitlines() if "its address and its volume stay" in line]
     assert "**" in bold
+
+
+def test_another_cluster_is_told_with_what_the_one_on_the_volume_holds() -> None:
+    stack = StackReview(stack="cpouta", before=BASE, after=plan(kind={"kubernetes": "1.31.12", "recreate": True}))
+    (bold,) = [
+        line for line in render(Review(base="main", head="change", stacks=(stack,))).splitlines() if "loses the" in line
+    ]
+    assert "**replace `UserData user-data`**, which loses the cluster on the volume with all of its data" in bold
+    moved = losses(compare(BASE, plan(generation=2)))
+    assert "" in [loss.lost for loss in moved if loss.change.resource.kind == "UserData"]
 
 
 def test_what_touches_the_volume_is_in_bold_and_growing_it_is_not() -> None:
