@@ -184,12 +184,19 @@ def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> P
 
 def _connect(environment: Mapping[str, str]) -> Connection:
     """Sign in as the SDK does by itself, by the variables that were given."""
-    from openstack.config import OpenStackConfig
+    from openstack.config import OpenStackConfig, loader
     from openstack.connection import Connection
 
     given = {key.removeprefix("OS_").lower(): text for key, text in environment.items() if key.startswith("OS_")}
     cloud = given.pop("cloud", None)
-    config = OpenStackConfig(load_envvars=False, load_yaml_config=cloud is not None)
+    # The SDK looks for these two in its own environment, and only together with all others of it.
+    files, secure = given.pop("client_config_file", None), given.pop("client_secure_file", None)
+    config = OpenStackConfig(
+        load_envvars=False,
+        load_yaml_config=cloud is not None,
+        config_files=[*filter(None, [files]), *loader.CONFIG_FILES],
+        secure_files=[*filter(None, [secure]), *loader.SECURE_FILES],
+    )
     options: dict[str, Any] = {**given, "api_timeout": SECONDS}
     region = config.get_one(cloud=cloud, **options)
     connection = Connection(config=region)

@@ -120,6 +120,7 @@ class Cpouta(TargetSpec[CpoutaSettings]):
             yield from validation.unoffered(partial, openstack)
         if openstack is not None and isinstance(facts, ProjectFacts):
             yield from validation.warnings(openstack, facts)
+            yield from validation.another_password(partial, openstack, facts)
 
     def deploy(self, inputs: StackInputs[CpoutaSettings], releases: Releases) -> Mapping[str, Any]:
         """Register the VM and the platform on it."""

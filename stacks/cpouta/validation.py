@@ -16,6 +16,7 @@ from stacks.cpouta.rules import SSH_PORT
 from stacks.cpouta.settings import IMAGES, LEAST_VOLUME, TOO_SLOW, CpoutaGpuSettings, OpenstackSettings
 from stacks.errors import ConfigError, Path, key, listed, nearest
 from stacks.partial import PartialSettings
+from stacks.secrets import MLOPS_PASSWORD
 from stacks.settings.addresses import DOCUMENTATION, within
 from stacks.settings.mlops import MlopsSettings
 from stacks.settings.nvshare import NvshareSettings
@@ -375,6 +376,21 @@ def room(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[ConfigEr
             )
 
 
+def another_password(partial: PartialSettings, openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[str]:
+    """Yield that a volume of another stack has databases which know that stack's password."""
+    mlops, volume, server = partial.section(MlopsSettings), facts.existing, facts.server
+    if mlops is None or not mlops.enabled or volume is None or not volume.cluster or MLOPS_PASSWORD in partial.secrets:
+        return
+    if server is None or server.id not in volume.servers:
+        secret = key((MLOPS_PASSWORD,))
+        yield (
+            f"{key((*SECTION, 'volume', 'existing'))} names a volume with a cluster on it, and {secret} is not set: "
+            "the MLOps platform's databases there know the password of the stack that made them, and unless that was "
+            f"this one, nobody gets in by the one that it makes. `pulumi stack output {MLOPS_PASSWORD} --show-secrets` "
+            f"of that stack prints it, and `pulumi config set --secret {secret}` takes it"
+        )
+
+
 def examples(openstack: OpenstackSettings) -> Iterator[str]:
     """Yield networks of documents, which are nobody's: the example has some for who is to write their own."""
     for who, source in openstack.ssh_from.items():
@@ -428,9 +444,9 @@ def _recreated(openstack: OpenstackSettings, facts: ProjectFacts) -> Iterator[st
     kind, had = openstack.kind, _noted(openstack, facts)
     if kind.recreate and had not in ("", kind.note):
         yield (
-            f"{key((*SECTION, 'kind', 'recreate'))}: the cluster on the volume, which has {had}, is REMOVED WITH ALL OF "
-            f"ITS DATA by the first boot of the new VM, which makes one with {kind.note}; save first what is in it, or "
-            "remove the key and write what the cluster has"
+            f"{key((*SECTION, 'kind', 'recreate'))}: the cluster on the volume, which has {had}, is REMOVED WITH ALL "
+            f"OF ITS DATA by the first boot of the new VM, which makes one with {kind.note}; save first what is in it, "
+            "or remove the key and write what the cluster has"
         )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +17,8 @@ from keystoneauth1 import exceptions as signing
 from openstack import exceptions as answers
 from requests import RequestException
 
-from stacks import inputs
+from stacks import inputs, parsing
+from stacks import validation as every
 from stacks.cpouta import project_facts, validation
 from stacks.cpouta.project_facts import (
     FlavorFacts,
@@ -239,6 +242,28 @@ def test_of_several_images_of_a_name_the_newest_public_one_is_taken_whatever_was
         SimpleNamespace(name="ours", id="second", visibility="shared"),
     ]
     assert dict(project_facts._images(found)) == {"Ubuntu-22.04": "cscs", "ours": "second"}
+
+
+def test_a_volume_of_another_stack_is_told_to_have_that_ones_password() -> None:
+    noted = VolumeFacts(size_gib=500, status="available", has_system=False, cluster="Kubernetes 1.34.0, port 6443")
+    raw = {**shipped(volume={"existing": VOLUME}, sshFrom={"me": "86.50.1.1/32"}), "mlops": {"enabled": True}}
+
+    def told(raw: dict[str, Any], *secrets: str, **facts: Any) -> list[str]:
+        partial, _ = parsing.read(raw, frozenset(secrets))
+        partial.site = replace(FACTS, **{"existing": noted, **facts})
+        return [text for text in every.warnings(partial) if "password" in text]
+
+    (text,) = told(raw)
+    assert text.startswith("mlbatch:openstack.volume.existing names a volume with a cluster on it")
+    assert "`pulumi config set --secret mlbatch:mlopsPassword` takes it" in text
+    own = ServerFacts(flavor="standard.xxlarge", id="vm")
+    for fine in (
+        told(raw, "mlopsPassword"),
+        told(raw, existing=replace(noted, cluster="")),
+        told(raw, existing=replace(noted, servers=frozenset({"vm"}), status="in-use"), server=own),
+        told({**raw, "mlops": {"enabled": False}}),
+    ):
+        assert fine == []
 
 
 def test_what_the_project_has_twice_is_told_for_nobody_else_knows_of_it() -> None:
@@ -543,6 +568,15 @@ class TestCredentials:
         with pytest.raises(ProjectError) as caught:
             project_facts.ask({"OS_CLOUD": "csc"}, name="a", existing=None)
         assert (str(caught.value), caught.value.hint) == (said, hint)
+
+    def test_clouds_yaml_is_found_where_the_official_provider_finds_it(self, refusing: str, tmp_path: Path) -> None:
+        (tmp_path / "mine.yaml").write_text(json.dumps({"clouds": {"csc": {"auth_type": "v3applicationcredential"}}}))
+        auth = {"auth_url": refusing, "application_credential_id": "0123", "application_credential_secret": "hunter2"}
+        (tmp_path / "hidden.yaml").write_text(json.dumps({"clouds": {"csc": {"auth": auth}}}))
+        files = {"OS_CLIENT_CONFIG_FILE": "mine.yaml", "OS_CLIENT_SECURE_FILE": "hidden.yaml"}
+        environment = {"OS_CLOUD": "csc", **{name: str(tmp_path / file) for name, file in files.items()}}
+        with pytest.raises(ProjectError, match="wrong or expired"):
+            project_facts.ask(environment, name="a", existing=None)
 
     def test_expired_ones_are_told_so_without_showing_them(self, refusing: str) -> None:
         with pytest.raises(ProjectError, match="wrong or expired") as caught:
