@@ -65,6 +65,8 @@ class Comparison:
 
 
 _NOTHING: Final = Plan({})
+_PROTECTED: Final = "protect"
+"""The engine's option, which no input shows: without it an update or a destroy may delete what holds data."""
 
 
 def compare(before: Plan | None, after: Plan | None) -> Comparison:
@@ -152,6 +154,8 @@ def _change(resource: Resource, pairs: Mapping[str, Resource], old: Plan, new: P
         for path, mine, theirs in differences(former.inputs, resource.inputs)
         if not any(replacement.covers(pattern, path) for pattern in resource.ignore_changes)
     )
+    if former.protected is not resource.protected:
+        found += (PropertyChange(path=_PROTECTED, before=former.protected, after=resource.protected),)
     if former.provider not in (resource.provider, *(provider.aliases if provider else ())):
         because = "another provider makes it"
         cause = provider if provider and provider.urn not in pairs else None

@@ -81,7 +81,7 @@ def losses(comparison: Comparison) -> Iterator[Loss]:
 
 
 def _cluster(change: Change) -> str | None:
-    """Return what a VM's cluster holds, where another one is asked for: no cluster follows, and the volume keeps none."""
+    """Return what goes where another cluster is asked for on a VM's volume: kind changes none, and makes it anew."""
     is_another = change.resource.kind == "UserData" and any(each.path == _KEPT_CLUSTER for each in change.properties)
     return "the cluster on the volume with all of its data, once kind.recreate lets it go" if is_another else None
 

@@ -130,6 +130,12 @@ def test_what_touches_the_volume_is_in_bold_and_growing_it_is_not() -> None:
     assert changed(plan(volume={"size": 600})) == {"Volume": Operation.CHANGE}
 
 
+def test_a_protection_that_is_taken_off_is_told() -> None:
+    stack = StackReview(stack="cpouta", before=BASE, after=plan(volume={"protect": False}))
+    text = render(Review(base="main", head="change", stacks=(stack,)))
+    assert "- `Volume data`, `RandomPassword mlops` changed\n  - `protect`: `true` → `false`" in text
+
+
 def test_the_review_names_the_unit() -> None:
     stack = StackReview(stack="cpouta", before=BASE, after=plan(flavor="gpu.1.1gpu"))
     text = render(Review(base="main", head="change", stacks=(stack,)))

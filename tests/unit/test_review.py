@@ -137,6 +137,8 @@ OPERATIONS: tuple[tuple[str, State | None, State | None, Operation | None], ...]
         manifest("core/v1:Node", "n", {"spec": {"taints": [{"key": "x"}]}}, ignoreChanges=["spec.taints"]),
         None,
     ),
+    ("a password that may go", state("random:index:RandomPassword", "p", {"length": 16}) | {"protect": True},
+     state("random:index:RandomPassword", "p", {"length": 16}), Operation.CHANGE),
     ("a password's length", state("random:index:RandomPassword", "p", {"length": 16}),
      state("random:index:RandomPassword", "p", {"length": 20}), Operation.REPLACE),
     ("a chart's version", state("kubernetes:helm.sh/v3:Release", "r", {"name": "r", "version": "1"}),
