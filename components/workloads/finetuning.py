@@ -7,6 +7,10 @@ The RayJob is in the team's queue by itself and in no AppWrapper. Ray's pods nev
 takes a job for done when its pods have: it would hold its GPUs for ever, or be made anew once KubeRay has taken the
 cluster away (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue knows a RayJob's end. KubeRay
 makes a cluster anew when the job fails; the checkpoints are in a volume beside it.
+
+So nobody names the packing scheduler to its pods but their templates, and their PodGroup is beside the job, too. KubeRay
+has a switch for both (`--batch-scheduler=scheduler-plugins`), with which it starts no RayJob any more, but RayClusters
+alone (v1.5.1, `controllers/ray/batchscheduler/scheduler-plugins/scheduler_plugins.go`, DoBatchSchedulingOnSubmission).
 """
 
 from __future__ import annotations
@@ -23,10 +27,12 @@ from components import names
 from components.images import Reference
 from components.kubernetes import programs
 from components.kubernetes.manifests import Document
+from components.kubernetes.objects import with_namespace
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.programs import Program
 from components.kubernetes.security import UNPRIVILEGED
 from components.kubernetes.volumes import AccessMode, Volume, claim, volumes
+from components.scheduling import pod_group
 from components.workloads.indexed_job import files_name
 from components.workloads.interface import USER, pod_security, ray_token, volume_claim
 from components.workloads.pods import WORKLOAD_LABEL, shared_memory, variables
@@ -108,18 +114,35 @@ class Finetuning(pulumi.ComponentResource):
 
 
 def documents(name: str, args: FinetuningArgs) -> list[Document]:
-    """Return the claim, the program, and the job."""
+    """Return the claim, the program, the PodGroup where there are such, and the job."""
     namespace = args.submission.namespace
     folder = volume_claim(args.claim, namespace, storage_class=args.storage_class, size=args.storage, mode=args.access)
     program = PROGRAM.config_map(files_name(name), namespace, {WORKLOAD_LABEL: name})
-    return [folder, program, job(name, args)]
+    gang = [with_namespace(group(name, args), namespace)] if _is_gang(args) else []
+    return [folder, program, *gang, job(name, args)]
+
+
+def group(name: str, args: FinetuningArgs) -> Document:
+    """Return the PodGroup: the head and all workers.
+
+    KubeRay makes the workers' pods when it makes the head's, and waits for neither (v1.5.1,
+    `controllers/ray/raycluster_controller.go`, reconcilePods). No other pod is the job's: HTTPMode needs none.
+    """
+    return pod_group.pod_group(name, 1 + args.workers)
+
+
+def _is_queued(args: FinetuningArgs) -> bool:
+    return args.submission.mode is SubmissionMode.MLBATCH
+
+
+def _is_gang(args: FinetuningArgs) -> bool:
+    return _is_queued(args) and args.submission.has_pod_groups
 
 
 def job(name: str, args: FinetuningArgs) -> Document:
     """Return the RayJob. KubeRay itself submits the program to the head, so that there is no pod that nobody counts."""
     submission = args.submission
-    queued = submission.mode is SubmissionMode.MLBATCH
-    queue = {names.QUEUE_LABEL: submission.queue} if queued else {}
+    queue = {names.QUEUE_LABEL: submission.queue} if _is_queued(args) else {}
     user = {"annotations": {SUBMITTER: submission.user}} if submission.user else {}
     return {
         "apiVersion": API,
@@ -186,12 +209,15 @@ def template(
     own = {item["name"]: item["value"] for item in programs.ENVIRONMENT} | _RAY_TRAIN | _LOGS
     listening = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
     priority = args.submission.priority_class
+    scheduler = args.submission.scheduler if _is_queued(args) else None
+    member = {pod_group.LABEL: name} if _is_gang(args) else {}
     return {
-        "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name}},
+        "metadata": {"annotations": PROGRAM.checksum(), "labels": {WORKLOAD_LABEL: name, **member}},
         "spec": {
             **ray_token(signs_in=signs_in),
             **args.placement.body(),
             **({"priorityClassName": priority} if priority is not None else {}),
+            **({"schedulerName": scheduler} if scheduler is not None else {}),
             "securityContext": pod_security(args.user),
             "containers": [
                 {

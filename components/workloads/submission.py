@@ -54,6 +54,7 @@ class Submission:
     priority_class: of the pods; None for the cluster's default. user: on whose behalf, recorded as an annotation.
     has_pod_groups: the pods of a PodGroup are bound together, and gangs in a team's queue are given one.
     groups_alone: a pod of no PodGroup is never placed, and a job of one pod is given one, too.
+    scheduler: of the pods of queued jobs, which AppWrapper names to those that it wraps; None for the cluster's own.
     """
 
     mode: SubmissionMode
@@ -63,6 +64,7 @@ class Submission:
     user: str | None = None
     has_pod_groups: bool = False
     groups_alone: bool = False
+    scheduler: str | None = None
 
 
 def app_wrapper(name: str, submission: Submission, components: Sequence[Document]) -> Document:

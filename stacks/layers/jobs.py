@@ -25,6 +25,7 @@ from components.workloads.submission import Submission, SubmissionMode
 from components.workloads.synthetic import SyntheticLoadArgs
 from components.workloads.vllm import VllmArgs
 from stacks.inputs import StackInputs
+from stacks.layers.scheduling import second_scheduler
 from stacks.settings.submission import SubmissionSettings
 from stacks.settings.workloads import JobSettings, NodeWorkloadSettings
 
@@ -193,6 +194,7 @@ class Jobs:
             user=settings.user,
             has_pod_groups=queued and packing.has_pod_groups,
             groups_alone=queued and packing.places_groups_alone,
+            scheduler=second_scheduler(packing) if queued else None,
         )
 
     def pods(self, workload: NodeWorkloadSettings, image: str, shared_memory: str, deadline: int) -> NodePods:

@@ -70,8 +70,12 @@ def _sakkara(inputs: StackInputs[Any], releases: Releases, cluster: Cluster) -> 
     )
 
 
+def second_scheduler(packing: Packing) -> str | None:
+    """Return the name of the scheduler that places the pods of queued jobs, None for the cluster's own."""
+    return {Packing.COSCHEDULING: coscheduling.SCHEDULER, Packing.SAKKARA: sakkara.SCHEDULER}.get(packing)
+
+
 def schedulers(inputs: StackInputs[Any]) -> Sequence[str]:
     """Return the names of the schedulers that pods may ask for."""
-    second = {Packing.COSCHEDULING: coscheduling.SCHEDULER, Packing.SAKKARA: sakkara.SCHEDULER}
-    packing = inputs.settings.scheduling.packing
-    return (DEFAULT_SCHEDULER, *([second[packing]] if packing in second else []))
+    second = second_scheduler(inputs.settings.scheduling.packing)
+    return (DEFAULT_SCHEDULER, *([second] if second is not None else []))

@@ -106,7 +106,7 @@ def _workloads(partial: PartialSettings) -> Iterator[Planned]:
     if settings.pretraining.enabled:
         yield from _pretraining(settings)
     if settings.finetuning.enabled:
-        yield from _finetuning(settings)
+        yield from _finetuning(partial, settings)
     home = settings.home(settings.metaseq) or ""
     for section, viewer in settings.viewers().items():
         if viewer.enabled:
@@ -146,8 +146,12 @@ def _volcano(namespace: str, name: str, path: Path) -> Iterator[Planned]:
 
 
 def _wrapped(partial: PartialSettings, namespace: str, name: str, path: Path) -> Iterator[Planned]:
-    scheduling = partial.section(SchedulingSettings)
     yield Planned("AppWrapper", namespace, name, path)
+    yield from _gang(partial, namespace, name, path)
+
+
+def _gang(partial: PartialSettings, namespace: str, name: str, path: Path) -> Iterator[Planned]:
+    scheduling = partial.section(SchedulingSettings)
     if scheduling is not None and scheduling.packing.has_pod_groups:
         yield Planned("PodGroup", namespace, name, path)
 
@@ -190,13 +194,15 @@ def _pretraining(settings: WorkloadsSettings) -> Iterator[Planned]:
         yield Planned("AppWrapper", namespace, job.name, path)
 
 
-def _finetuning(settings: WorkloadsSettings) -> Iterator[Planned]:
+def _finetuning(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[Planned]:
     job, path = settings.finetuning, ("workloads", "finetuning", "name")
     namespace = settings.home(job) or ""
     yield Planned("Workload", "", job.name, path)
     yield Planned("RayJob", namespace, job.name, path)
     yield Planned("ConfigMap", namespace, files_name(job.name), path)
     yield Planned("PersistentVolumeClaim", namespace, job.claim, path)
+    if job.queued:
+        yield from _gang(partial, namespace, job.name, path)
 
 
 def _sample(partial: PartialSettings) -> Iterator[Planned]:

@@ -17,7 +17,9 @@ from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
 from components.workloads import finetuning
 from components.workloads.finetuning import Finetuning, FinetuningArgs
+from components.workloads.submission import Submission
 from stacks.layers.jobs import documents
+from stacks.layers.scheduling import schedulers
 from tests.unit.conftest import ROOT
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
@@ -111,6 +113,32 @@ def test_the_head_trains_nothing_and_each_worker_has_a_gpu() -> None:
     assert (parameters["num-cpus"], parameters["num-gpus"]) == ("0", "0")
 
 
+PACKED = replace(TEAM, has_pod_groups=True, scheduler="scheduler-plugins-scheduler")
+
+
+def test_head_and_workers_are_one_gang_that_the_packing_scheduler_places() -> None:
+    """As many pods as KubeRay makes at once, before any of them runs: a gang of more would wait for ever."""
+    args = replace(ARGS, submission=PACKED)
+    claim, program, group, job = finetuning.documents("tune", args)
+    assert (group["apiVersion"], group["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")
+    assert (group["metadata"]["name"], group["metadata"]["namespace"]) == ("tune", "blue")
+    specification = job["spec"]["rayClusterSpec"]
+    made = 1 + sum(workers["replicas"] for workers in specification["workerGroupSpecs"])
+    assert group["spec"] == {"minMember": made}
+    assert job["spec"]["submissionMode"] == "HTTPMode", "another mode has one more pod, or one without the label"
+    for part in (specification["headGroupSpec"], *specification["workerGroupSpecs"]):
+        assert part["template"]["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+        assert part["template"]["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "tune"
+
+
+@pytest.mark.parametrize("submission", [TEAM, replace(PACKED, mode=PLAIN.mode)], ids=["no scheduler", "no queue"])
+def test_without_that_scheduler_or_a_queue_nobody_waits_for_a_group(submission: Submission) -> None:
+    found = finetuning.documents("tune", replace(ARGS, submission=submission))
+    assert "PodGroup" not in [document["kind"] for document in found]
+    assert "schedulerName" not in str(found)
+    assert "pod-group" not in str(found)
+
+
 def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
     for pod in pods():
         (container,) = pod["containers"]
@@ -150,12 +178,33 @@ def raw(**own: Any) -> dict[str, Any]:
 
 
 def test_settings_reach_the_job(mirror: Mirror) -> None:
-    claim, _, job = documents(loaded(mirror, raw(name="lora", workers=4, rank=8)), "finetuning")
+    claim, _, group, job = documents(loaded(mirror, raw(name="lora", workers=4, rank=8)), "finetuning")
+    assert (group["metadata"]["name"], group["spec"]) == ("lora", {"minMember": 5})
     assert claim["metadata"]["name"] == "lora-result"
     assert job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["replicas"] == 4
     assert job["spec"]["rayClusterSpec"]["rayVersion"] == "2.35.0"
     assert "--workers=4 --rank=8 " in job["spec"]["entrypoint"]
     assert json.loads(job["spec"]["runtimeEnvYAML"]) == {"pip": list(catalogue.RAY_TRAIN_PACKAGES)}
+
+
+@pytest.mark.parametrize(
+    ("packing", "scheduler"),
+    [
+        ("coscheduling", "scheduler-plugins-scheduler"),
+        ("sakkara", "sakkara-scheduler"),
+        ("topology", None),
+        ("none", None),
+    ],
+)
+def test_its_pods_go_to_the_scheduler_that_packs_and_that_policies_let(
+    mirror: Mirror, packing: str, scheduler: str | None
+) -> None:
+    inputs = loaded(mirror, {**raw(), "scheduling": {"packing": packing}})
+    *_, job = documents(inputs, "finetuning")
+    specification = job["spec"]["rayClusterSpec"]
+    for part in (specification["headGroupSpec"], *specification["workerGroupSpecs"]):
+        assert part["template"]["spec"].get("schedulerName") == scheduler
+    assert scheduler is None or scheduler in schedulers(inputs)
 
 
 MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [

@@ -266,6 +266,7 @@ def test_each_object_is_told_by_the_key_that_names_it() -> None:
             "RayJob finetuning",
             "ConfigMap finetuning-files",
             "PersistentVolumeClaim finetuning-result",
+            "PodGroup finetuning",
         ],
         "workloads.aim.name": [f"{kind} aim" for kind in viewer],
         "workloads.tensorboard.name": [f"{kind} tensorboard" for kind in viewer],
