@@ -641,6 +641,14 @@ RAY_TRAIN: Final = Image(
 )
 RAY_TRAIN_PACKAGES: Final = ("transformers==4.46.3", "peft==0.13.2", "datasets==4.8.5")
 """What fine-tuning needs beside Ray and PyTorch of that image: Granite is in transformers since 4.45."""
+HUB_COMMITS: Final[Mapping[str, str]] = {
+    "ibm-granite/granite-3.1-2b-instruct": "bbc2aed595bd38bd770263dc3ab831db9794441d",
+    "ibm-granite/granite-3.2-8b-instruct": "610d8c6ee9c84ce51f6dfd7bc5c0215d95d49695",
+    "openai/gsm8k": "740312add88f781978c0658806c59bc2815b9866",
+}
+"""Of models and data sets on Hugging Face's hub, by name: what a commit holds is the same for good."""
+HUB_BRANCH: Final = "main"
+"""What the hub gives of another one, unless it is told."""
 DEMO_PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "jobtest": ("torchvision==0.19.1",),
     "interactivetest": ("transformers==4.46.3", "datasets==4.8.5", "accelerate==1.1.1"),
@@ -746,6 +754,11 @@ def find_chart(name: str, version: str | None = None, charts: Sequence[Chart] = 
         if chart.name == name and version in (None, chart.version):
             return chart
     raise KeyError(f"the chart {name} {version or ''} is not in the catalogue")
+
+
+def hub_revision(name: str) -> str:
+    """Return which state of a model or data set jobs take that are told none: a commit, where one is known."""
+    return HUB_COMMITS.get(name, HUB_BRANCH)
 
 
 def find_openshift_ai(version: str) -> OpenShiftAi:

@@ -65,6 +65,7 @@ class FinetuningArgs:
     """The fine-tuning to run.
 
     model, dataset: by their names on Hugging Face's hub; subset: of the dataset, None where it has none.
+    model_revision, dataset_revision: which commit, branch or tag of each.
     image: of Ray, with PyTorch. packages: that Ray installs for the job, with their versions.
     workers: pods, each with a GPU; gpu_resource: as which it is asked for. cpu, memory: of a worker, head_cpu,
         head_memory: of the head, as canonical quantities.
@@ -80,7 +81,9 @@ class FinetuningArgs:
     image: str
     packages: Sequence[str]
     model: str = MODEL
+    model_revision: str
     dataset: str = DATASET
+    dataset_revision: str
     subset: str | None = SUBSET
     workers: int
     gpu_resource: str = names.GPU
@@ -240,7 +243,9 @@ def arguments(name: str, args: FinetuningArgs) -> list[str]:
     """Return what the program is told."""
     return [
         f"--model={args.model}",
+        f"--model-revision={args.model_revision}",
         f"--dataset={args.dataset}",
+        f"--dataset-revision={args.dataset_revision}",
         *([f"--subset={args.subset}"] if args.subset is not None else []),
         f"--workers={args.workers}",
         f"--rank={args.rank}",

@@ -9,6 +9,7 @@ both containers, in which a file named `halt` ends the server. What differs, and
     a server that fails, or does not answer in time, ends the job, and so does a deadline; `bounded` off leaves all
     three out, as the tutorial does
     the server listens on the pod's own loopback device: it asks nobody for a password
+    a revision of the model can be named, whose tokenizer vLLM then takes, too (vllm, `config/model.py`)
     caches are put where the volume is for any user; the tutorial's are, because OpenShift's users live in /
 """
 
@@ -63,7 +64,8 @@ ENVIRONMENT: Final = {
 class VllmArgs:
     """The batch to run.
 
-    model: by its name on Hugging Face's hub. image: of the server; generator_image: of the load generator, with
+    model: by its name on Hugging Face's hub; model_revision: its commit, branch or tag, None for what the hub gives.
+    image: of the server; generator_image: of the load generator, with
         `benchmark_serving.py` in its working directory, None for the server's own.
     requests: of the batch; concurrency: how many at once. input_tokens, output_tokens: of each.
     gpus: of the server; gpu_resource: as which they are asked for. cpu, memory: of the server, generator_cpu,
@@ -78,6 +80,7 @@ class VllmArgs:
     image: pulumi.Input[str]
     generator_image: pulumi.Input[str] | None = None
     model: str = MODEL
+    model_revision: str | None = None
     requests: int = REQUESTS
     concurrency: int = CONCURRENCY
     input_tokens: int = TOKENS
@@ -173,6 +176,8 @@ def pod(args: VllmArgs) -> Document:
 def server_script(args: VllmArgs) -> str:
     """Return what serves the model until the signal to halt; bounded, until the server has ended by itself, too."""
     command = ["vllm", "serve", args.model, "--host=127.0.0.1"]
+    if args.model_revision is not None:
+        command.append(f"--revision={args.model_revision}")
     if args.gpus > 1:
         command.append(f"--tensor-parallel-size={args.gpus}")
     serve = shlex.join(command)

@@ -10,11 +10,11 @@ from pydantic import Field
 from components import names
 from components.kubernetes.quantity import Quantity
 from components.workloads import finetuning
+from stacks.settings.hub import ModelName, Revision
 from stacks.settings.images import Reference
 from stacks.settings.model import SettingsModel, SomeBytes, SomeCores
 from stacks.settings.names import ClassName
 from stacks.settings.submission import WorkloadSettings
-from stacks.settings.vllm import ModelName
 
 _WEEK = 7 * 24 * 3600
 
@@ -34,6 +34,12 @@ class FinetuningSettings(WorkloadSettings):
     name: str = "finetuning"
     model: ModelName = finetuning.MODEL
     """The model, by its name on Hugging Face's hub, one whose attention has q_proj, k_proj, v_proj and o_proj."""
+    model_revision: Revision | None = None
+    """Which state of the model is trained: a commit of its repository, a branch or a tag. A commit is the same weights
+    for good, which nobody exchanges; default the one that the catalogue has for the default model, and `main` of another.
+    """
+    dataset_revision: Revision | None = None
+    """Which state of the data set openai/gsm8k, likewise; default the commit that the catalogue has."""
     image: Reference | None = None
     """Image of Ray 2.35 or later with PyTorch, with its tag; default that of MLBatch's samples."""
     workers: Annotated[int, Field(ge=1, le=1000)] = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -13,27 +13,14 @@ from components.kubernetes.quantity import Quantity
 from components.workloads import vllm
 from stacks.errors import ConfigError, Path
 from stacks.settings.claims import ClaimSettings
+from stacks.settings.hub import ModelName, Revision
 from stacks.settings.images import Reference
 from stacks.settings.limits import MOST_GPUS
-from stacks.settings.model import SomeBytes, SomeCores, form
+from stacks.settings.model import SomeBytes, SomeCores
 from stacks.settings.names import is_subdomain
 from stacks.settings.submission import WorkloadSettings
 
 _WEEK: Final = 7 * 24 * 3600
-_PART: Final = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
-_MODEL: Final = re.compile(rf"{_PART}(/{_PART})?")
-_MODELS: Final = "an owner and a name of letters, digits and . _ -, such as ibm-granite/granite-3.2-8b-instruct"
-
-
-ModelName: TypeAlias = Annotated[
-    str,
-    form(
-        _MODEL,
-        _MODELS,
-        message="no model of Hugging Face's hub has this name",
-        hint="write it as the model's page shows it",
-    ),
-]
 
 
 class CacheSettings(ClaimSettings):
@@ -53,6 +40,10 @@ class VllmSettings(WorkloadSettings):
     name: str = "batch-inference"
     model: ModelName = vllm.MODEL
     """The model, by its name on Hugging Face's hub."""
+    model_revision: Revision | None = None
+    """Which state of the model is served: a commit of its repository, a branch or a tag. A commit is the same weights
+    for good, which nobody exchanges; default the one that the catalogue has for the default model, and `main` of another.
+    """
     image: Reference | None = None
     """Image of the server, with its tag; default upstream's."""
     generator_image: Reference | None = None

@@ -29,6 +29,8 @@ ARGS = FinetuningArgs(
     submission=TEAM,
     image="registry.example.org/ray:2.35.0-py311@sha256:" + "0" * 64,
     packages=["peft==0.13.2"],
+    model_revision="main",
+    dataset_revision="v1.1",
     workers=3,
     cpu="8",
     memory="64Gi",
@@ -85,7 +87,7 @@ def test_it_ends_with_its_cluster_and_is_tried_again_by_kuberay() -> None:
     del specification["rayClusterSpec"]
     assert specification == {
         "entrypoint": "python -m components.workloads.training.finetune --model=ibm-granite/granite-3.1-2b-instruct "
-        "--dataset=openai/gsm8k --subset=main --workers=3 --rank=16 --batch=8 --context=512 --steps=500 "
+        "--model-revision=main --dataset=openai/gsm8k --dataset-revision=v1.1 --subset=main --workers=3 --rank=16 --batch=8 --context=512 --steps=500 "
         "--learning-rate=0.0001 --checkpoint-every=50 --folder=/finetuning/tune --gpu",
         "submissionMode": "HTTPMode",
         "shutdownAfterJobFinishes": True,
@@ -209,6 +211,8 @@ def test_its_pods_go_to_the_scheduler_that_packs_and_that_policies_let(
 
 MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"model": "a b"}, 'model = "a b"', "no model of Hugging Face's hub", "as the model's page"),
+    ({"modelRevision": "bbc2aed"}, 'modelRevision = "bbc2aed"', "how a commit's hash begins", "all 40 digits"),
+    ({"datasetRevision": "main branch"}, 'datasetRevision = "main branch"', "can be called this", "such as main"),
     ({"workers": 0}, "workers = 0", "", ""),
     ({"workers": 900}, "workers = 900", "such pods at once", "ask for fewer pods"),
     ({"headCpu": 1000}, "headCpu = 1000", "2 nodes hold 0 such pods at once", "ask for less"),

@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 import pytest
 
 TRAINING = "components.workloads.training"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 OTHERS = ("ray", "ray.train", "ray.train.torch", "datasets", "peft", "transformers", "torch.nn", "torch.nn.parallel")
 
 
@@ -60,13 +61,41 @@ def test_what_is_left_of_a_checkpoint_that_was_never_whole_fills_no_volume(
 
 def test_weights_that_may_run_code_are_not_loaded(packages: dict[str, MagicMock], tmp_path: Path) -> None:
     packages["transformers"].AutoModelForCausalLM.from_pretrained.side_effect = KeyboardInterrupt
-    options = Namespace(model="somebody/model", folder=tmp_path, rank=16)
+    options = Namespace(model="somebody/model", model_revision=COMMIT, folder=tmp_path, rank=16)
     with pytest.raises(KeyboardInterrupt):
         import_module(f"{TRAINING}.finetune").Tuning(options)
     ((model,), asked) = packages["transformers"].AutoModelForCausalLM.from_pretrained.call_args
     assert model == "somebody/model"
     assert asked["use_safetensors"] is True
     assert "trust_remote_code" not in asked
+
+
+def test_model_tokenizer_and_data_are_of_the_revisions_that_were_named(
+    packages: dict[str, MagicMock], tmp_path: Path
+) -> None:
+    """The adapter, too, says which weights it belongs to: PEFT loads it onto them."""
+    options = Namespace(model="somebody/model", model_revision=COMMIT, dataset="somebody/data", dataset_revision="v2")
+    vars(options).update(subset=None, folder=tmp_path, rank=16, learning_rate=1e-4)
+    import_module(f"{TRAINING}.finetune").Tuning(options)
+    hub = packages["transformers"]
+    for loaded in (hub.AutoTokenizer.from_pretrained, hub.AutoModelForCausalLM.from_pretrained):
+        assert loaded.call_args.args == ("somebody/model",)
+        assert loaded.call_args.kwargs["revision"] == COMMIT
+    assert packages["peft"].get_peft_model.call_args.kwargs == {"revision": COMMIT}
+    loaded = packages["datasets"].load_dataset.call_args
+    assert loaded.args == ("somebody/data", None)
+    assert loaded.kwargs == {"split": "train", "revision": "v2"}, "no code of the data set's either"
+
+
+def test_checkpoints_of_another_revision_are_not_gone_on_from(packages: dict[str, MagicMock], tmp_path: Path) -> None:
+    program = import_module(f"{TRAINING}.finetune")
+    options = {"model": "somebody/model", "dataset": "somebody/data", "dataset_revision": "main", "subset": None}
+    options |= {"folder": tmp_path, "rank": 16, "learning_rate": 1e-4}
+    before = program.Tuning(Namespace(**options, model_revision="main"))._state(100)
+    after = program.Tuning(Namespace(**options, model_revision=COMMIT))
+    after.checkpoints.newest = lambda: before
+    with pytest.raises(ValueError, match=f"somebody/model at main .*and this is somebody/model at {COMMIT}"):
+        after._resume()
 
 
 def names(folder: Path) -> list[str]:

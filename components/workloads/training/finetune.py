@@ -61,21 +61,26 @@ class Tuning:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.rank, self.device = options, get_context().get_world_rank(), get_device()
         self.checkpoints = Checkpoints(options.folder)
-        self.tokenizer = AutoTokenizer.from_pretrained(options.model)
+        self.tokenizer = AutoTokenizer.from_pretrained(options.model, revision=options.model_revision)
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         torch.manual_seed(1)
         precision = torch.bfloat16 if self.device.type == "cuda" else torch.float32
         # Weights in another form are pickles, which may run code.
-        whole = AutoModelForCausalLM.from_pretrained(options.model, torch_dtype=precision, use_safetensors=True)
+        whole = AutoModelForCausalLM.from_pretrained(
+            options.model, revision=options.model_revision, torch_dtype=precision, use_safetensors=True
+        )
         lora = LoraConfig(
             r=options.rank, lora_alpha=2 * options.rank, target_modules=list(_PROJECTIONS), task_type="CAUSAL_LM"
         )
-        self.adapted = get_peft_model(whole, lora).to(self.device)
+        # It is noted in the adapter, which PEFT loads onto the same weights by it.
+        self.adapted = get_peft_model(whole, lora, revision=options.model_revision).to(self.device)
         self.model = DistributedDataParallel(self.adapted)
         trained = [weights for weights in self.adapted.parameters() if weights.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate)
-        self.texts = load_dataset(options.dataset, options.subset, split="train")
+        self.texts = load_dataset(
+            options.dataset, options.subset, split="train", revision=options.dataset_revision
+        )
 
     def run(self) -> None:
         """Train from the last checkpoint to the last step, and write the adapter."""
@@ -148,7 +153,8 @@ class Tuning:
         return step
 
     def _of(self) -> str:
-        return f"{self.options.model} with adapters of rank {self.options.rank}"
+        model, revision = self.options.model, self.options.model_revision
+        return f"{model} at {revision} with adapters of rank {self.options.rank}"
 
     def _state(self, step: int) -> Mapping[str, Any]:
         adapters = get_peft_model_state_dict(self.adapted)
@@ -159,6 +165,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", required=True, help="on Hugging Face's hub, or a folder")
     parser.add_argument("--dataset", required=True, help="of questions and answers, on the hub, or a folder")
+    for name in ("model", "dataset"):
+        parser.add_argument(f"--{name}-revision", default="main", help="commit, branch or tag; of no folder")
     parser.add_argument("--subset", help="of the dataset, where it has several")
     for name in ("workers", "rank", "steps", "batch", "context", "checkpoint-every"):
         parser.add_argument(f"--{name}", type=int, required=True)

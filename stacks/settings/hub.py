@@ -1,0 +1,51 @@
+"""What Hugging Face's hub calls its models, and the states of what it holds."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, TypeAlias
+
+from stacks.settings.model import form, matching, reject
+
+_PART: Final = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
+_MODEL: Final = re.compile(rf"{_PART}(/{_PART})?")
+_MODELS: Final = "an owner and a name of letters, digits and . _ -, such as ibm-granite/granite-3.2-8b-instruct"
+
+_SHORTENED: Final = r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,39}"
+_NO_REFERENCE: Final = r".*(?:\.\.|//|/\.|\.lock(?:/|$))"
+"""Of what is in none (git, `check-ref-format`): two dots, an empty part, one that begins with . or ends with .lock."""
+_REFERENCE: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._+/-]{0,253}[A-Za-z0-9_+-])?"
+_REVISION: Final = re.compile(rf"(?!{_SHORTENED}$)(?!{_NO_REFERENCE}){_REFERENCE}")
+_REVISIONS: Final = (
+    "a commit's 40 digits, or a branch or tag: at most 255 letters, digits and . _ - + /, with a letter, digit or _ "
+    "first, none of . / last, without .. // /. in it, and no part of it that ends with .lock"
+)
+
+
+def _revision(value: str) -> str:
+    if re.fullmatch(_SHORTENED, value):
+        reject(
+            message="this is how a commit's hash begins, and the hub finds a commit by the whole of it alone",
+            expected=_REVISIONS,
+            hint="write all 40 digits, as the list of commits under Files and versions copies them",
+        )
+    if not _REVISION.fullmatch(value):
+        reject(
+            message="no commit, branch or tag can be called this",
+            expected=_REVISIONS,
+            hint="write it as the menu of branches under Files and versions shows it, such as main",
+        )
+    return value
+
+
+ModelName: TypeAlias = Annotated[
+    str,
+    form(
+        _MODEL,
+        _MODELS,
+        message="no model of Hugging Face's hub has this name",
+        hint="write it as the model's page shows it",
+    ),
+]
+Revision: TypeAlias = Annotated[str, matching(_revision, _REVISION.pattern, _REVISIONS)]
+"""A branch, a tag or a commit. The hub takes no shortened hash (huggingface_hub, `guides/download`)."""
