@@ -157,7 +157,9 @@ def _change(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
-    if key in ("tag", "image", "size", "data", "training", "model", "generatorImage", "trace") or key.endswith("Revision"):
+    if key in ("tag", "image", "size", "data", "training", "model", "generatorImage", "trace") or key.endswith(
+        "Revision"
+    ):
         return key, value
     try:
         return key, stack_file.value_of(value)

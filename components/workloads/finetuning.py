@@ -8,9 +8,9 @@ takes a job for done when its pods have: it would hold its GPUs for ever, or be 
 cluster away (v1.1.2, `internal/controller/appwrapper/appwrapper_controller.go`). Kueue knows a RayJob's end. KubeRay
 makes a cluster anew when the job fails; the checkpoints are in a volume beside it.
 
-So nobody names the packing scheduler to its pods but their templates, and their PodGroup is beside the job, too. KubeRay
-has a switch for both (`--batch-scheduler=scheduler-plugins`), with which it starts no RayJob any more, but RayClusters
-alone (v1.5.1, `controllers/ray/batchscheduler/scheduler-plugins/scheduler_plugins.go`, DoBatchSchedulingOnSubmission).
+So nobody but their templates names the packing scheduler to its pods, and their PodGroup is beside the job. KubeRay has
+a switch for both (`--batch-scheduler=scheduler-plugins`), with which it starts RayClusters and no RayJob (v1.5.1,
+`controllers/ray/batchscheduler/scheduler-plugins/scheduler_plugins.go`, DoBatchSchedulingOnSubmission).
 """
 
 from __future__ import annotations

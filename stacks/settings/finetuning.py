@@ -36,7 +36,7 @@ class FinetuningSettings(WorkloadSettings):
     """The model, by its name on Hugging Face's hub, one whose attention has q_proj, k_proj, v_proj and o_proj."""
     model_revision: Revision | None = None
     """Which state of the model is trained: a commit of its repository, a branch or a tag. A commit is the same weights
-    for good, which nobody exchanges; default the one that the catalogue has for the default model, and `main` of another.
+    for good, which nobody exchanges; default the one that the catalogue has for the default model, `main` of another.
     """
     dataset_revision: Revision | None = None
     """Which state of the data set openai/gsm8k, likewise; default the commit that the catalogue has."""

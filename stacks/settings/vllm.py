@@ -42,7 +42,7 @@ class VllmSettings(WorkloadSettings):
     """The model, by its name on Hugging Face's hub."""
     model_revision: Revision | None = None
     """Which state of the model is served: a commit of its repository, a branch or a tag. A commit is the same weights
-    for good, which nobody exchanges; default the one that the catalogue has for the default model, and `main` of another.
+    for good, which nobody exchanges; default the one that the catalogue has for the default model, `main` of another.
     """
     image: Reference | None = None
     """Image of the server, with its tag; default upstream's."""

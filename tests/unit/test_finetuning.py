@@ -87,8 +87,9 @@ def test_it_ends_with_its_cluster_and_is_tried_again_by_kuberay() -> None:
     del specification["rayClusterSpec"]
     assert specification == {
         "entrypoint": "python -m components.workloads.training.finetune --model=ibm-granite/granite-3.1-2b-instruct "
-        "--model-revision=main --dataset=openai/gsm8k --dataset-revision=v1.1 --subset=main --workers=3 --rank=16 --batch=8 --context=512 --steps=500 "
-        "--learning-rate=0.0001 --checkpoint-every=50 --folder=/finetuning/tune --gpu",
+        "--model-revision=main --dataset=openai/gsm8k --dataset-revision=v1.1 --subset=main --workers=3 --rank=16 "
+        "--batch=8 --context=512 --steps=500 --learning-rate=0.0001 --checkpoint-every=50 "
+        "--folder=/finetuning/tune --gpu",
         "submissionMode": "HTTPMode",
         "shutdownAfterJobFinishes": True,
         "backoffLimit": 3,
@@ -121,7 +122,7 @@ PACKED = replace(TEAM, has_pod_groups=True, scheduler="scheduler-plugins-schedul
 def test_head_and_workers_are_one_gang_that_the_packing_scheduler_places() -> None:
     """As many pods as KubeRay makes at once, before any of them runs: a gang of more would wait for ever."""
     args = replace(ARGS, submission=PACKED)
-    claim, program, group, job = finetuning.documents("tune", args)
+    _, _, group, job = finetuning.documents("tune", args)
     assert (group["apiVersion"], group["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")
     assert (group["metadata"]["name"], group["metadata"]["namespace"]) == ("tune", "blue")
     specification = job["spec"]["rayClusterSpec"]

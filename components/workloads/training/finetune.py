@@ -78,9 +78,7 @@ class Tuning:
         self.model = DistributedDataParallel(self.adapted)
         trained = [weights for weights in self.adapted.parameters() if weights.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate)
-        self.texts = load_dataset(
-            options.dataset, options.subset, split="train", revision=options.dataset_revision
-        )
+        self.texts = load_dataset(options.dataset, options.subset, split="train", revision=options.dataset_revision)
 
     def run(self) -> None:
         """Train from the last checkpoint to the last step, and write the adapter."""
