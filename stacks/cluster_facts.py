@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ _SECONDS: Final = 15.0
 """How long the API server may take for each answer."""
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = (_UNAUTHORIZED, 403)
-_ABSENT: Final = 404
+_ABSENT: Final = (404,)
 _WAITED_FOR: Final = "pulumi.com/waitFor"
 _FALSE: Final = ("false", "f", "0")
 """As Go reads it (strconv.ParseBool), in small letters."""
@@ -196,29 +196,34 @@ def _read(client: Any, path: str, **query: str) -> Any:
     return json.loads(client.response_deserialize(answer, {"2XX": "bytes"}).data)
 
 
-def _uid(client: Any) -> str | None:
-    """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
+def _unless(client: Any, statuses: Collection[int], path: str) -> Mapping[str, Any] | None:
+    """Return the object that the API server answers, None where it answers one of these HTTP statuses instead.
+
+    Raises TypeError for what is no object: JSON's null is an answer, and does not say that there is none.
+    """
     import kubernetes
 
     try:
-        return str(_read(client, "/api/v1/namespaces/kube-system")["metadata"]["uid"])
+        found = _read(client, path)
     except kubernetes.client.ApiException as error:
-        if error.status in _FORBIDDEN:
+        if error.status in statuses:
             return None
         raise
+    if not isinstance(found, Mapping):
+        raise TypeError(f"{path} is {found!r:.100}")
+    return found
+
+
+def _uid(client: Any) -> str | None:
+    """Return the uid of namespace kube-system, which lives as long as the cluster; None where it may not be read."""
+    found = _unless(client, _FORBIDDEN, "/api/v1/namespaces/kube-system")
+    return None if found is None else str(found["metadata"]["uid"])
 
 
 def _has_admission_policies(client: Any) -> bool:
     """Return whether the cluster's discovery lists the policies: before 1.30, and where they are off, it does not."""
-    import kubernetes
-
-    try:
-        kinds = _read(client, "/apis/admissionregistration.k8s.io/v1/")["resources"]
-    except kubernetes.client.ApiException as error:
-        if error.status == _ABSENT:
-            return False
-        raise
-    return any(kind["name"] == "validatingadmissionpolicies" for kind in kinds)
+    found = _unless(client, _ABSENT, "/apis/admissionregistration.k8s.io/v1/")
+    return found is not None and any(kind["name"] == "validatingadmissionpolicies" for kind in found["resources"])
 
 
 def _openshift(client: Any) -> str | None:
@@ -226,14 +231,10 @@ def _openshift(client: Any) -> str | None:
 
     During an update the newest entry of the history is partial (openshift/api, config/v1/types_cluster_version.go).
     """
-    import kubernetes
-
-    try:
-        status = _read(client, "/apis/config.openshift.io/v1/clusterversions/version")["status"]
-    except kubernetes.client.ApiException as error:
-        if error.status == _ABSENT:
-            return None
-        raise
+    found = _unless(client, _ABSENT, "/apis/config.openshift.io/v1/clusterversions/version")
+    if found is None:
+        return None
+    status = found["status"]
     completed = [item["version"] for item in status.get("history") or () if item["state"] == "Completed"]
     return str(completed[0] if completed else status["desired"]["version"])
 
@@ -283,16 +284,10 @@ def _is_others(item: Mapping[str, Any]) -> bool:
     return _WAITED_FOR not in (item["metadata"].get("annotations") or {})
 
 
-def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Any:
+def _asked(client: Any, group: str, version: str, plural: str, name: str | None = None) -> Mapping[str, Any] | None:
     """Return an object, or all of a kind, that not every cluster has and not every user may read; None without."""
-    import kubernetes
-
-    try:
-        return _read(client, "/".join(("/apis", group, version, plural, *filter(None, [name]))))
-    except kubernetes.client.ApiException as error:
-        if error.status in (_ABSENT, *_FORBIDDEN):
-            return None
-        raise
+    path = "/".join(("/apis", group, version, plural, *filter(None, [name])))
+    return _unless(client, (*_ABSENT, *_FORBIDDEN), path)
 
 
 def _default_priority(classes: Iterable[Mapping[str, Any]]) -> str | None:

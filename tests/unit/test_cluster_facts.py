@@ -26,6 +26,7 @@ STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CLUSTER_VERSION = "/apis/config.openshift.io/v1/clusterversions/version"
 REGISTRY = "/apis/imageregistry.operator.openshift.io/v1/configs/cluster"
 DATA_SCIENCE = "/apis/datasciencecluster.opendatahub.io/v1/datascienceclusters"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/"
 GPU_POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 
 
@@ -255,6 +256,15 @@ def test_whatever_cannot_be_read_is_an_error(path: str, server: ApiServer, tmp_p
         ask(named(server.port, tmp_path), KubernetesSettings())
 
 
+@pytest.mark.parametrize("path", [CLUSTER_VERSION, REGISTRY, GPU_POLICIES, DATA_SCIENCE, POLICIES])
+def test_an_answer_of_nothing_does_not_say_that_there_is_no_such_object(
+    path: str, server: ApiServer, tmp_path: Path
+) -> None:
+    server.answers[path] = (200, None)
+    with pytest.raises(KubeconfigError, match="what answers is no API server"):
+        ask(named(server.port, tmp_path), KubernetesSettings())
+
+
 @pytest.mark.parametrize("body", [[], {}, {"major": "1"}, "text", None])
 def test_what_answers_as_no_api_server_does_is_told(body: Any, server: ApiServer, tmp_path: Path) -> None:
     server.answers["/api/v1/namespaces/kube-system"] = (200, body)
@@ -304,12 +314,12 @@ def test_admission_policies_come_with_a_version(version: str, has_them: bool) ->
 def test_a_cluster_says_itself_whether_it_has_admission_policies(
     answer: tuple[int, Any], has_them: bool, server: ApiServer, tmp_path: Path
 ) -> None:
-    server.answers["/apis/admissionregistration.k8s.io/v1/"] = answer
+    server.answers[POLICIES] = answer
     assert ask(named(server.port, tmp_path), KubernetesSettings()).has_admission_policies is has_them
 
 
 def test_a_cluster_that_does_not_say_so_is_an_error(server: ApiServer, tmp_path: Path) -> None:
-    server.answers["/apis/admissionregistration.k8s.io/v1/"] = (403, {"reason": "Forbidden"})
+    server.answers[POLICIES] = (403, {"reason": "Forbidden"})
     with pytest.raises(KubeconfigError, match="it refuses to answer"):
         ask(named(server.port, tmp_path), KubernetesSettings())
 
