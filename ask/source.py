@@ -55,10 +55,6 @@ DECIDING: Final = (
 _DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-SECONDS: Final = 60.0
-"""For which a cluster may say nothing."""
-
-
 class SourceError(Exception):
     """The cluster cannot be read, or is no such platform; the message says why."""
 
@@ -94,7 +90,7 @@ class Source:
 def read(kubeconfig: Path | None, context: str | None) -> Source:
     """Read a cluster. Raises SourceError."""
     try:
-        client = connect(kubeconfig, context, SECONDS)
+        client = connect(kubeconfig, context, report.SECONDS)
     except (ConfigException, YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
         # The client takes a kubeconfig for what it should be, and stumbles in as many ways over one that is none.
         raise SourceError(f"the kubeconfig cannot be used: {' '.join(str(error).split())}") from error

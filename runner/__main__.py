@@ -10,18 +10,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
-from runner import webhooks
+from runner import report, webhooks
 from runner.picture import draw
 from runner.report import connect, platform_report
-
-SECONDS: Final = 60.0
-"""For which a cluster may say nothing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status.add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
     options = parser.parse_args(arguments)
     try:
-        client = connect(options.kubeconfig, options.context, SECONDS)
+        client = connect(options.kubeconfig, options.context, report.SECONDS)
         print("\n\n".join(part for part in (platform_report(client), webhooks.report(client)) if part))
         if options.html is not None:
             print(f"\n{draw(client, options.html, options.context or 'of the current context')}")

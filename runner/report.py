@@ -30,6 +30,8 @@ _ACCOUNTS: Final = "system:serviceaccount"
 
 _NODE_KINDS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product")
 """Labels that tell nodes apart: a cloud's, else feature discovery's, where nobody has given machines a type."""
+SECONDS: Final = 60.0
+"""For which a cluster of somebody's may say nothing."""
 
 Client = kubernetes.dynamic.DynamicClient
 

@@ -204,7 +204,7 @@ def test_a_cluster_that_says_nothing_is_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its connections are taken, as by a tunnel behind which nobody is any more."""
-    monkeypatch.setattr("ask.source.SECONDS", 0.2)
+    monkeypatch.setattr("runner.report.SECONDS", 0.2)
     job, kubeconfig = tmp_path / "job.yaml", tmp_path / "config"
     job.write_text(text())
     with socket.create_server(("127.0.0.1", 0)) as silent:

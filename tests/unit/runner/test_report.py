@@ -122,7 +122,7 @@ def test_what_is_missing_is_said_to_be_none(remembered: set[str]) -> None:
 def test_a_cluster_that_says_nothing_is_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "SECONDS", 0.2)
+    monkeypatch.setattr("runner.report.SECONDS", 0.2)
     kubeconfig = tmp_path / "kubeconfig"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"http://127.0.0.1:{silent.getsockname()[1]}"
