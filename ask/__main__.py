@@ -16,6 +16,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
+from ask import versions
 from ask.answer import TROUBLE, Answer, shown
 from ask.content import APPWRAPPER as WRAPPING
 from ask.content import KUEUE, runs
@@ -32,6 +34,7 @@ from ask.reading import MOST_OF_A_FILE
 from ask.replica import FOLDER, Replica, ReplicaError
 from ask.source import Source, SourceError
 from ask.source import read as read_cluster
+from ask.versions import VersionError
 from components.job_kinds import APPWRAPPER
 from emulator.cluster import ClusterError
 from emulator.paths import Paths
@@ -60,7 +63,7 @@ def main(arguments: Sequence[str] | None = None, paths: Paths | None = None) -> 
     except (ClusterError, ToolchainError) as error:
         _tell(f"error: {error}")
         return TROUBLE
-    except (ManifestError, OSError, ReplicaError, SourceError) as error:
+    except (ManifestError, OSError, ReplicaError, SourceError, VersionError) as error:
         _tell(f"error: {shown(str(error))}")
         return TROUBLE
     except (ApiException, DynamicApiError, HTTPError) as error:
@@ -78,8 +81,8 @@ def ask(
 ) -> Answer:
     """Return what would become of a job on a cluster that was read.
 
-    user, group: who submits it, by default a member of the team. Raises ManifestError for what cannot be meant, and
-    ReplicaError.
+    user, group: who submits it, by default a member of the team. Raises ManifestError for what cannot be meant,
+    VersionError and ReplicaError.
     """
     if team not in source.teams:
         raise ManifestError(f"there is no team {team}; there are {', '.join(source.teams) or 'none'}")
@@ -89,12 +92,13 @@ def ask(
     member = _member(source, team, user, group)
     check_resources(job, source.covered())
     _check_controllers(source, job)
+    differences = versions.differences(source)
     with standing.turn(_tell):
         question = Question(standing.stand(source, _tell), job, team, *member)
         answer = question.ask()
         if not question.changed:
             standing.keep()
-    return answer
+    return replace(answer, differences=differences)
 
 
 def _member(source: Source, team: str, user: str | None, group: str | None) -> tuple[str, str | None]:
@@ -125,7 +129,10 @@ def _check_controllers(source: Source, job: Job) -> None:
     deciding = {"Kueue": KUEUE, **({APPWRAPPER.kind: WRAPPING} if job.kind == APPWRAPPER.kind else {})}
     for name, parts in deciding.items():
         if not runs(source, parts):
-            raise ReplicaError(f"no Deployment of the cluster runs a {name} that a program of this machine stands for")
+            raise ReplicaError(
+                f"no Deployment of the cluster runs {name} in an image that a program of this machine stands for: "
+                f"{versions.INSTEAD}"
+            )
 
 
 def _tell(line: str) -> None:

@@ -43,7 +43,7 @@ class Answer:
 
     nodes: how many of its pods would run on each. resource: what it waits for. behind: jobs of its queue that come
     first. preempts: jobs that give way. Jobs are named `<team>/<name>`. rule: what refuses it. reason: in the words of
-    who decided. change: what to do, the least that helps.
+    who decided. change: what to do, the least that helps. differences: what the replica has not as the cluster has it.
     """
 
     verdict: Verdict
@@ -56,6 +56,7 @@ class Answer:
     rule: str | None = None
     reason: str = ""
     change: str | None = None
+    differences: Sequence[str] = ()
 
     @property
     def code(self) -> int:
@@ -76,6 +77,7 @@ class Answer:
         lines += [f"  rule: {self.rule}"] if self.rule else []
         lines += [f"  because: {self.reason}"] if self.reason else []
         lines += [f"  what helps: {self.change}"] if self.change else []
+        lines += [f"  differs here: {each}" for each in self.differences]
         return "\n".join(map(shown, lines))
 
 

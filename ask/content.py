@@ -35,8 +35,8 @@ _OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "Persisten
 
 def content(source: Source) -> Content:
     """Return it. Objects of teams and nodes are exact: who came first and who holds what decides."""
-    controllers = _controllers(source, CONTROLLERS)
-    places = sorted({item["metadata"]["namespace"] for item in controllers})
+    deciding = controllers(source, CONTROLLERS)
+    places = sorted({item["metadata"]["namespace"] for item in deciding})
     nodes = [_node(item) for item in source.all("Node") if item["metadata"]["name"] != NODE]
     beside = [
         _reset(item)
@@ -68,8 +68,8 @@ def content(source: Source) -> Content:
     ]
     exact += _pods(source, {item["metadata"]["name"] for item in nodes}, exact)
     last = [
-        *(_secret(item) for deployment in controllers for item in _secrets(deployment)),
-        *map(_deployment, controllers),
+        *(_secret(item) for deployment in deciding for item in _secrets(deployment)),
+        *map(_deployment, deciding),
         *(
             _webhooks(item)
             for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
@@ -87,10 +87,10 @@ def _is_built_in(item: Document) -> bool:
 
 def runs(source: Source, parts: Sequence[str]) -> bool:
     """Tell whether a controller runs on the cluster, and so on its replica. parts: of its image, one of them."""
-    return bool(_controllers(source, parts))
+    return bool(controllers(source, parts))
 
 
-def _controllers(source: Source, parts: Sequence[str]) -> list[Document]:
+def controllers(source: Source, parts: Sequence[str]) -> list[Document]:
     """Return the Deployments of controllers: those that have rights in the whole cluster, which administrators give.
 
     They run on this machine, with their own commands: an image with such a name alone is in anybody's namespace.

@@ -34,10 +34,15 @@ _MOST: Final = re.compile(
     r"\+ current podset request \((\S+)\) > maximum capacity \((\S+)\)"
 )
 _LACKS: Final = re.compile(r"insufficient unused quota(?: in cohort)? for (\S+) in flavor \S+, ([^\s,;]+) more needed")
+_SHORT: Final = re.compile(
+    r"insufficient unused quota in cohort for (\S+) in flavor|borrowing limit for (\S+) in flavor"
+    r"|insufficient quota for (\S+) in flavor \S+ in ClusterQueue"
+)
+"""What Kueue 0.8.3, of OpenShift AI, lacks, be it for now or for ever: its words do not tell one from the other."""
 _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 _OTHER_NODES: Final = re.compile(r"flavor \S+ doesn't match node affinity|untolerated taint .* in flavor \S+")
 """What Kueue says of a job that it does not admit (v0.15.2, `pkg/scheduler/flavorassigner/flavorassigner.go`). That of
-OpenShift AI (0.8.3) has another word for what lacks, and none for the most that there is.
+OpenShift AI (0.8.3, the same file) has another word for what lacks, and none for the most that there is.
 """
 _WORKED_OUT: Final = ("priority", "preemptionPolicy")
 """What Kueue's copy of a pod has, and the API server works out of the pod's priority class."""
@@ -217,6 +222,13 @@ class Question:
                 return self._answer(Verdict.WAITS, resource=lost, behind=self._ahead(workload), reason=said)
             change = f"ask for {most} {resource} in all, in place of {wanted}"
             return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
+        for each in _SHORT.finditer(said):
+            resource = each[each.lastindex or 0]
+            wanted, lent = _total(workload, resource), self._lent_without_loss(resource)
+            if wanted > lent:
+                amounts = [room.text(resource, nano) for nano in (lent, wanted)]
+                change = f"ask for {amounts[0]} {resource} in all, in place of {amounts[1]}"
+                return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
         missing = dict(_LACKS.findall(said))
         if not missing and _OTHER_NODES.search(said):
             change = "take out of the job which nodes it selects: those of its queue are the only ones with quota"
@@ -350,6 +362,13 @@ def _condition(item: Document, kind: str) -> Document | None:
 def _count(workload: Document) -> int:
     """Return how many pods a job has."""
     return sum(int(pods["count"]) for pods in workload["spec"]["podSets"])
+
+
+def _total(workload: Document, resource: str) -> int:
+    """Return how much of a resource all pods of a job ask for, in billionths."""
+    return sum(
+        room.asked(each["template"]["spec"])[resource] * int(each["count"]) for each in workload["spec"]["podSets"]
+    )
 
 
 def _homeless(pod: Document) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from emulator.cluster import images
-from emulator.toolchain import CLUSTER, SCHEDULING, ToolchainError, pinned_version
+from emulator.toolchain import CLUSTER, OPENDATAHUB_KUEUE, SCHEDULING, ToolchainError, pinned_version
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,38 @@ def of(name: str, player: str) -> list[StandIn]:
     return [each for each in STAND_INS if (each.name, each.player) == (name, player)]
 
 
+@dataclass(frozen=True)
+class Player:
+    """The program that stands for the image of a controller that decides about jobs.
+
+    name: of its upstream. version: the one that is built here. release: the one that the image names, if it does.
+    of_openshift_ai: the image is one of OpenShift AI's, whose tag is no version of upstream's.
+    """
+
+    name: str
+    version: str
+    release: str | None = None
+    of_openshift_ai: bool = False
+
+
+def player(reference: str) -> Player | None:
+    """Return what stands for an image, None for one of no controller of a release."""
+    name = images.manager(reference)
+    if name is not None:
+        return Player(name, pinned_version(_TOOLS.get(name, CLUSTER), MODULES[name]), images.tag(reference))
+    name = images.of_openshift_ai(reference)
+    if name is not None:
+        return Player(name, pinned_version(OPENDATAHUB_KUEUE, MODULES[name]), of_openshift_ai=True)
+    return None
+
+
+def difference(player: Player, called: str) -> str:
+    """Say that a program is not of the release, and what it lacks. called: the release, as people call it."""
+    known = next((each for each in of(player.name, player.version) if each.version == player.release), None)
+    rest = f"; what it lacks: {known.lacks}" if known and known.lacks else ""
+    return f"{player.name} {called} is played by {player.version}, which can be built here{rest}"
+
+
 def report(pods: Iterable[Mapping[str, Any]]) -> str:
     """Say where the programs of the running pods' images are not as released; nothing where all are."""
     references = {container["image"] for pod in pods for container in pod["spec"]["containers"]}
@@ -57,15 +89,12 @@ def _line(reference: str) -> str | None:
     shown = next((name for name in _SIMULATED if f"/{name}/{name}:" in reference), None)
     if shown is not None:
         return f"{shown} {images.tag(reference)} {_SIMULATED[shown]}"
-    name = images.manager(reference)
-    if name is None:
+    found = player(reference)
+    if found is None or found.of_openshift_ai:
         return None
-    player, version = pinned_version(_TOOLS.get(name, CLUSTER), MODULES[name]), images.tag(reference)
-    if version in (player, None):
-        return _BUILT_OTHERWISE.get((name, player))
-    known = next((each for each in of(name, player) if each.version == version), None)
-    rest = f"; what it lacks: {known.lacks}" if known and known.lacks else ""
-    return f"{name} {version} is played by {player}, which can be built here{rest}"
+    if found.release in (found.version, None):
+        return _BUILT_OTHERWISE.get((found.name, found.version))
+    return difference(found, str(found.release))
 
 
 _LIMITED: Final = ("clusterqueues", "cohorts")

@@ -49,6 +49,10 @@ _OPERATOR_HUB = {
     "rhoai/odh-kuberay-operator-controller-rhel8": "kuberay-operator",
     "rhoai/odh-training-operator-rhel8": "training-operator",
 }
+_OF_OPENSHIFT_AI = {
+    "rhoai/odh-kueue-controller-rhel8": "kueue",
+    "rhoai/odh-codeflare-operator-rhel8": "appwrapper",
+}
 _RELEASED = {**_MANAGERS, "scheduler-plugins/kube-scheduler": "scheduler-plugins"}
 _PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
 _READ = {
@@ -86,6 +90,11 @@ def tag(reference: str) -> str | None:
 def manager(reference: str) -> str | None:
     """Return what stands for an image of a release that another version may play, None where nothing does."""
     return _RELEASED.get(_name(reference))
+
+
+def of_openshift_ai(reference: str) -> str | None:
+    """Return the upstream of a controller that decides about jobs in an image of OpenShift AI, None for any other."""
+    return _OF_OPENSHIFT_AI.get(_name(reference))
 
 
 def known(reference: str) -> bool:

@@ -342,6 +342,7 @@ def test_the_answer_has_a_stable_form_and_a_code() -> None:
         "rule": None,
         "reason": "",
         "change": None,
+        "differences": [],
     }
     codes = {verdict: Answer(verdict=verdict, job="", queue="").code for verdict in Verdict}
     assert codes == {
@@ -566,10 +567,10 @@ def test_what_nobody_decides_about_is_no_answer() -> None:
         "Deployment": [controller("kueue", "registry.example.org/other/queues:1")],
         "ClusterRoleBinding": [entitled("kueue", "codeflare")],
     }
-    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs a Kueue that"):
+    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs Kueue in an image that"):
         ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
     kinds["Deployment"] = [controller("kueue", "registry.k8s.io/kueue/kueue:v0.15.2")]
-    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs a AppWrapper that"):
+    with pytest.raises(ReplicaError, match="no Deployment of the cluster runs AppWrapper in an image that"):
         ask(object(), Source(kinds), read(text(), "blue"), "blue", "alice")
     kinds["Deployment"].append(controller("codeflare", "registry.redhat.io/rhoai/odh-codeflare-operator-rhel8:v2"))
     assert [item["metadata"]["name"] for item in content(Source(kinds))["last"]] == ["kueue", "codeflare"]
@@ -648,7 +649,7 @@ def asked_with(
             "CustomResourceDefinition": [
                 named("CustomResourceDefinition", "x", spec={"names": {"kind": "AppWrapper"}})
             ],
-            "Deployment": [controller("k", "kueue/kueue:v1"), controller("a", "ibm/appwrapper:v1")],
+            "Deployment": [controller("k", "kueue/kueue:v0.15.2"), controller("a", "ibm/appwrapper:v1.1.2")],
             "ClusterRoleBinding": [entitled("k", "a")],
         }
     )

@@ -81,6 +81,8 @@ class Replica:
             "status": {"conditions": [condition]},
         }
         if kind == "AppWrapper":
+            noted = [{"podSets": [{"path": "template.spec.template"}]}] * len(options["body"]["spec"]["components"])
+            self.objects["AppWrapper"] = [{**options["body"], "status": {"componentStatus": noted}}]
             self.objects["Workload"] = [workload]
         return SimpleNamespace(metadata=SimpleNamespace(uid="1"))
 
@@ -131,6 +133,24 @@ def test_more_than_there_is_never_runs() -> None:
     replica.objects["ClusterQueue"] = [queue("blue", 8), queue("red", 4), queue("slack", 4)]
     answer = asked(replica)
     assert (answer.verdict, answer.change) == (Verdict.NEVER, "ask for 16 nvidia.com/gpu in all, in place of 24")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "insufficient unused quota in cohort for nvidia.com/gpu in flavor default-flavor, 8 more needed",
+        "insufficient quota for nvidia.com/gpu in flavor default-flavor in ClusterQueue",
+        "borrowing limit for nvidia.com/gpu in flavor default-flavor exceeded",
+    ],
+)
+def test_kueue_of_openshift_ai_does_not_say_that_there_is_never_as_much(said: str) -> None:
+    answer = asked(Replica(FULL + said), pods=3, gpus=8)
+    assert answer.verdict is Verdict.WAITS
+    replica = Replica(FULL + said)
+    replica.objects["ClusterQueue"] = [queue("blue", 8), queue("red", 4), queue("slack", 4)]
+    answer = asked(replica, pods=3, gpus=8)
+    assert (answer.verdict, answer.change) == (Verdict.NEVER, "ask for 16 nvidia.com/gpu in all, in place of 24")
+    assert asked(replica, pods=2, gpus=8).verdict is Verdict.WAITS
 
 
 def test_what_queues_lend_less_of_because_nodes_are_lost_comes_back() -> None:

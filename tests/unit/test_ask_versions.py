@@ -1,0 +1,135 @@
+"""Which versions of the cluster's controllers the replica has, and when that is no replica any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ask import content
+from ask.__main__ import main
+from ask.source import Source
+from ask.versions import VersionError, differences
+from components import catalogue
+from emulator import stand_ins
+from emulator.toolchain import CLUSTER, OPENDATAHUB_KUEUE, pinned_version
+
+KUEUE = "registry.k8s.io/kueue/kueue:"
+BUILT = pinned_version(CLUSTER, stand_ins.MODULES["kueue"])
+RED_HAT = "registry.redhat.io/rhoai/odh-{}-rhel8@sha256:" + 64 * "0"
+OF_OPENSHIFT_AI = [RED_HAT.format("kueue-controller"), RED_HAT.format("codeflare-operator")]
+
+
+def cluster(*images: str, operators: tuple[str, ...] = ()) -> Source:
+    """A cluster whose controllers have these images, and Deployments of these ClusterServiceVersions."""
+    names = [f"c{number}" for number in range(len(images))]
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": "queues"} for name in names]
+    deployments: list[dict[str, Any]] = [
+        {
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "queues"},
+            "spec": {"template": {"spec": {"serviceAccountName": name, "containers": [{"name": "m", "image": image}]}}},
+        }
+        for name, image in zip(names, images, strict=True)
+    ]
+    for name in operators:
+        owners = [{"kind": "ClusterServiceVersion", "name": name}]
+        metadata = {"name": name, "namespace": "redhat-ods-operator", "ownerReferences": owners}
+        pod = {
+            "serviceAccountName": "operator",
+            "containers": [{"name": "m", "image": "registry.redhat.io/any@sha256:0"}],
+        }
+        deployments.append({"kind": "Deployment", "metadata": metadata, "spec": {"template": {"spec": pod}}})
+    return Source({"Deployment": deployments, "ClusterRoleBinding": [{"subjects": subjects}]})
+
+
+def test_a_version_that_is_built_here_is_not_spoken_of() -> None:
+    assert differences(cluster(f"{KUEUE}{BUILT}", "quay.io/ibm/appwrapper:v1.1.2")) == []
+
+
+def test_a_release_that_another_one_plays_is_said_with_what_it_lacks() -> None:
+    (line,) = differences(cluster(f"{KUEUE}v0.15.8", f"{KUEUE}v0.15.8"))
+    assert line.startswith(f"kueue v0.15.8 is played by {BUILT}, which can be built here; what it lacks: owners get")
+    (line,) = differences(cluster("registry.k8s.io/scheduler-plugins/kube-scheduler:v0.31.8"))
+    assert line == "scheduler-plugins v0.31.8 is played by v0.34.7, which can be built here"
+
+
+@pytest.mark.parametrize("image", ["mirror.example.org/kueue/kueue@sha256:" + 64 * "0", f"{KUEUE}main"])
+def test_an_image_that_names_no_version_is_said_to(image: str) -> None:
+    (line,) = differences(cluster(image))
+    assert line.endswith(f" is played by {BUILT}, which can be built here")
+
+
+@pytest.mark.parametrize("version", ["v0.10.1", "v0.16.0", "v1.15.2"])
+def test_a_kueue_that_decides_otherwise_is_no_answer(version: str) -> None:
+    with pytest.raises(
+        VersionError, match=rf"has Kueue {version}, .* is {BUILT}, which decides otherwise: submit the job"
+    ):
+        differences(cluster(KUEUE + version))
+
+
+def test_openshift_ai_with_the_kueue_that_is_built_here_says_which_plays_it() -> None:
+    built = pinned_version(OPENDATAHUB_KUEUE, stand_ins.MODULES["kueue"])
+    kueue, wrapper = differences(cluster(*OF_OPENSHIFT_AI, operators=("rhods-operator.2.16.3", "gpu-operator.v1")))
+    assert kueue == f"kueue 0.8.1 of OpenShift AI 2.16.3 is played by {built}, which can be built here"
+    assert wrapper.startswith("appwrapper of OpenShift AI 2.16.3 is played by v0.30.0")
+
+
+@pytest.mark.parametrize("release", [each for each in catalogue.OPENSHIFT_AI if each.version != "2.16"])
+def test_openshift_ai_with_another_kueue_is_no_answer(release: catalogue.OpenShiftAi) -> None:
+    with pytest.raises(VersionError) as error:
+        differences(cluster(*OF_OPENSHIFT_AI, operators=(release.csv,)))
+    assert f"has Kueue {release.kueue} of OpenShift AI {release.version}.0, and" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("operators", "said"),
+    [
+        ((), "and not one ClusterServiceVersion rhods-operator owns a Deployment there, but 0"),
+        (("rhods-operator.2.16.0", "rhods-operator.2.19.0"), "owns a Deployment there, but 2"),
+        (("rhods-operator.2.99.0",), "has the Kueue of OpenShift AI 2.99.0, and nobody has noted here which that is"),
+    ],
+)
+def test_openshift_ai_of_an_unknown_version_is_no_answer(operators: tuple[str, ...], said: str) -> None:
+    with pytest.raises(VersionError) as error:
+        differences(cluster(*OF_OPENSHIFT_AI, operators=operators))
+    assert said in str(error.value)
+    assert "submit the job instead" in str(error.value)
+
+
+def test_a_kueue_of_another_version_costs_no_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = dict(cluster(f"{KUEUE}v0.10.1", "quay.io/ibm/appwrapper:v1.1.2").kinds)
+    team = {"name": "blue", "labels": {"mlbatch-team-namespace": "true"}}
+    subjects = [{"kind": "User", "name": "alice"}]
+    kinds |= {
+        "Namespace": [{"metadata": team}],
+        "LocalQueue": [{"metadata": {"name": "default-queue", "namespace": "blue"}}],
+        "RoleBinding": [{"metadata": {"name": "alice", "namespace": "blue"}, "subjects": subjects}],
+        "CustomResourceDefinition": [{"spec": {"names": {"kind": "AppWrapper"}}}],
+    }
+    monkeypatch.setattr("ask.__main__.read_cluster", lambda *_: Source(kinds))
+    monkeypatch.setattr("ask.replica.Replica.stand", lambda *_: pytest.fail("a replica was made"))
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "workload.codeflare.dev/v1beta2",
+                "kind": "AppWrapper",
+                "metadata": {"name": "job"},
+                "spec": {"components": []},
+            }
+        )
+    )
+    assert main([str(job), "--team", "blue"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the cluster has Kueue v0.10.1, and the one that is built here for it is ")
+
+
+def test_every_controller_that_decides_has_a_version_or_makes_only_pods() -> None:
+    for image in ("kueue/kueue:v1", "ibm/appwrapper:v1", *OF_OPENSHIFT_AI, "scheduler-plugins/kube-scheduler:v1"):
+        assert stand_ins.player(image) is not None, image
+        assert any(part in image for part in content.CONTROLLERS), image
