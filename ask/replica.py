@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ask.content import content
 from ask.source import Source
 from emulator import cluster
-from emulator.cluster import lock
+from emulator.cluster import lock, memory
 from emulator.cluster.content import Content, save
 from emulator.cluster.images import makes_pods_of_jobs, of_operator_hub
 from emulator.cluster.layout import Layout
@@ -69,10 +70,11 @@ class Replica:
         self.forget()
         if stood_for == self._stands_for and cluster.status(self.paths).ready:
             return connect(self.paths.kubeconfig)
+        cluster.reset(self.paths)
+        _check_memory(wanted)
         _install(self.paths, wanted)
         private_folder(self.paths.state)
         report("filling the replica with what the cluster holds")
-        cluster.reset(self.paths)
         save(layout, wanted)
         cluster.start(self.paths, lambda line: None, provider=False, content=True)
         client = connect(self.paths.kubeconfig)
@@ -91,6 +93,29 @@ class Replica:
         """Stop it, and remove what it holds of the cluster, which no other question would go on from."""
         self.forget()
         cluster.reset(self.paths)
+
+
+def _check_memory(wanted: Content) -> None:
+    """Hold a replica to the memory that is free on this machine. Raises ReplicaError for one that does not fit.
+
+    Every node counts, and every job that is not over, whether it runs or waits: the controllers keep all of them.
+    """
+    kinds = Counter(item["kind"] for item in wanted["exact"])
+    over = sum(_is_over(item) for item in wanted["exact"] if item["kind"] == "Workload")
+    nodes, jobs, pods = kinds["Node"], kinds["Workload"] - over, kinds["Pod"] + over
+    takes, free = memory.needed(nodes, jobs, pods), memory.free_memory()
+    if takes > free:
+        raise ReplicaError(
+            f"a replica of {nodes} nodes, {jobs} jobs and {pods} pods or jobs that are over takes up to "
+            f"{memory.gib(takes)} of memory, and {memory.gib(free)} are free here: end something else on this machine "
+            "(`make down` stops local clusters), or ask on one with more"
+        )
+
+
+def _is_over(workload: Mapping[str, Any]) -> bool:
+    """Whether Kueue has noted that a job has ended."""
+    conditions = (workload.get("status") or {}).get("conditions") or ()
+    return ("Finished", "True") in [(each["type"], each["status"]) for each in conditions]
 
 
 def _install(paths: Paths, wanted: Content) -> None:

@@ -11,31 +11,17 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
 from emulator.cluster import processes
 from emulator.cluster.layout import Layout
+from emulator.cluster.memory import BASE, JOB, MIB, NODE, free_memory, gib, needed
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, eventually, gang, local_environment
 from tests.scenarios.size import FEWEST, TEAMS, Size, settings
 
-MIB: Final = 1 << 20
-BASE: Final = 2200 * MIB
-NODE: Final = 3 * MIB
-JOB: Final = 2 * MIB
-"""Bytes of all processes of the local cluster together: of an empty one, of each simulated node, of each job that is
-there at a time. An estimate on the safe side. Seen at most: 1.5 GiB of six nodes in a game day of 99 jobs, and of
-twenty under the large benchmark with 60 jobs; 2.4 GiB of 1,000 nodes and 100 teams while 200 jobs were submitted. The
-engine and its program add half a GiB. `python -m tests.scenarios.memory` measures all three."""
-
 
 class TooLargeError(ValueError):
     """A simulated cluster does not fit this machine's memory; the message says what does."""
-
-
-def needed(nodes: int, jobs: int) -> int:
-    """Return how many bytes a simulated cluster takes."""
-    return BASE + nodes * NODE + jobs * JOB
 
 
 def check(*, nodes: int, jobs: int, available: int | None = None) -> None:
@@ -46,9 +32,9 @@ def check(*, nodes: int, jobs: int, available: int | None = None) -> None:
     free = available if available is not None else free_memory()
     if needed(nodes, jobs) <= free:
         return
-    said = f"{nodes} nodes and {jobs} jobs take {_gib(needed(nodes, jobs))} of memory, and {_gib(free)} are free here"
+    said = f"{nodes} nodes and {jobs} jobs take {gib(needed(nodes, jobs))} of memory, and {gib(free)} are free here"
     if free < needed(1, 1):
-        raise TooLargeError(f"{said}; a cluster of any size takes {_gib(needed(1, 1))}: end something else")
+        raise TooLargeError(f"{said}; a cluster of any size takes {gib(needed(1, 1))}: end something else")
     fits = []
     if (fewer := (free - needed(0, jobs)) // NODE) >= 1:
         fits.append(f"{fewer} nodes with as many jobs")
@@ -58,16 +44,6 @@ def check(*, nodes: int, jobs: int, available: int | None = None) -> None:
         part = (free - BASE) / (needed(nodes, jobs) - BASE)
         fits.append(f"{max(1, int(nodes * part))} nodes with {int(jobs * part)} jobs")
     raise TooLargeError(f"{said}; what fits: {', or '.join(fits)}")
-
-
-def free_memory(file: Path = Path("/proc/meminfo")) -> int:
-    """Return the bytes that this machine can give to new processes (proc(5), MemAvailable)."""
-    lines = dict(line.split(":") for line in file.read_text().splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024
-
-
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.1f} GiB"
 
 
 def taken(paths: Paths) -> int:

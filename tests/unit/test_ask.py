@@ -26,6 +26,7 @@ from ask.replica import Replica, ReplicaError
 from ask.room import Room, short
 from ask.source import ADMISSION, DECIDING, GROUPS, RBAC, Source, SourceError
 from ask.source import read as read_cluster
+from emulator.cluster import memory
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from tests.local.environment import ROOT, gang
@@ -699,6 +700,44 @@ def test_a_question_that_is_killed_leaves_no_replica_to_the_next(
     assert len(filled) == 2
     question(other)
     assert len(filled) == 3, "of another cluster"
+
+
+def test_a_replica_that_does_not_fit_the_memory_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the replica of the last question takes is free then. Who is over, or no job of a team, takes less."""
+    done: list[str] = []
+    here = SimpleNamespace(
+        status=lambda paths: SimpleNamespace(ready=False),
+        reset=lambda paths: done.append("reset"),
+        start=lambda *_, **options: done.append("start"),
+    )
+    monkeypatch.setattr("ask.replica.cluster", here)
+    for name in ("_install", "_await_controllers", "save", "connect"):
+        monkeypatch.setattr(f"ask.replica.{name}", lambda *_: None)
+    over = {"status": {"conditions": [{"type": "Finished", "status": "True"}]}}
+    kinds = {
+        "CustomResourceDefinition": [named("CustomResourceDefinition", "w", spec={"names": {"kind": "Workload"}})],
+        "Node": [named("Node", f"node-{number}", status={}) for number in range(200)],
+        "Workload": [
+            named("Workload", f"w-{number}", "blue", **(over if number < 100 else {})) for number in range(400)
+        ],
+        "Pod": [named("Pod", f"p-{number}", "agents", spec={"nodeName": "node-0"}) for number in range(900)],
+    }
+    free = memory.BASE + 200 * memory.NODE + 300 * memory.JOB + 1000 * memory.POD
+    replica = Replica(Paths.of(root=tmp_path, state=tmp_path / "state"))
+    monkeypatch.setattr("ask.replica.memory.free_memory", lambda: free - 1)
+    with pytest.raises(ReplicaError) as error:
+        replica.stand(Source(kinds), lambda line: None)
+    assert str(error.value) == (
+        "a replica of 200 nodes, 300 jobs and 1000 pods or jobs that are over takes up to 3.6 GiB of memory, and "
+        "3.6 GiB are free here: end something else on this machine (`make down` stops local clusters), or ask on one "
+        "with more"
+    )
+    assert done == ["reset"]
+    monkeypatch.setattr("ask.replica.memory.free_memory", lambda: free)
+    replica.stand(Source(kinds), lambda line: None)
+    assert done == ["reset", "reset", "start"]
 
 
 def test_two_questions_take_turns(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, cast
 import kubernetes
 import pytest
 
+from emulator.cluster.memory import MIB, free_memory, needed
 from emulator.paths import Paths
 from runner.report import Client
 from tests.bench.scale import __main__ as command
@@ -33,7 +34,6 @@ from tests.bench.scale.result import Result, percentile
 from tests.bench.scale.rows import PLAIN, PLATFORM, ROWS, Row, rows_for
 from tests.bench.scale.watching import Jobs, Watch
 from tests.commands import ended
-from tests.scenarios.memory import MIB, free_memory, needed
 
 ROOT = Path(__file__).resolve().parents[2]
 GANG = Job("job-7", 3, 2, 8)

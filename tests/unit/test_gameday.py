@@ -17,6 +17,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import ReadTimeoutError
 
 from components.workloads.synthetic import Failure, Kind, SyntheticJob
+from emulator.cluster.memory import BASE, JOB, NODE
 from stacks.trace import parse, write
 from tests.gameday.__main__ import main
 from tests.gameday.drawing import Usage, usage
@@ -25,7 +26,7 @@ from tests.gameday.recorded import LONGEST, day
 from tests.gameday.report import Report, html, text
 from tests.gameday.run import Day
 from tests.gameday.size import Size
-from tests.scenarios.memory import BASE, JOB, NODE, TooLargeError, check, with_descendants
+from tests.scenarios.memory import TooLargeError, check, with_descendants
 from tests.soak.trace import Event, Fault
 
 QUOTAS = {"blue": 16, "red": 16}

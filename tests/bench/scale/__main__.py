@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from components import names
+from emulator.cluster.memory import MIB, free_memory
 from emulator.paths import Paths
 from emulator.progress import duration
 from tests.bench.scale import memory
@@ -26,7 +27,6 @@ from tests.bench.scale.result import HEADER, Result
 from tests.bench.scale.rows import ROWS, Row, member, rows_for, team_name
 from tests.commands import ended
 from tests.local.environment import Project, dev_settings, local_environment
-from tests.scenarios.memory import MIB, free_memory
 from tests.scenarios.size import quota
 
 NODES, TEAMS, JOBS = 60, 10, 130

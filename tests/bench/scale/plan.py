@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.tenancy.bounds import MOST_JOBS as MOST_OF_A_TEAM
-from tests.scenarios.memory import MIB, needed
+from emulator.cluster.memory import MIB, needed
 
 GPUS_PER_NODE: Final = 8
 MOST_NODES, MOST_TEAMS, MOST_JOBS = 1000, 100, 10_000
