@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError
+from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
+from ask.content import APPWRAPPER as WRAPPING
 from ask.manifest import Job
 from components import names
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB
@@ -51,13 +52,14 @@ _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']+)'.*?denied reque
 _NOT_YET: Final = ("failed calling webhook", "failed to call webhook", "not yet ready", "status unknown for quota")
 
 _POD_LABELS: Final = {
-    APPWRAPPER.kind: "workload.codeflare.dev/appwrapper",
+    APPWRAPPER.kind: wrapped.LABEL,
     PYTORCH_JOB.kind: "training.kubeflow.org/job-name",
     RAY_CLUSTER.kind: "ray.io/cluster",
 }
 """By which the pods of each kind name their job. Those of a RayJob name the RayCluster that KubeRay makes for it, and
 the Job, called as itself, that submits its program (KubeRay v1.5.1, `controllers/ray/utils/constant.go`)."""
 _SUBMITTER: Final = "job-name"
+_CONFLICT: Final = 409
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
 """Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
 
@@ -117,9 +119,10 @@ class Question:
 
     def _watch(self, uid: str, before: set[tuple[str, str]]) -> Answer:
         workload = self._counted(uid)
+        wrapper = self._wrapper()
+        refused = self._refused_pods(wrapper, workload) or self._refused_parts(wrapper)
         if workload is None:
-            return self._answer(Verdict.WAITS, reason="no queue has looked at it")
-        refused = self._refused_pods(workload)
+            return refused or self._answer(Verdict.WAITS, reason="no queue has looked at it")
         if refused is not None:
             # Pods are made when a job is admitted: one that never is comes to no refusal.
             return self._never_admitted(uid) or refused
@@ -161,10 +164,11 @@ class Question:
             time.sleep(_EVERY)
         return None
 
-    def _refused_pods(self, workload: Document) -> Answer | None:
+    def _refused_pods(self, wrapper: Document | None, workload: Document | None) -> Answer | None:
         """Return the refusal of the job's pods, which are made only when it is admitted."""
+        counted = [each["template"] for each in workload["spec"]["podSets"]] if workload else []
         resource = self.client.resources.get(api_version="v1", kind="Pod")
-        for template in self._templates(workload):
+        for template in (wrapped.templates(wrapper) if wrapper else []) or counted:
             told = template.get("metadata") or {}
             copied = {key: told.get(key) or {} for key in ("labels", "annotations")}
             metadata = {"generateName": "pod-", "namespace": self.team, **copied}
@@ -176,17 +180,40 @@ class Question:
                 return self._refusal(error)
         return None
 
-    def _templates(self, workload: Document) -> list[Document]:
-        """Return the templates of the job's pods, those of an AppWrapper as soon as it has found them."""
+    def _refused_parts(self, wrapper: Document | None) -> Answer | None:
+        """Return the refusal of what an AppWrapper makes when it is admitted: a Job, say, that never may be."""
+        for part in wrapped.parts(wrapper) if wrapper else ():
+            try:
+                resource = self.client.resources.get(api_version=part["apiVersion"], kind=part["kind"])
+                maker = {"Impersonate-User": self._appwrappers_account()}
+                self.client.create(resource, body=part, namespace=self.team, dry_run="All", header_params=maker)
+            except (ApiException, DynamicApiError) as error:
+                # It is there where the AppWrapper has been admitted by now.
+                if error.status != _CONFLICT:
+                    return self._refusal(error)
+            except ResourceNotFoundError:
+                continue
+        return None
+
+    def _appwrappers_account(self) -> str:
+        """Return in whose name AppWrapper makes what is in a job: rules may know it."""
+        for item in objects(self.client, "apps/v1", "Deployment"):
+            pod = item["spec"]["template"]["spec"]
+            if any(part in each["image"] for each in pod["containers"] for part in WRAPPING):
+                name = pod.get("serviceAccountName") or "default"
+                return f"system:serviceaccount:{item['metadata']['namespace']}:{name}"
+        return self.user
+
+    def _wrapper(self) -> Document | None:
+        """Return the job as AppWrapper has noted its pods, None where it is no AppWrapper or nobody has."""
         deadline = time.monotonic() + SECONDS
         while self.job.kind == APPWRAPPER.kind and time.monotonic() < deadline:
             made = objects(self.client, self.job.version, self.job.kind, namespace=self.team)
-            own = [item for item in made if item["metadata"]["name"] == self.job.name]
-            found = [template for item in own for template in wrapped.templates(item)]
-            if found:
-                return found
+            for item in made:
+                if item["metadata"]["name"] == self.job.name and wrapped.templates(item):
+                    return {**item, "apiVersion": self.job.version, "kind": self.job.kind}
             time.sleep(_EVERY)
-        return [each["template"] for each in workload["spec"]["podSets"]]
+        return None
 
     def _never_admitted(self, uid: str) -> Answer | None:
         """Return the answer for a job that no queue ever admits, None for any other."""
@@ -286,7 +313,7 @@ class Question:
         if status == 403 and "cannot create" in said:
             change = f"have {self.user} added to the members of team {self.team}, or ask as one of them (--user)"
             return self._answer(Verdict.REFUSED, rule="RBAC", reason=said, change=change)
-        if status == 409:
+        if status == _CONFLICT:
             change = "delete that job, or give this one another name"
             return self._answer(Verdict.REFUSED, rule="name", reason=said, change=change)
         if "exceeded quota" in said:

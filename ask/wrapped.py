@@ -1,4 +1,4 @@
-"""The pods that an AppWrapper asks for, in full.
+"""What an AppWrapper makes when it is admitted, and the pods that it asks for, in full.
 
 What Kueue counts of them is a copy without all that no queue looks at, such as volumes and the host's network
 (AppWrapper v1.1.2, `pkg/utils/utils.go`, GetPodTemplateSpec).
@@ -6,24 +6,55 @@ What Kueue counts of them is a copy without all that no queue looks at, such as 
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 """A step of a path such as template.spec.workerGroupSpecs[0].template (ibid., getValueAtPath)."""
+LABEL: Final = "workload.codeflare.dev/appwrapper"
+"""By which an AppWrapper's objects and pods name it."""
 
 Document = dict[str, Any]
 
 
 def templates(wrapper: Mapping[str, Any]) -> list[Document]:
     """Return an AppWrapper's pod templates, from where AppWrapper has noted that they are; none before it has."""
-    noted = (wrapper.get("status") or {}).get("componentStatus") or ()
     return [
         _at(component, pods["path"])
-        for component, status in zip(wrapper["spec"]["components"], noted, strict=False)
+        for component, status in zip(wrapper["spec"]["components"], _noted(wrapper), strict=False)
         for pods in status.get("podSets") or ()
     ]
+
+
+def parts(wrapper: Mapping[str, Any]) -> list[Document]:
+    """Return the objects that an AppWrapper makes, as it makes them; none before it has noted which pods are in them.
+
+    It labels them and their pods with its name, and owns them (AppWrapper v1.1.2, `resource_management.go`,
+    createComponent).
+    """
+    name, namespace = wrapper["metadata"]["name"], wrapper["metadata"]["namespace"]
+    owner = {"apiVersion": wrapper["apiVersion"], "kind": wrapper["kind"], "name": name, "controller": True}
+    owner |= {"uid": wrapper["metadata"]["uid"], "blockOwnerDeletion": True}
+    found = []
+    for component, status in zip(wrapper["spec"]["components"], _noted(wrapper), strict=False):
+        own = copy.deepcopy(dict(component))
+        for pods in status.get("podSets") or ():
+            _label(_at(own, pods["path"]), name)
+        _label(own["template"], name)
+        own["template"]["metadata"] |= {"namespace": namespace, "ownerReferences": [owner]}
+        found.append(own["template"])
+    return found
+
+
+def _noted(wrapper: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return (wrapper.get("status") or {}).get("componentStatus") or ()
+
+
+def _label(item: Document, name: str) -> None:
+    metadata = item.get("metadata") or {}
+    item["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), LABEL: name}}
 
 
 def _at(component: Any, path: str) -> Any:

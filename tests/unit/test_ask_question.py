@@ -64,8 +64,8 @@ RAY_JOB = {
 class Replica:
     """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
 
-    refused: how it answers to objects of a kind. gives_way: what Kueue has then evicted, and stays. pods: those that
-    it was asked to try.
+    refused: how it answers to objects of a kind. gives_way: what Kueue has then evicted, and stays. tried: what it
+    was asked to try, and in whose name.
     """
 
     gives_way: Sequence[dict[str, Any]] = ()
@@ -75,18 +75,26 @@ class Replica:
         self.before = self.objects
         self.resources = SimpleNamespace(get=lambda api_version, kind: kind)
         self.headers: dict[str, str] = {}
-        self.pods: list[dict[str, Any]] = []
+        self.tried: list[tuple[dict[str, str], dict[str, Any]]] = []
 
     def get(self, kind: str, **_: Any) -> Any:
         return SimpleNamespace(to_dict=lambda: {"items": self.objects.get(kind, [])})
 
-    def create(self, kind: str, body: dict[str, Any], header_params: dict[str, str] | None = None, **_: Any) -> Any:
-        self.headers |= header_params or {}
-        if kind == "Pod":
-            self.pods.append(body)
+    def create(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        header_params: dict[str, str] | None = None,
+        dry_run: str | None = None,
+        **_: Any,
+    ) -> Any:
+        if dry_run:
+            self.tried.append((header_params or {}, body))
         else:
-            status = [{"podSets": [{"path": "template.spec.template"}]}]
-            self.objects = {**self.objects, kind: [{**body, "status": {"componentStatus": status}}]}
+            self.headers |= header_params or {}
+            status = {"componentStatus": [{"podSets": [{"path": "template.spec.template"}]}]}
+            made = {**body, "metadata": {**body["metadata"], "uid": "asked"}, "status": status}
+            self.objects = {**self.objects, kind: [made]}
             self.objects["Workload"] = [*self.objects.get("Workload", ()), *self.gives_way]
         if kind in self.refused:
             status, said = self.refused[kind]
@@ -207,9 +215,37 @@ def test_an_appwrappers_pods_are_tried_as_they_stand_in_it_and_not_as_kueue_copi
     template["metadata"] = {"annotations": {"k8s.v1.cni.cncf.io/networks": "another"}}
     replica = Replica(Workload=[waiting("no")])
     Question(replica, read(yaml.safe_dump(document), "blue"), "blue", "alice").ask()
-    (pod,) = replica.pods
+    (pod,) = [body for _, body in replica.tried if body["kind"] == "Pod"]
     assert pod["spec"]["hostNetwork"] is True
     assert pod["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/networks": "another"}
+
+
+def test_what_an_appwrapper_makes_is_tried_in_its_controllers_name() -> None:
+    """A Job without restartPolicy, say, is made when its AppWrapper is admitted, and never may be."""
+    account = {"serviceAccountName": "manager", "containers": [{"image": "quay.io/ibm/appwrapper:v1.1.2"}]}
+    controller = {"metadata": {"namespace": "wrappers"}, "spec": {"template": {"spec": account}}}
+    said = 'Job.batch "job" is invalid: spec.template.spec.restartPolicy: Required value'
+    replica = Replica({"Job": (422, said)}, Workload=[waiting("no")], Deployment=[controller])
+    answer = asked(replica)
+    assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "validation", said)
+    ((who, job),) = [each for each in replica.tried if each[1]["kind"] == "Job"]
+    assert who == {"Impersonate-User": "system:serviceaccount:wrappers:manager"}
+    labels = {"workload.codeflare.dev/appwrapper": "job"}
+    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"] == labels
+    assert job["metadata"]["namespace"] == "blue"
+    (owner,) = job["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("AppWrapper", "job", "asked", True)
+    there = Replica({"Job": (409, "exists")}, Workload=[waiting(TOO_MUCH)])
+    assert asked(there).verdict is Verdict.NEVER, "it has been made by now"
+
+
+def test_a_job_that_no_queue_counts_is_refused_for_what_is_wrong_with_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "SECONDS", 0.2)
+    said = 'Pod "x" is invalid: spec.containers[0].resources.limits[nvidia.com/gpu]: must be an integer'
+    answer = asked(Replica({"Pod": (422, said)}))
+    assert (answer.verdict, answer.reason) == (Verdict.REFUSED, said)
+    answer = asked(Replica())
+    assert (answer.verdict, answer.reason) == (Verdict.WAITS, "no queue has looked at it")
 
 
 def test_pods_that_are_refused_come_to_nothing_where_the_job_is_never_admitted() -> None:

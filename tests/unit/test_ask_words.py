@@ -82,7 +82,9 @@ class Replica:
         }
         if kind == "AppWrapper":
             noted = [{"podSets": [{"path": "template.spec.template"}]}] * len(options["body"]["spec"]["components"])
-            self.objects["AppWrapper"] = [{**options["body"], "status": {"componentStatus": noted}}]
+            metadata = {**options["body"]["metadata"], "uid": "1"}
+            made = {**options["body"], "metadata": metadata, "status": {"componentStatus": noted}}
+            self.objects["AppWrapper"] = [made]
             self.objects["Workload"] = [workload]
         return SimpleNamespace(metadata=SimpleNamespace(uid="1"))
 
