@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -30,7 +31,10 @@ _OWN: Final = ("system:", "kubeadm:")
 _CLUSTER_ROLES: Final = ("admin", "cluster-admin", "edit", "view")
 """Every API server makes these roles and bindings, and those whose names begin so. A team's bindings are named after
 its members, who may be called anything."""
-_OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "PersistentVolumeClaim")
+_OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet")
+_OF_VOLUMES: Final = ("capacity", "accessModes", "storageClassName", "volumeMode", "nodeAffinity")
+"""What a scheduler looks at, of a volume. Where it lies is nothing to a replica, which must not get there."""
+_BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
 def content(source: Source) -> Content:
@@ -65,6 +69,11 @@ def content(source: Source) -> Content:
         *(item for kind in custom for item in source.all(kind)),
         *(item for kind in _OF_TEAMS for item in in_namespaces(source.all(kind), source.teams)),
         *(item for kind in ("Service", "ConfigMap") for item in _wrapped(source, kind)),
+        *(
+            item
+            for claim in in_namespaces(source.all("PersistentVolumeClaim"), source.teams)
+            for item in _bound(source, claim)
+        ),
     ]
     exact += _pods(source, {item["metadata"]["name"] for item in nodes}, exact)
     last = [
@@ -118,6 +127,45 @@ def _runs(deployment: Document, parts: Sequence[str]) -> bool:
 def _wrapped(source: Source, kind: str) -> list[Document]:
     """Return a kind's objects in teams' namespaces that belong to jobs."""
     return [item for item in in_namespaces(source.all(kind), source.teams) if item["metadata"].get("ownerReferences")]
+
+
+def _bound(source: Source, claim: Document) -> list[Document]:
+    """Return a claim with the volume that it has, or that a provisioner makes when a pod is placed: here is none.
+
+    A scheduler places no pod whose claim has no volume (kubernetes.io, concepts/storage/storage-classes,
+    volumeBindingMode).
+    """
+    metadata, wanted = claim["metadata"], claim.get("spec") or {}
+    name = wanted.get("volumeName") or f"replica-{metadata['uid']}"
+    found = next((item for item in source.all("PersistentVolume") if item["metadata"]["name"] == name), None)
+    has = found["spec"] if found else {**wanted, "capacity": (wanted.get("resources") or {}).get("requests") or {}}
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": metadata["uid"]}
+    reference |= {"name": metadata["name"], "namespace": metadata["namespace"]}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": name,
+            "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
+            "labels": (found or {"metadata": {}})["metadata"].get("labels") or {},
+            "creationTimestamp": metadata["creationTimestamp"],
+        },
+        "spec": {
+            **{key: has[key] for key in _OF_VOLUMES if key in has},
+            "claimRef": reference,
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": {"path": "/nowhere"},
+        },
+        "status": {"phase": "Bound"},
+    }
+    annotations = {**(metadata.get("annotations") or {}), **_BOUND}
+    status = {**(claim.get("status") or {}), "phase": "Bound"}
+    bound = {
+        "metadata": {**metadata, "annotations": annotations},
+        "spec": {**wanted, "volumeName": name},
+        "status": status,
+    }
+    return [volume, {**claim, **bound}]
 
 
 def _reset(item: Document) -> Document:

@@ -45,6 +45,7 @@ DECIDING: Final = (
     ("v1", "ConfigMap"),
     ("v1", "LimitRange"),
     ("v1", "ResourceQuota"),
+    ("v1", "PersistentVolume"),
     ("v1", "PersistentVolumeClaim"),
     ("batch/v1", "Job"),
     ("apps/v1", "Deployment"),

@@ -425,6 +425,38 @@ def test_a_replica_keeps_who_was_first_and_reads_no_secret() -> None:
     assert "ownerReferences" not in exact["agent"]["metadata"]
 
 
+def test_a_claim_has_a_volume_on_the_replica_which_leads_nowhere() -> None:
+    """A scheduler places no pod whose claim has none; where a volume lies, and with which secret, is nobody's here."""
+
+    def claim(name: str, namespace: str = "blue", **spec: Any) -> dict[str, Any]:
+        wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+        uid = {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        return named("PersistentVolumeClaim", name, namespace, metadata=uid, spec=wanted, status={"phase": "Pending"})
+
+    zone = {"required": {"nodeSelectorTerms": [{"matchExpressions": []}]}}
+    csi = {"csi": {"driver": "d", "volumeHandle": "h", "nodeStageSecretRef": {"name": "key"}}}
+    disk = named("PersistentVolume", "disk", spec={"capacity": {"storage": "2Gi"}, "nodeAffinity": zone, **csi})
+    claims = [claim("kept", volumeName="disk"), claim("new", storageClassName="late"), claim("other", "default")]
+    found = content(Source({"Namespace": [TEAM], "PersistentVolume": [disk], "PersistentVolumeClaim": claims}))
+    kept, new = [item for item in found["exact"] if item["kind"] == "PersistentVolumeClaim"]
+    volumes = {item["metadata"]["name"]: item for item in found["exact"] if item["kind"] == "PersistentVolume"}
+    assert volumes.keys() == {"disk", "replica-uid-new"}
+    for item in (kept, new):
+        assert item["status"]["phase"] == "Bound"
+        assert item["metadata"]["annotations"] == {"pv.kubernetes.io/bind-completed": "yes"}
+        volume = volumes[item["spec"]["volumeName"]]
+        assert volume["spec"]["claimRef"]["uid"] == item["metadata"]["uid"]
+        assert (volume["spec"]["hostPath"], volume["spec"]["persistentVolumeReclaimPolicy"]) == (
+            {"path": "/nowhere"},
+            "Retain",
+        )
+        assert "csi" not in volume["spec"]
+    assert volumes["disk"]["spec"]["nodeAffinity"] == zone
+    assert volumes["disk"]["spec"]["capacity"] == {"storage": "2Gi"}
+    assert volumes["replica-uid-new"]["spec"]["storageClassName"] == "late"
+    assert volumes["replica-uid-new"]["spec"]["capacity"] == {"storage": "1Gi"}
+
+
 def test_a_member_keeps_the_rights_whatever_the_name() -> None:
     """A binding of a team is called as its member: `edith` is no role `edit` of the API server."""
     found = content(
