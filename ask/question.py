@@ -58,6 +58,8 @@ _POD_LABELS: Final = {
 }
 """By which the pods of each kind name their job. Those of a RayJob name the RayCluster that KubeRay makes for it, and
 the Job, called as itself, that submits its program (KubeRay v1.5.1, `controllers/ray/utils/constant.go`)."""
+_OF_JOB: Final = "kueue.x-k8s.io/job-uid"
+"""By which Kueue labels what it counts for a job (v0.15.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
 _CONFLICT: Final = 409
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
@@ -328,7 +330,7 @@ class Question:
         return objects(self.client, names.KUEUE_API, "Workload", **options)
 
     def _workload(self, uid: str) -> Document | None:
-        for item in self._workloads(namespace=self.team):
+        for item in self._workloads(namespace=self.team, label_selector=f"{_OF_JOB}={uid}"):
             if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or ()):
                 return item
         return None

@@ -99,9 +99,15 @@ def objects(client: Client, version: str, kind: str, **options: Any) -> list[dic
     """
     try:
         resource = client.resources.get(api_version=version, kind=kind)
-        return list(client.get(resource, **options).to_dict()["items"])
+        found = client.get(resource, serializer=_as_it_is, **options)
     except (ResourceNotFoundError, NotFoundError):
         return []
+    return [{"apiVersion": version, "kind": kind, **item} for item in found["items"]]
+
+
+def _as_it_is(client: Client, found: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer as JSON has it: to make the client's own objects of it takes ten times as long."""
+    return found
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -78,7 +78,7 @@ class Replica:
         self.tried: list[tuple[dict[str, str], dict[str, Any]]] = []
 
     def get(self, kind: str, **_: Any) -> Any:
-        return SimpleNamespace(to_dict=lambda: {"items": self.objects.get(kind, [])})
+        return {"items": self.objects.get(kind, [])}
 
     def create(
         self,

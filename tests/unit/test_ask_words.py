@@ -57,7 +57,7 @@ class Replica:
         if "api_version" in options:
             return kind
         items = self.objects.get(kinds[0], [])
-        return SimpleNamespace(to_dict=lambda: {"items": items})
+        return {"items": items}
 
     def create(self, kind: str, **options: Any) -> Any:
         self.made.append(options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,7 +39,7 @@ class Emptied:
             return version, kind
         if resource[0] in self._remembered:
             raise NotFoundError(ApiException(status=404, reason="Not Found"))
-        return SimpleNamespace(to_dict=lambda: {"items": CORE[resource[1]]})
+        return {"items": CORE[resource[1]]}
 
 
 def test_promises_that_nothing_holds_are_named_with_the_team() -> None:

@@ -31,7 +31,7 @@ class Served:
         if resource.kind == "EndpointSlice":
             name = options["label_selector"].removeprefix("kubernetes.io/service-name=")
             items = [{"endpoints": [{"conditions": {"ready": name in self._ready}}]}, {"endpoints": None}]
-        return SimpleNamespace(to_dict=lambda: {"items": items})
+        return {"items": items}
 
 
 def definition(service: str | None) -> dict[str, Any]:
