@@ -68,18 +68,16 @@ class Record:
             self.state[what] = now
             self.say(f"{what} {now}")
 
-    def hold(self, pods: Mapping[str, Use]) -> None:
-        """Take in who holds GPUs now, by the pods' identities."""
-        now = self.now
+    def hold(self, pods: Mapping[str, Use], now: float) -> None:
+        """Take in who holds GPUs at a moment, by the pods' identities.
+
+        now: when those begin that are new. Those that are gone end with it: who follows them has their GPUs.
+        """
         for uid, use in self.uses.items():
             if use.ended is None and uid not in pods:
                 use.ended = now
         for uid, use in pods.items():
             self.uses.setdefault(uid, use)
-
-    def held(self, team: str) -> int:
-        """Return how many GPUs a team holds now."""
-        return sum(use.gpus for use in self.uses.values() if use.team == team and use.ended is None)
 
 
 class Recorder:
@@ -118,7 +116,8 @@ def look(cluster: Cluster, record: Record) -> None:
         if limit is not None or queue["metadata"]["name"] in record.state:
             record.see(queue["metadata"]["name"], "lends all" if limit is None else f"lends {limit} GPUs")
     pods = [pod for team in TEAMS for pod in cluster.list("v1", "Pod", team, label_selector=_JOB)]
-    record.hold({pod["metadata"]["uid"]: use for pod in pods for use in _uses(pod, record.now)})
+    now = record.now
+    record.hold({pod["metadata"]["uid"]: use for pod in pods for use in _uses(pod, now)}, now)
     for team in TEAMS:
         for wrapper in cluster.list(APPWRAPPER, "AppWrapper", team):
             name = wrapper["metadata"]["name"]

@@ -19,7 +19,7 @@ from tests.scenarios.__main__ import main
 from tests.scenarios.gantt import lanes, svg
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.plays import SCENARIOS
-from tests.scenarios.record import Record, Recorder, Use
+from tests.scenarios.record import Record, Recorder, Use, look
 from tests.scenarios.run import Outcome
 from tests.scenarios.size import Size
 from tests.scenarios.stage import asked
@@ -63,10 +63,36 @@ def test_a_change_is_told_once() -> None:
 
 def test_who_ends_holds_nothing_any_more() -> None:
     record = Record()
-    record.hold({"a": use(8, 0)})
+    record.hold({"a": use(8, 0)}, 0)
     assert record.uses["a"].ended is None
-    record.hold({})
-    assert record.uses["a"].ended is not None
+    record.hold({}, 3)
+    assert record.uses["a"].ended == 3
+
+
+def holding(name: str) -> dict[str, Any]:
+    """A pod that has all GPUs of a node."""
+    labels = {"workload.codeflare.dev/appwrapper": name}
+    containers = [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]
+    return {
+        "metadata": {"uid": name, "name": name, "namespace": "blue", "labels": labels},
+        "spec": {"nodeName": "gpu-node-0", "containers": containers},
+        "status": {"phase": "Running"},
+    }
+
+
+def test_who_takes_a_nodes_gpus_over_between_two_looks_is_drawn_on_them() -> None:
+    """Where an owner takes its quota back, one pod goes and another one comes at once."""
+    pods: list[dict[str, Any]] = []
+
+    def listed(_: str, kind: str, namespace: str = "", **__: str) -> list[dict[str, Any]]:
+        return pods if (kind, namespace) == ("Pod", "blue") else []
+
+    record, cluster = Record(), SimpleNamespace(list=listed)
+    for name in ("first", "second"):
+        pods[:] = [holding(name)]
+        look(cluster, record)
+    drawn = [(each.job, len(rows)) for each, rows in lanes(list(record.uses.values()), end=record.now)]
+    assert drawn == [("first", 8), ("second", 8)]
 
 
 def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
