@@ -89,20 +89,23 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="record", daemon=True)
 
     def __enter__(self) -> Record:
-        look(self._cluster, self.record)
+        self._look()
         self._thread.start()
         return self.record
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
-        look(self._cluster, self.record)
+        self._look()
 
     def _run(self) -> None:
         while not self._over.wait(EVERY):
-            # A look that gets no answer is made again, and does not end the record.
-            with contextlib.suppress(ApiException, DynamicApiError, HTTPError):
-                look(self._cluster, self.record)
+            self._look()
+
+    def _look(self) -> None:
+        # A look that gets no answer is made again, and does not end the record.
+        with contextlib.suppress(ApiException, DynamicApiError, HTTPError):
+            look(self._cluster, self.record)
 
 
 def look(cluster: Cluster, record: Record) -> None:

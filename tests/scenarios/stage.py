@@ -92,14 +92,14 @@ class Stage:
     def clear(self) -> None:
         """Take everything away that was submitted, and make every node well."""
         for team, name in self._submitted:
-            self.cluster.delete(APPWRAPPER, "AppWrapper", name, team)
+            asked(lambda job=(name, team): self.cluster.delete(APPWRAPPER, "AppWrapper", *job))
         for node in self.nodes:
-            mark(self.cluster, node, None)
-            cordon(self.cluster, node, False)
+            asked(lambda node=node: mark(self.cluster, node, None))
+            asked(lambda node=node: cordon(self.cluster, node, False))
         for team, name in self._submitted:
             eventually(
                 f"{team}/{name} is gone",
-                lambda job=(team, name): remains(self.cluster, *job),
+                lambda job=(team, name): asked(lambda: remains(self.cluster, *job)),
                 lambda n: not n,
                 seconds=120,
             )
@@ -175,7 +175,7 @@ def settle(cluster: Cluster) -> None:
     for queue in ("slack", *TEAMS):
         eventually(
             f"{queue} lends all",
-            lambda queue=queue: lending_limit(cluster, f"{queue}-cluster-queue"),
+            lambda queue=queue: asked(lambda: lending_limit(cluster, f"{queue}-cluster-queue")),
             lambda limit: limit is None,
             seconds=120,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,42 @@ def test_a_look_without_an_answer_does_not_end_the_record(monkeypatch: pytest.Mo
     monkeypatch.setattr("tests.scenarios.record.look", look)
     with Recorder(object(), Record()):
         assert later.wait(10)
+
+
+def test_neither_does_one_before_or_after_the_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the API server that is busy with what was just played ends all scenarios that are to come."""
+    asked_for = []
+
+    def look(cluster: object, record: Record) -> None:
+        asked_for.append(cluster)
+        raise ApiException(status=500)
+
+    monkeypatch.setattr("tests.scenarios.record.look", look)
+    with Recorder("a cluster", Record()):
+        pass
+    assert len(asked_for) >= 2
+
+
+def test_a_busy_api_server_does_not_end_the_clearing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "time", SimpleNamespace(sleep=lambda seconds: None, monotonic=time.monotonic))
+    busy = {"delete", "mark", "cordon", "remains", "lending_limit"}
+
+    def answered(what: str) -> Callable[..., None]:
+        def answer(*_: object) -> None:
+            if what in busy:
+                busy.remove(what)
+                raise ApiException(status=503)
+
+        return answer
+
+    for what in ("mark", "cordon", "remains", "lending_limit"):
+        monkeypatch.setattr(stage, what, answered(what))
+    scene = object.__new__(stage.Stage)
+    scene.cluster, scene.nodes = SimpleNamespace(delete=answered("delete")), ["gpu-node-0"]
+    scene._submitted = [("blue", "job")]
+    scene.clear()
+    stage.settle(scene.cluster)
+    assert not busy
 
 
 class Queue:
