@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from stacks.settings.limits import MOST_NODES
 from tests.local.environment import Project, dev_settings
 
 TEAMS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob"}
@@ -21,7 +22,7 @@ RECOVERY: Final = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "health
 class Size:
     """A cluster of this many nodes of eight GPUs, which two teams and the slack queue share.
 
-    Raises ValueError for fewer nodes than there are queues.
+    Raises ValueError for fewer nodes than there are queues, and for more than a stack may have.
     """
 
     nodes: int = FEWEST
@@ -29,6 +30,8 @@ class Size:
     def __post_init__(self) -> None:
         if self.nodes < FEWEST:
             raise ValueError(f"{self.nodes} nodes are too few: two teams and the slack queue need {FEWEST} or more")
+        if self.nodes > MOST_NODES:
+            raise ValueError(f"{self.nodes} nodes are too many: a stack has at most {MOST_NODES}")
 
     @property
     def gpus(self) -> int:

@@ -322,11 +322,15 @@ def test_what_does_not_fit_the_memory_is_told_what_does() -> None:
         (["--nodes", "3"], "error: 3 nodes are too few: 3 teams and the slack queue need 4"),
         (["--time-scale", "0"], "error: a time scale of 0 is none; write one from 1 to 100000"),
         (["--hours", "0"], "error: no job arrives within 0 hours; write more"),
-        (["--nodes", "1000000"], "error: 1000000 nodes and "),
+        (["--nodes", "1001"], "error: 1001 nodes are too many: a stack has at most 1000"),
+        (["--nodes", "1000"], "error: 1000 nodes and 0 jobs take "),
         (["--trace", "/nowhere.csv"], "No such file or directory: '/nowhere.csv'"),
     ],
 )
-def test_what_cannot_be_played_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_played_is_said(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.scenarios.memory.free_memory", lambda: 3 * GIB)
     assert main([*arguments, "--print-trace"]) == 1
     assert said in capsys.readouterr().err
 

@@ -239,10 +239,14 @@ def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPat
     [
         (["nothing"], "error: there is no scenario 'nothing'; there are queueing, borrowing, "),
         (["--nodes", "2"], "error: 2 nodes are too few: two teams and the slack queue need 3 or more"),
-        (["--nodes", "1000000"], "error: 1000000 nodes and 8000000 jobs take "),
+        (["--nodes", "1001"], "error: 1001 nodes are too many: a stack has at most 1000"),
+        (["--nodes", "1000"], "error: 1000 nodes and 8000 jobs take "),
     ],
 )
-def test_what_cannot_be_played_is_said(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_played_is_said(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.scenarios.memory.free_memory", lambda: 3 << 30)
     assert main(arguments) == 1
     assert said in capsys.readouterr().err
 
