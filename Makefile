@@ -156,9 +156,9 @@ scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, 
 	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes $(NODES) $(if $(BREAK),--break)
 
 gameday: $(ENVIRONMENT) build ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
-	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --nodes $(if $(filter command line,$(origin NODES)),$(NODES),6) \
-		$(if $(TRACE),--trace $(TRACE)) $(if $(HOURS),--hours $(HOURS)) $(if $(TIME_SCALE),--time-scale $(TIME_SCALE)) \
-		$(if $(HTML),--html $(HTML))
+	$(VENV)/bin/python -m tests.gameday --seed $(SEED) $(call chosen,NODES) \
+		$(if $(TRACE),--trace '$(TRACE)') $(if $(HOURS),--hours $(HOURS)) $(if $(TIME_SCALE),--time-scale $(TIME_SCALE)) \
+		$(if $(HTML),--html '$(HTML)')
 
 soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20); then what is too long for `make test`
 	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from tests.gameday.size import Size
 from tests.scenarios.memory import TooLargeError, check, with_descendants
 from tests.soak.trace import Event, Fault
 
+ROOT = Path(__file__).parents[2]
 QUOTAS = {"blue": 16, "red": 16}
 ONE = SyntheticJob(name="one", team="blue", arrival=0, pods=2, gpus=4, seconds=60, priority_class="default-priority")
 LOAN = replace(ONE, name="loan", team="red", pods=4, gpus=8)
@@ -342,6 +344,25 @@ def test_a_trace_of_ones_own_is_held_to_the_cluster(tmp_path: Path, capsys: pyte
     assert capsys.readouterr().err.endswith(
         "day.csv:3: 7 pods of 8 GPUs never run together on 6 nodes of 8 GPUs; ask for at most 6 such pods\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "exported", "given"),
+    [
+        ([], {}, "--seed 1"),
+        (["NODES=8"], {}, "--seed 1 --nodes 8"),
+        ([], {"NODES": "8", "HOURS": "2"}, "--seed 1 --nodes 8 --hours 2"),
+        (["TRACE=my day.csv", "SEED=7"], {}, "--seed 7 --trace 'my day.csv'"),
+    ],
+)
+def test_make_hands_over_what_was_chosen_however_it_was(
+    written: list[str], exported: dict[str, str], given: str
+) -> None:
+    command = ["make", "--dry-run", "--no-print-directory", "gameday", *written]
+    own = {"PATH": os.environ["PATH"], **exported}
+    printed = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=True).stdout
+    called = printed.replace("\\\n", " ").partition("-m tests.gameday ")[2].splitlines()[0]
+    assert called.split() == given.split()
 
 
 def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None:
