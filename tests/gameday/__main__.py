@@ -10,11 +10,13 @@ import argparse
 import random
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from components.tenancy.bounds import MOST_JOBS
 from components.workloads.synthetic import SyntheticJob
 from stacks import trace
 from stacks.__main__ import wanted_load
@@ -30,7 +32,7 @@ from tests.local.environment import Project, local_environment
 from tests.scenarios.memory import check as check_memory
 from tests.soak.trace import OF_CONTROLLERS, Fault, Weather, faults
 
-MOST_HOURS = 7 * 24
+HOURS, MOST_HOURS = 24, 7 * 24
 KINDS = (Fault.SICK, Fault.SICK, Fault.CORDONED, *OF_CONTROLLERS, Fault.API_SERVER)
 
 
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trace", type=Path, help="file with the jobs (docs/workloads/synthetic.md); default: made up")
     parser.add_argument("--nodes", type=int, default=6, help="of eight GPUs each")
-    parser.add_argument("--hours", type=float, default=24, help="of the day in which jobs arrive, without --trace")
+    parser.add_argument("--hours", type=float, help=f"of a made-up day, in which jobs arrive; default: {HOURS}")
     parser.add_argument("--time-scale", type=float, default=120, help="seconds of the day in one")
     parser.add_argument("--html", type=Path, default=Path(".local/gameday.html"), help="where the page goes")
     parser.add_argument("--print-trace", action="store_true", help="print the jobs as a trace, and play nothing")
@@ -50,12 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_memory(nodes=size.nodes, jobs=0)
         lines = _lines(options, size)
         check_memory(nodes=size.nodes, jobs=len(lines))
-        _make_room(options.html)
+        if not options.print_trace:
+            _make_room(options.html)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     if options.print_trace:
-        print(trace.write(lines, [f"seed {options.seed}, {size.nodes} nodes, {options.hours:g} hours"]), end="")
+        print(trace.write(lines, [_described(options, size)]), end="")
         return 0
     try:
         report, began = play(lines, size, options.seed, options.time_scale)
@@ -79,13 +82,29 @@ def _lines(options: argparse.Namespace, size: Size) -> list[trace.TraceLine]:
     if not 1 <= options.time_scale <= 100_000:
         raise ValueError(f"a time scale of {options.time_scale:g} is none; write one from 1 to 100000")
     if options.trace is not None:
+        if options.hours is not None:
+            raise ValueError(f"{options.trace} has hours of its own, and {options.hours:g} are wanted; leave one out")
         return trace.read(options.trace, size.room)
-    if not options.hours <= MOST_HOURS:
-        raise ValueError(f"{options.hours:g} hours are no day; write a number up to {MOST_HOURS}")
-    found = day(options.seed, size.quotas, size.gpus, options.hours)
+    hours = HOURS if options.hours is None else options.hours
+    if not hours <= MOST_HOURS:
+        raise ValueError(f"{hours:g} hours are no day; write a number up to {MOST_HOURS}")
+    found = day(options.seed, size.quotas, size.gpus, hours)
     if not found:
-        raise ValueError(f"no job arrives within {options.hours:g} hours; write more")
+        raise ValueError(f"no job arrives within {hours:g} hours; write more")
+    ((team, most),) = Counter(line.team for line in found).most_common(1)
+    if most > MOST_JOBS:
+        raise ValueError(
+            f"{hours:g} hours on {size.nodes} nodes have {most} jobs of team {team}, and its namespace holds "
+            f"{MOST_JOBS}; write fewer hours, or fewer nodes"
+        )
     return trace.parse(trace.write(found), f"the day of seed {options.seed}", size.room)
+
+
+def _described(options: argparse.Namespace, size: Size) -> str:
+    """Return where the jobs are from, in words."""
+    if options.trace is not None:
+        return str(options.trace)
+    return f"seed {options.seed}, {size.nodes} nodes, {HOURS if options.hours is None else options.hours:g} hours"
 
 
 def play(lines: Sequence[trace.TraceLine], size: Size, seed: int, time_scale: float) -> tuple[Report, datetime]:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from stacks.errors import listed, nearest
 from tests.commands import ended
 from tests.local.environment import Cluster, Project, local_environment
 from tests.scenarios.mechanisms import MECHANISMS
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         names, size = known(options.names), Size(options.nodes)
         check_memory(nodes=size.nodes, jobs=size.gpus)
-    except ValueError as error:
+        options.pictures.mkdir(parents=True, exist_ok=True)
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     outcomes = run(names, size, options.pictures, is_broken=options.broken)
@@ -52,7 +54,9 @@ def known(names: Sequence[str]) -> list[str]:
     """Return the names to play, all where none is given. Raises ValueError for one that is none."""
     for name in names:
         if name not in SCENARIOS:
-            raise ValueError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+            meant = nearest(name, SCENARIOS)
+            hint = f"did you mean {meant}?" if meant else f"there are {listed(SCENARIOS)}"
+            raise ValueError(f"there is no scenario {name!r}; {hint}")
     return list(names or SCENARIOS)
 
 

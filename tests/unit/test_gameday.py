@@ -294,7 +294,24 @@ def test_a_day_without_end_is_refused(hours: str, capsys: pytest.CaptureFixture[
 
 def test_more_jobs_than_a_team_may_have_are_refused_before_the_day(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--nodes", "400", "--hours", "24", "--print-trace"]) == 1
-    assert "these are more than 1000 jobs of team " in capsys.readouterr().err
+    assert "; write fewer hours, or fewer nodes\n" in (said := capsys.readouterr().err)
+    assert said.startswith("error: 24 hours on 400 nodes have ")
+
+
+def test_a_trace_of_ones_own_has_its_own_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text("arrival,team,pods,gpus,seconds\n0,blue,1,1,60\n")
+    assert main(["--trace", str(file), "--hours", "8", "--print-trace"]) == 1
+    assert capsys.readouterr().err == f"error: {file} has hours of its own, and 8 are wanted; leave one out\n"
+    assert main(["--trace", str(file), "--print-trace"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == f"# {file}"
+
+
+def test_who_prints_a_trace_gets_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "pages" / "day.html"
+    assert main(["--hours", "1", "--print-trace", "--html", str(page)]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "# seed 1, 6 nodes, 1 hours"
+    assert not page.parent.exists()
 
 
 def test_a_page_that_cannot_be_written_is_told_before_the_day(

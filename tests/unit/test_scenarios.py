@@ -238,6 +238,8 @@ def test_no_promise_is_broken_by_a_busy_api_server(monkeypatch: pytest.MonkeyPat
     ("arguments", "said"),
     [
         (["nothing"], "error: there is no scenario 'nothing'; there are queueing, borrowing, "),
+        (["Node_failure"], "error: there is no scenario 'Node_failure'; did you mean node-failure?"),
+        (["--pictures", "/dev/null/here"], "error: [Errno 20] Not a directory: '/dev/null/here'"),
         (["--nodes", "2"], "error: 2 nodes are too few: two teams and the slack queue need 3 or more"),
         (["--nodes", "1001"], "error: 1001 nodes are too many: a stack has at most 1000"),
         (["--nodes", "1000"], "error: 1000 nodes and 8000 jobs take "),
@@ -247,6 +249,7 @@ def test_what_cannot_be_played_is_said(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.scenarios.memory.free_memory", lambda: 3 << 30)
+    monkeypatch.setattr("tests.scenarios.__main__.run", lambda *_, **__: pytest.fail("it was played"))
     assert main(arguments) == 1
     assert said in capsys.readouterr().err
 
