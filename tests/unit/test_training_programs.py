@@ -75,7 +75,8 @@ def test_model_tokenizer_and_data_are_of_the_revisions_that_were_named(
 ) -> None:
     """The adapter, too, says which weights it belongs to: PEFT loads it onto them."""
     options = Namespace(model="somebody/model", model_revision=COMMIT, dataset="somebody/data", dataset_revision="v2")
-    vars(options).update(subset=None, folder=tmp_path, rank=16, learning_rate=1e-4)
+    vars(options).update(subset=None, folder=tmp_path, rank=16, learning_rate=1e-4, context=512)
+    packages["datasets"].load_dataset.return_value = [{"question": "Why?"}]
     import_module(f"{TRAINING}.finetune").Tuning(options)
     hub = packages["transformers"]
     for loaded in (hub.AutoTokenizer.from_pretrained, hub.AutoModelForCausalLM.from_pretrained):
@@ -90,12 +91,30 @@ def test_model_tokenizer_and_data_are_of_the_revisions_that_were_named(
 def test_checkpoints_of_another_revision_are_not_gone_on_from(packages: dict[str, MagicMock], tmp_path: Path) -> None:
     program = import_module(f"{TRAINING}.finetune")
     options = {"model": "somebody/model", "dataset": "somebody/data", "dataset_revision": "main", "subset": None}
-    options |= {"folder": tmp_path, "rank": 16, "learning_rate": 1e-4}
+    options |= {"folder": tmp_path, "rank": 16, "learning_rate": 1e-4, "context": 512}
+    packages["datasets"].load_dataset.return_value = [{"question": "Why?"}]
     before = program.Tuning(Namespace(**options, model_revision="main"))._state(100)
     after = program.Tuning(Namespace(**options, model_revision=COMMIT))
     after.checkpoints.newest = lambda: before
     with pytest.raises(ValueError, match=f"somebody/model at main .*and this is somebody/model at {COMMIT}"):
         after._resume()
+
+
+def test_what_leaves_no_room_for_an_answer_is_not_trained_on(packages: dict[str, MagicMock], tmp_path: Path) -> None:
+    """The loss of a batch of such texts is the mean of nothing, which would end in the weights."""
+    module = import_module(f"{TRAINING}.finetune")
+
+    def tokenizer(text: str) -> dict[str, list[str]]:
+        return {"input_ids": text.split()}
+
+    entries = [{"question": "what " * words} for words in (1, 8, 5, 6)]
+    assert module.with_room(entries, tokenizer, 8) == [0, 2], "two words are around each question"
+    packages["transformers"].AutoTokenizer.from_pretrained.return_value = MagicMock(side_effect=tokenizer)
+    packages["datasets"].load_dataset.return_value = entries
+    options = Namespace(model="a/model", model_revision="main", dataset="a/dataset", dataset_revision="main")
+    vars(options).update(subset=None, folder=tmp_path, rank=4, context=3, learning_rate=0.1)
+    with pytest.raises(ValueError, match="no question of a/dataset leaves room for an answer in 3 tokens"):
+        module.Tuning(options)
 
 
 def names(folder: Path) -> list[str]:

@@ -79,6 +79,9 @@ class Tuning:
         trained = [weights for weights in self.adapted.parameters() if weights.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=options.learning_rate)
         self.texts = load_dataset(options.dataset, options.subset, split="train", revision=options.dataset_revision)
+        self.places = with_room(self.texts, self.tokenizer, options.context)
+        if not self.places:
+            raise ValueError(f"no question of {options.dataset} leaves room for an answer in {options.context} tokens")
 
     def run(self) -> None:
         """Train from the last checkpoint to the last step, and write the adapter."""
@@ -106,9 +109,9 @@ class Tuning:
     def _batch(self, step: int) -> dict[str, Tensor]:
         """Return questions with their answers, as many as a batch has; the loss of the questions does not count."""
         chance = torch.Generator().manual_seed((step << 20) + self.rank)
-        places = torch.randint(len(self.texts), (self.options.batch,), generator=chance).tolist()
-        entries = [self.texts[place] for place in places]
-        asked = [f"Question: {entry['question']}\nAnswer: " for entry in entries]
+        chosen = torch.randint(len(self.places), (self.options.batch,), generator=chance).tolist()
+        entries = [self.texts[self.places[number]] for number in chosen]
+        asked = [asking(entry) for entry in entries]
         whole = [
             f"{question}{entry['answer']}{self.tokenizer.eos_token}"
             for question, entry in zip(asked, entries, strict=True)
@@ -157,6 +160,20 @@ class Tuning:
     def _state(self, step: int) -> Mapping[str, Any]:
         adapters = get_peft_model_state_dict(self.adapted)
         return {"step": step, "of": self._of(), "adapters": adapters, "optimizer": self.optimizer.state_dict()}
+
+
+def asking(entry: Mapping[str, str]) -> str:
+    """Return what of a text comes before its answer."""
+    return f"Question: {entry['question']}\nAnswer: "
+
+
+def with_room(entries: Sequence[Mapping[str, str]], tokenizer: Any, context: int) -> list[int]:
+    """Return the places of the questions after which a text of so many tokens has room for some of the answer.
+
+    Of any other one no token counts; where a batch has no other, the mean of its losses is no number, and all weights
+    that are trained become none with it.
+    """
+    return [place for place, entry in enumerate(entries) if len(tokenizer(asking(entry))["input_ids"]) < context]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
