@@ -17,8 +17,7 @@ _NO_REFERENCE: Final = r".*(?:\.\.|//|/\.|\.lock(?:/|$))"
 _REFERENCE: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._+/-]{0,253}[A-Za-z0-9_+-])?"
 _REVISION: Final = re.compile(rf"(?!{_SHORTENED}$)(?!{_NO_REFERENCE}){_REFERENCE}")
 _REVISIONS: Final = (
-    "a commit's 40 digits, or a branch or tag: at most 255 letters, digits and . _ - + /, with a letter, digit or _ "
-    "first, none of . / last, without .. // /. in it, and no part of it that ends with .lock"
+    "a commit's 40 digits, or the name of a branch or tag, as git allows them of letters, digits and . _ - + /"
 )
 
 

@@ -86,7 +86,7 @@ def test_what_is_none_gives_one_message(job: str, key: str, revision: str, why: 
     (problem,) = errors_of(raw(job, **{key: revision}))
     assert f"mlbatch:workloads.{job}.{key} = " in str(problem)
     assert why in problem.message
-    assert "a commit's 40 digits, or a branch or tag" in problem.expected
+    assert "a commit's 40 digits, or the name of a branch or tag" in problem.expected
 
 
 def test_a_number_is_no_text() -> None:
