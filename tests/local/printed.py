@@ -1,0 +1,54 @@
+"""Jobs of the settings as `python -m stacks` prints them, and as members submit them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from emulator.paths import Paths
+from stacks.__main__ import manifest
+from tests.local.environment import Cluster
+from tests.local.member import as_member
+
+LABEL = "app.kubernetes.io/name"
+USER, TEAM = "bob", "red"
+"""Who submits, and the team that he is in."""
+
+
+def printed(paths: Paths, settings: Mapping[str, Any], job: str, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a stack's settings make of a job with some of them changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(paths.kubeconfig))
+        text = manifest(settings, job, changes, {"team": TEAM, "user": USER})
+    return list(yaml.safe_load_all(text))
+
+
+@contextlib.contextmanager
+def submitted(
+    paths: Paths, settings: Mapping[str, Any], job: str, changes: Mapping[str, Any]
+) -> Iterator[list[dict[str, Any]]]:
+    """Submit it as a member of the team, for the length of the context."""
+    member, documents = as_member(paths, USER), printed(paths, settings, job, changes)
+    try:
+        for document in documents:
+            member.create(document)
+        yield documents
+    finally:
+        for document in reversed(documents):
+            metadata = document["metadata"]
+            member.delete(document["apiVersion"], document["kind"], metadata["name"], metadata["namespace"])
+
+
+def pods(cluster: Cluster, namespace: str, name: str, also: str = "") -> list[dict[str, Any]]:
+    """Return the pods of a job by its name. also: what else selects them."""
+    return cluster.list("v1", "Pod", namespace, label_selector=f"{LABEL}={name}{also}")
+
+
+def gpus(pod: Mapping[str, Any]) -> int:
+    """Return how many GPUs a pod of one container asks for."""
+    (container,) = pod["spec"]["containers"]
+    return int(container["resources"]["requests"].get("nvidia.com/gpu", 0))

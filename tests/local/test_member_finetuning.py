@@ -1,0 +1,231 @@
+"""The fine-tuning as a member is printed it, on simulated nodes.
+
+Kueue admits the RayJob, KubeRay makes its head and workers, the packing scheduler places them: all of that is real.
+What the pods would do is not, so that Ray's dashboard never answers KubeRay, and the job never ends by itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from emulator.paths import Paths
+from tests.local.environment import Cluster, Project, dev_settings, eventually
+from tests.local.jobs import GPU, KUEUE, cordon, gpu_nodes
+from tests.local.member import as_member, dry_run, refused
+from tests.local.printed import TEAM, USER, gpus, pods, printed, submitted
+from tests.local.standing import Standing
+
+RAY = "ray.io/v1"
+GROUPS = "scheduling.x-k8s.io/v1alpha1"
+WORKERS = 6
+"""More than each of three nodes has, if they are spread, and fewer than one of them holds."""
+
+
+def settings(project: Project) -> dict[str, Any]:
+    """The dev stack with KubeRay in place of its sample."""
+    dev = dev_settings(project.mirror)
+    return {**dev, "samples": {}, "queueing": {**dev["queueing"], "kuberay": {"enabled": True}}}
+
+
+@pytest.fixture(scope="module")
+def project(standing: Standing) -> Project:
+    return standing.up("dev", settings)
+
+
+@pytest.fixture(scope="module")
+def nodes(project: Project, cluster: Cluster) -> list[str]:
+    assert project.stack == "dev"
+    return gpu_nodes(cluster)
+
+
+@pytest.fixture
+def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]:
+    """All nodes but one are cordoned, until the function is called."""
+    closed = nodes[1:]
+
+    def reopen() -> None:
+        for node in closed:
+            cordon(cluster, node, False)
+
+    for node in closed:
+        cordon(cluster, node, True)
+    yield reopen
+    reopen()
+
+
+def workload(cluster: Cluster, name: str) -> dict[str, Any] | None:
+    """Return what Kueue counts for a RayJob of the team."""
+    for item in cluster.list(KUEUE, "Workload", TEAM):
+        owners = [(owner["kind"], owner["name"]) for owner in item["metadata"].get("ownerReferences") or ()]
+        if ("RayJob", name) in owners:
+            return item
+    return None
+
+
+def admitted(cluster: Cluster, name: str) -> dict[str, Any]:
+    """Return how Kueue has admitted a RayJob, as soon as it has."""
+    found = eventually(
+        f"{name} is admitted",
+        lambda: ((workload(cluster, name) or {}).get("status") or {}).get("admission") or {},
+    )
+    return dict(found)
+
+
+def used_gpus(cluster: Cluster, queue: str) -> int:
+    """Return how many GPUs Kueue counts as used in a ClusterQueue."""
+    status = cluster.existing(KUEUE, "ClusterQueue", queue)["status"]
+    found = [item for flavor in status["flavorsUsage"] for item in flavor["resources"] if item["name"] == GPU]
+    return sum(int(item["total"]) for item in found)
+
+
+def bound(cluster: Cluster, name: str, also: str = "") -> list[str]:
+    return [pod["spec"]["nodeName"] for pod in pods(cluster, TEAM, name, also) if pod["spec"].get("nodeName")]
+
+
+def gone(cluster: Cluster, name: str) -> None:
+    eventually(f"no pod of {name} is left", lambda: pods(cluster, TEAM, name), lambda found: not found)
+    eventually(f"{name} counts no more", lambda: workload(cluster, name), lambda found: found is None)
+
+
+def test_a_second_preview_plans_nothing(project: Project) -> None:
+    project.unchanged()
+
+
+def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluster, paths: Paths) -> None:
+    """Spread over three nodes, its workers would leave none for a job that takes a whole one."""
+    with submitted(paths, settings(project), "finetuning", {"name": "tune", "workers": WORKERS}):
+        admission = admitted(cluster, "tune")
+        counted = {
+            item["name"]: (item["count"], item["resourceUsage"].get(GPU, "0"))
+            for item in admission["podSetAssignments"]
+        }
+        assert counted == {"head": (1, "0"), "workers": (WORKERS, str(WORKERS))}
+        eventually(
+            "all of its pods run",
+            lambda: [pod["status"]["phase"] for pod in pods(cluster, TEAM, "tune")],
+            lambda phases: phases == ["Running"] * (1 + WORKERS),
+        )
+        workers = pods(cluster, TEAM, "tune", ",ray.io/node-type=worker")
+        assert [gpus(pod) for pod in workers] == [1] * WORKERS
+        (head,) = pods(cluster, TEAM, "tune", ",ray.io/node-type=head")
+        assert gpus(head) == 0
+        assert list(Counter(bound(cluster, "tune", ",ray.io/node-type=worker")).values()) == [WORKERS]
+        eventually(
+            "its team's queue counts its GPUs",
+            lambda: used_gpus(cluster, admission["clusterQueue"]),
+            lambda found: found == WORKERS,
+        )
+        assert cluster.existing(GROUPS, "PodGroup", "tune", TEAM)["spec"]["minMember"] == 1 + WORKERS
+    gone(cluster, "tune")
+    assert cluster.get(GROUPS, "PodGroup", "tune", TEAM) is None
+    eventually(
+        "nothing counts any more", lambda: used_gpus(cluster, admission["clusterQueue"]), lambda found: not found
+    )
+
+
+def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, one_node: Callable[[], None]) -> None:
+    """The quota has room for all of its workers, and the nodes for eight of them; then for all."""
+    with submitted(paths, settings(project), "finetuning", {"name": "wide", "workers": 10}):
+        eventually("its pods are made", lambda: pods(cluster, TEAM, "wide"), lambda found: len(found) == 11)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            assert bound(cluster, "wide") == []
+            time.sleep(0.2)
+        one_node()
+        eventually("each of its pods has a node", lambda: bound(cluster, "wide"), lambda found: len(found) == 11)
+    gone(cluster, "wide")
+
+
+def autoscaled(job: dict[str, Any]) -> None:
+    job["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = True
+
+
+def beside(job: dict[str, Any]) -> None:
+    job["spec"]["submissionMode"] = "SidecarMode"
+
+
+def at_least(job: dict[str, Any]) -> None:
+    job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0] |= {"replicas": 1, "minReplicas": 6}
+
+
+def outliving(job: dict[str, Any]) -> None:
+    job["spec"]["ttlSecondsAfterFinished"] = 86400
+
+
+def managed(job: dict[str, Any]) -> None:
+    job["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+
+
+def negative(job: dict[str, Any]) -> None:
+    template = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]
+    for amounts in template["spec"]["containers"][0]["resources"].values():
+        amounts[GPU] = "-6"
+
+
+DODGES = {
+    "workers that an autoscaler adds": (autoscaled, "autoscal"),
+    "a container that is not counted": (beside, "SidecarMode"),
+    "workers below the number that is counted": (at_least, "minReplicas is at most"),
+    "a cluster that outlives the job": (outliving, "outlives its RayJob"),
+    "another controller": (managed, "leave managedBy out"),
+    "a head that takes GPUs back": (negative, "nothing less than 0"),
+}
+
+
+@pytest.mark.parametrize("dodge", DODGES)
+def test_a_printed_job_that_would_take_more_than_is_counted_is_refused(
+    project: Project, paths: Paths, dodge: str
+) -> None:
+    *_, job = printed(paths, settings(project), "finetuning", {"name": "tune"})
+    bob = as_member(paths, USER)
+    dry_run(bob, job)
+    change, reason = DODGES[dodge]
+    changed = copy.deepcopy(job)
+    change(changed)
+    assert reason in refused(dry_run, bob, changed)
+
+
+def test_without_its_queue_it_never_starts(project: Project, cluster: Cluster, paths: Paths) -> None:
+    """Kueue stops it, as a job of a namespace that it manages, and takes it into no queue."""
+    *_, job = printed(paths, settings(project), "finetuning", {"name": "stray"})
+    del job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+    bob = as_member(paths, USER)
+    bob.create(job)
+    try:
+        stray = cluster.existing(RAY, "RayJob", "stray", TEAM)
+        assert stray["spec"]["suspend"] is True
+        start = {"spec": {"suspend": False}}
+        assert "by its queue alone" in refused(bob.patch, RAY, "RayJob", "stray", start, TEAM)
+        assert pods(cluster, TEAM, "stray") == []
+    finally:
+        bob.delete(RAY, "RayJob", "stray", TEAM)
+
+
+def test_its_pods_go_to_no_scheduler_that_is_not_the_platforms(
+    project: Project, cluster: Cluster, paths: Paths
+) -> None:
+    """KubeRay is told so when it makes the pods, and none of them is there."""
+    documents = printed(paths, settings(project), "finetuning", {"name": "other", "workers": 1})
+    *beside_it, job = documents
+    for part in (job["spec"]["rayClusterSpec"]["headGroupSpec"], *job["spec"]["rayClusterSpec"]["workerGroupSpecs"]):
+        part["template"]["spec"]["schedulerName"] = "another"
+    bob = as_member(paths, USER)
+    for document in (*beside_it, job):
+        bob.create(document)
+    try:
+        eventually(
+            "its pods are refused",
+            lambda: [event.get("message") or "" for event in cluster.list("v1", "Event", TEAM)],
+            lambda said: any("spec.schedulerName: pods of a team are placed by" in each for each in said),
+        )
+        assert pods(cluster, TEAM, "other") == []
+    finally:
+        for document in (job, *reversed(beside_it)):
+            bob.delete(document["apiVersion"], document["kind"], document["metadata"]["name"], TEAM)
+    gone(cluster, "other")
