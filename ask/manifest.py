@@ -9,12 +9,18 @@ from typing import Any, Final
 
 from ask.reading import UnreadableError, documents
 from components import names
-from components.job_kinds import APPWRAPPER, SUBMITTED
+from components.job_kinds import APPWRAPPER, POD, RUN, SUBMITTED
+from components.kubernetes.quantity import Quantity, QuantityError
 
 Document = dict[str, Any]
 
 KINDS: Final[Mapping[str, str]] = {kind.kind: kind.api for kind in SUBMITTED}
 """The kinds that can be asked about, with their version: those that members may create."""
+
+_WRAPPED: Final = [kind.kind for kind in (*RUN, POD)]
+"""What runs in an AppWrapper."""
+_LONGEST: Final = 63
+"""Characters of a label's value (k8s.io/apimachinery, pkg/util/validation)."""
 
 
 class ManifestError(ValueError):
@@ -69,6 +75,11 @@ def read(text: str, team: str) -> Job:
         raise ManifestError(f"metadata.name is {name!r}, which YAML takes for no text: write it in quotes")
     if not isinstance(metadata, dict) or not name:
         raise ManifestError("the job has no metadata.name: give it one")
+    if len(name) > _LONGEST:
+        raise ManifestError(
+            f"metadata.name has {len(name)} characters, and the job's pods carry it in a label, which holds {_LONGEST} of "
+            "them: write a shorter one"
+        )
     if not isinstance(document.get("spec"), dict):
         raise ManifestError("the job has no spec: there is nothing to run")
     namespace = metadata.get("namespace") or team
@@ -88,7 +99,12 @@ def _check_kind(document: Document) -> None:
     if kind not in KINDS:
         spelled = {name.lower(): name for name in KINDS}
         meant = difflib.get_close_matches(kind.lower(), spelled, n=1, cutoff=0.8)
-        hint = f"did you mean {spelled[meant[0]]}?" if meant else f"wrap it in an AppWrapper, or use {', '.join(KINDS)}"
+        if meant:
+            hint = f"did you mean {spelled[meant[0]]}?"
+        elif kind in _WRAPPED:
+            hint = f"wrap it in an AppWrapper, or use {', '.join(KINDS)}"
+        else:
+            hint = f"use {', '.join(KINDS)}; an AppWrapper holds {', '.join(_WRAPPED)}"
         raise ManifestError(f"a {kind} is no job that members submit: {hint}")
     if version != KINDS[kind]:
         raise ManifestError(f"{kind} has the apiVersion {version}: write {KINDS[kind]}")
@@ -111,12 +127,20 @@ def _check_queue(kind: str, labels: object) -> None:
 
 
 def check_resources(job: Job, known: Sequence[str]) -> None:
-    """Refuse a resource whose name differs from a known one by its capitals alone.
+    """Refuse an amount that is none, and a resource whose name differs from a known one by its capitals alone.
 
     known: what queues cover. Raises ManifestError.
     """
     spelled = {name.lower(): name for name in known}
-    for name in sorted(set(_resources(job.document["spec"]))):
+    for name, amount in _resources(job.document["spec"]):
+        try:
+            # The API server passes over blanks, and takes null for nothing.
+            Quantity.parse(amount.strip() if isinstance(amount, str) else amount or 0)
+        except QuantityError as error:
+            raise ManifestError(
+                f"the job asks for {name}: {amount!r:.100}, and {error}: write a number with one of Kubernetes' "
+                "suffixes, such as 500m, 8 or 64Gi"
+            ) from error
         right = spelled.get(name.lower())
         if right is not None and right != name:
             raise ManifestError(f"the job asks for {name}, which no node has: the resource's name is {right}")
@@ -135,13 +159,13 @@ def _documents(text: str) -> list[Document]:
     return found
 
 
-def _resources(value: Any) -> Iterator[str]:
-    """Yield the names of all resources that containers anywhere beneath ask for."""
+def _resources(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all resources that containers anywhere beneath ask for, with how much of each."""
     if isinstance(value, dict):
         asked = value.get("resources")
         for part in ("requests", "limits") if isinstance(asked, dict) else ():
             amounts = asked.get(part) if isinstance(asked, dict) else None
-            yield from amounts if isinstance(amounts, dict) else ()
+            yield from amounts.items() if isinstance(amounts, dict) else ()
         for item in value.values():
             yield from _resources(item)
     elif isinstance(value, list):

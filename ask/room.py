@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ class Room:
 
     amounts: Amounts
     labels: Mapping[str, str]
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def rooms(client: Client, labels: Mapping[str, str]) -> list[Room]:
 def _room(node: Mapping[str, Any], taken: Counter[str]) -> Room:
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     amounts = {name: Quantity.parse(amount).nano - taken[name] for name, amount in allocatable.items()}
-    return Room(amounts, node["metadata"].get("labels") or {})
+    return Room(amounts, node["metadata"].get("labels") or {}, node["metadata"]["name"])
 
 
 def asked(pod: Mapping[str, Any]) -> Counter[str]:
@@ -77,6 +79,8 @@ def asked(pod: Mapping[str, Any]) -> Counter[str]:
     for container in before:
         for name, nano in _requests(container).items():
             together[name] = max(together[name], nano)
+    # What a pod as a whole asks for stands above what its containers do (concepts/workloads/pods/pod-level-resources).
+    together.update({name: nano - together[name] for name, nano in _requests(pod).items()})
     return together
 
 
@@ -108,8 +112,11 @@ def _homeless(pod: Mapping[str, Any], nodes: Sequence[Room]) -> Shortage | None:
     able = _able(pod, nodes)
     if not able:
         wanted = ", ".join(f"{key}={value}" for key, value in (pod.get("nodeSelector") or {}).items())
-        if not wanted:
+        if not nodes:
             return Shortage("nodes", "there is no node for teams", "have nodes added")
+        if not wanted or any(_has_labels(pod, node) for node in nodes):
+            change = "name in nodeAffinity what nodes have, or leave it out"
+            return Shortage("nodes", "no node is as the pod's nodeAffinity requires", change)
         return Shortage("nodes", f"no node has the labels {wanted}", "name labels in nodeSelector that nodes have")
     for name, nano in sorted(asked(pod).items()):
         most = max(node.amounts.get(name, 0) for node in able)
@@ -151,7 +158,44 @@ def _able(pod: Mapping[str, Any], nodes: Sequence[Room]) -> list[Room]:
 
 
 def _selects(pod: Mapping[str, Any], node: Room) -> bool:
+    return _has_labels(pod, node) and _is_as_required(pod, node)
+
+
+def _has_labels(pod: Mapping[str, Any], node: Room) -> bool:
     return (pod.get("nodeSelector") or {}).items() <= node.labels.items()
+
+
+def _is_as_required(pod: Mapping[str, Any], node: Room) -> bool:
+    """Tell whether a node is one of those that a pod requires by its node affinity: one term of all that it has."""
+    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return required is None or any(_fulfils(term, node) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _fulfils(term: Mapping[str, Any], node: Room) -> bool:
+    """Tell whether a node has all that a term names; one that names nothing is none (k8s.io/api, core/v1)."""
+    asked_for = [(each, node.labels) for each in term.get("matchExpressions") or ()]
+    asked_for += [(each, {"metadata.name": node.name}) for each in term.get("matchFields") or ()]
+    return bool(asked_for) and all(_is(each, found) for each, found in asked_for)
+
+
+def _is(requirement: Mapping[str, Any], found: Mapping[str, str]) -> bool:
+    value, values = found.get(requirement["key"]), requirement.get("values") or ()
+    match requirement["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" as operator:
+            with contextlib.suppress(TypeError, ValueError):
+                return int(value or "") > int(values[0]) if operator == "Gt" else int(value or "") < int(values[0])
+            return False
+        case _:
+            return True
 
 
 def _fit(wants: Amounts, amounts: Amounts) -> int:

@@ -122,6 +122,41 @@ def test_who_gives_way_is_named_and_gives_way(
         running(cluster, "blue", f"loan-{index}", pods=1)
 
 
+@pytest.fixture
+def claim(paths: Paths) -> Iterator[str]:
+    """A volume of red's for which nobody has waited yet."""
+    member, spec = as_member(paths, "bob"), {"accessModes": ["ReadWriteOnce"]}
+    spec |= {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "simulated"}
+    document = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": spec}
+    member.create({**document, "metadata": {"name": "checkpoints", "namespace": "red"}})
+    yield "checkpoints"
+    member.delete("v1", "PersistentVolumeClaim", "checkpoints", "red")
+
+
+def test_a_job_with_a_volume_finds_its_place(
+    asked: Callable[..., Answer], cluster: Cluster, paths: Paths, claim: str
+) -> None:
+    job = gang("saving", "red", pods=1, gpus=0)
+    pod = job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]
+    pod["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": claim}}]
+    answer = asked(job, "red")
+    assert (answer.verdict, sum(answer.nodes.values())) == (Verdict.ADMITTED, 1)
+    with submitted(as_member(paths, "bob"), job):
+        running(cluster, "red", "saving", pods=1)
+
+
+def test_what_an_appwrapper_may_never_make_is_refused_before_and_fails_then(
+    asked: Callable[..., Answer], cluster: Cluster, paths: Paths
+) -> None:
+    job = gang("endless", "red", pods=1, gpus=0)
+    del job["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["restartPolicy"]
+    answer = asked(job, "red")
+    assert answer.verdict is Verdict.REFUSED
+    assert "spec.template.spec.restartPolicy: Required value" in answer.reason
+    with submitted(as_member(paths, "bob"), job):
+        eventually("it fails", lambda: phase(cluster, "red", "endless"), lambda found: found == "Failed")
+
+
 def test_the_cluster_is_only_read(asked: Callable[..., Answer], cluster: Cluster) -> None:
     """Afterwards there are the jobs that there were, and none of what gave way on the replica gave way here."""
     before = identities(cluster)

@@ -57,6 +57,14 @@ BAD = {
         "a Pod is no job that members submit: wrap it in an AppWrapper",
     ),
     "another version": (text({"apiVersion": "workload.codeflare.dev/v1"}), "write workload.codeflare.dev/v1beta2"),
+    "a name that no label holds": (
+        text({"metadata": {"name": "j" * 64}}),
+        "metadata.name has 64 characters, and the job's pods carry it in a label, which holds 63 of them",
+    ),
+    "a kind that nothing wraps": (
+        text({"kind": "CronJob", "apiVersion": "batch/v1"}),
+        "use AppWrapper, PyTorchJob, RayCluster, RayJob; an AppWrapper holds Job, JobSet, PyTorchJob, ",
+    ),
     "no name": (text({"metadata": {}}), "the job has no metadata.name"),
     "no spec": (text({"spec": None}), "the job has no spec"),
     "another namespace": (
@@ -235,6 +243,79 @@ def test_a_resource_with_other_capitals_is_told_its_name() -> None:
     with pytest.raises(ManifestError, match=r"asks for nvidia.com/GPU, which no node has: .* is nvidia.com/gpu"):
         check_resources(job, ["cpu", "nvidia.com/gpu"])
     check_resources(read(text(), "blue"), ["cpu", "nvidia.com/gpu"])
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        ("16GB", "the job asks for memory: '16GB', and this is not a Kubernetes quantity: write a number with one of"),
+        ("64gi", "this is not a Kubernetes quantity"),
+        ("", "this is not a Kubernetes quantity"),
+        ("-1", "a quantity of a resource is never negative"),
+        ("9" * 20, "this is more than Kubernetes can hold"),
+        (True, "asks for memory: True, and "),
+        ([1], "asks for memory: [1], and "),
+    ],
+)
+def test_an_amount_that_is_none_is_told_with_its_resource(amount: Any, said: str) -> None:
+    document = gang("job", "blue", pods=1, gpus=1)
+    container = document["spec"]["components"][0]["template"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"]["limits"]["memory"] = amount
+    with pytest.raises(ManifestError) as error:
+        check_resources(read(yaml.safe_dump(document), "blue"), [])
+    assert said in str(error.value)
+    for taken in ("64Gi", " 1 ", 1, 0.5, None):
+        container["resources"]["limits"]["memory"] = taken
+        check_resources(read(yaml.safe_dump(document), "blue"), [])
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "fits"),
+    [
+        ("kubernetes.io/hostname", "In", ["gpu-node-2", "moon"], True),
+        ("kubernetes.io/hostname", "In", ["moon"], False),
+        ("kubernetes.io/hostname", "NotIn", ["gpu-node-0", "gpu-node-1", "gpu-node-2"], False),
+        ("kubernetes.io/hostname", "Exists", None, True),
+        ("zone", "NotIn", ["a"], True),
+        ("zone", "Exists", None, False),
+        ("zone", "DoesNotExist", None, True),
+        ("zone", "Gt", ["1"], False),
+        ("generation", "Gt", ["8"], True),
+        ("generation", "Lt", ["9"], False),
+    ],
+)
+def test_nodes_that_a_pods_affinity_requires_are_there_or_it_never_runs(
+    key: str, operator: str, values: list[str] | None, fits: bool
+) -> None:
+    nodes = [Room(node.amounts, {**node.labels, "generation": "9"}) for node in NODES]
+    requirement = {"key": key, "operator": operator, **({"values": values} if values else {})}
+
+    def requiring(*terms: dict[str, Any]) -> dict[str, Any]:
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+        return pod(affinity={"nodeAffinity": required})
+
+    found = short([(requiring({"matchExpressions": [requirement]}), 1)], nodes)
+    assert (found is None) is fits
+    assert found is None or found.reason == "no node is as the pod's nodeAffinity requires"
+    assert short([(requiring({"matchExpressions": [requirement]}, {"matchExpressions": []}), 1)], nodes) == found
+
+
+def test_a_node_is_named_by_its_field_too() -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["one"]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+    mine = pod(affinity={"nodeAffinity": required})
+    assert short([(mine, 1)], [Room(EIGHT_GPUS, {}, "one"), Room(EIGHT_GPUS, {}, "two")]) is None
+    found = short([(mine, 2)], [Room(EIGHT_GPUS, {}, "one"), Room(EIGHT_GPUS, {}, "two")])
+    assert found is not None
+    assert found.change == "run 1 pods, in place of 2, or ask for less in each"
+
+
+def test_what_a_pod_as_a_whole_asks_for_stands_above_its_containers() -> None:
+    whole = {"requests": {"cpu": "300"}, "limits": {"memory": "1Gi"}}
+    assert room.asked(pod(resources=whole))["cpu"] == 300 * 10**9
+    found = short([(pod(resources=whole), 1)], NODES)
+    assert found is not None
+    assert found.change == "ask for 224 cpu a pod, in place of 300"
 
 
 def named(kind: str, name: str, namespace: str | None = None, **fields: Any) -> dict[str, Any]:
