@@ -77,8 +77,8 @@ def read(text: str, team: str) -> Job:
         raise ManifestError("the job has no metadata.name: give it one")
     if len(name) > _LONGEST:
         raise ManifestError(
-            f"metadata.name has {len(name)} characters, and the job's pods carry it in a label, which holds {_LONGEST} of "
-            "them: write a shorter one"
+            f"metadata.name has {len(name)} characters, and the job's pods carry it in a label, which holds "
+            f"{_LONGEST}: write a shorter one"
         )
     if not isinstance(document.get("spec"), dict):
         raise ManifestError("the job has no spec: there is nothing to run")

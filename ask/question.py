@@ -14,7 +14,6 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
-from ask.content import APPWRAPPER as WRAPPING
 from ask.manifest import Job
 from components import names
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB
@@ -61,7 +60,7 @@ the Job, called as itself, that submits its program (KubeRay v1.5.1, `controller
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 """By which Kueue labels what it counts for a job (v0.15.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
-_CONFLICT: Final = 409
+_CONFLICT, _INVALID = 409, 422
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
 """Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
 
@@ -183,28 +182,20 @@ class Question:
         return None
 
     def _refused_parts(self, wrapper: Document | None) -> Answer | None:
-        """Return the refusal of what an AppWrapper makes when it is admitted: a Job, say, that never may be."""
+        """Return the refusal of what an AppWrapper makes when it is admitted: of a Job, say, that never may be.
+
+        What is invalid by itself alone counts: rules, and who makes it, have been asked by the job and its pods.
+        """
         for part in wrapped.parts(wrapper) if wrapper else ():
             try:
                 resource = self.client.resources.get(api_version=part["apiVersion"], kind=part["kind"])
-                maker = {"Impersonate-User": self._appwrappers_account()}
-                self.client.create(resource, body=part, namespace=self.team, dry_run="All", header_params=maker)
+                self.client.create(resource, body=part, namespace=self.team, dry_run="All")
             except (ApiException, DynamicApiError) as error:
-                # It is there where the AppWrapper has been admitted by now.
-                if error.status != _CONFLICT:
+                if error.status == _INVALID and not _POLICY.search(_message(error)):
                     return self._refusal(error)
             except ResourceNotFoundError:
                 continue
         return None
-
-    def _appwrappers_account(self) -> str:
-        """Return in whose name AppWrapper makes what is in a job: rules may know it."""
-        for item in objects(self.client, "apps/v1", "Deployment"):
-            pod = item["spec"]["template"]["spec"]
-            if any(part in each["image"] for each in pod["containers"] for part in WRAPPING):
-                name = pod.get("serviceAccountName") or "default"
-                return f"system:serviceaccount:{item['metadata']['namespace']}:{name}"
-        return self.user
 
     def _wrapper(self) -> Document | None:
         """Return the job as AppWrapper has noted its pods, None where it is no AppWrapper or nobody has."""

@@ -59,7 +59,7 @@ BAD = {
     "another version": (text({"apiVersion": "workload.codeflare.dev/v1"}), "write workload.codeflare.dev/v1beta2"),
     "a name that no label holds": (
         text({"metadata": {"name": "j" * 64}}),
-        "metadata.name has 64 characters, and the job's pods carry it in a label, which holds 63 of them",
+        "metadata.name has 64 characters, and the job's pods carry it in a label, which holds 63: write a shorter one",
     ),
     "a kind that nothing wraps": (
         text({"kind": "CronJob", "apiVersion": "batch/v1"}),

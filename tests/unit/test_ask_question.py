@@ -65,7 +65,7 @@ class Replica:
     """A cluster that holds these objects once the job is submitted, and nothing of it once that is deleted.
 
     refused: how it answers to objects of a kind. gives_way: what Kueue has then evicted, and stays. tried: what it
-    was asked to try, and in whose name.
+    was asked to try.
     """
 
     gives_way: Sequence[dict[str, Any]] = ()
@@ -75,7 +75,7 @@ class Replica:
         self.before = self.objects
         self.resources = SimpleNamespace(get=lambda api_version, kind: kind)
         self.headers: dict[str, str] = {}
-        self.tried: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.tried: list[dict[str, Any]] = []
 
     def get(self, kind: str, **_: Any) -> Any:
         return {"items": self.objects.get(kind, [])}
@@ -89,7 +89,7 @@ class Replica:
         **_: Any,
     ) -> Any:
         if dry_run:
-            self.tried.append((header_params or {}, body))
+            self.tried.append(body)
         else:
             self.headers |= header_params or {}
             status = {"componentStatus": [{"podSets": [{"path": "template.spec.template"}]}]}
@@ -215,28 +215,31 @@ def test_an_appwrappers_pods_are_tried_as_they_stand_in_it_and_not_as_kueue_copi
     template["metadata"] = {"annotations": {"k8s.v1.cni.cncf.io/networks": "another"}}
     replica = Replica(Workload=[waiting("no")])
     Question(replica, read(yaml.safe_dump(document), "blue"), "blue", "alice").ask()
-    (pod,) = [body for _, body in replica.tried if body["kind"] == "Pod"]
+    (pod,) = [body for body in replica.tried if body["kind"] == "Pod"]
     assert pod["spec"]["hostNetwork"] is True
     assert pod["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/networks": "another"}
 
 
-def test_what_an_appwrapper_makes_is_tried_in_its_controllers_name() -> None:
+def test_what_an_appwrapper_makes_is_tried_as_it_makes_it() -> None:
     """A Job without restartPolicy, say, is made when its AppWrapper is admitted, and never may be."""
-    account = {"serviceAccountName": "manager", "containers": [{"image": "quay.io/ibm/appwrapper:v1.1.2"}]}
-    controller = {"metadata": {"namespace": "wrappers"}, "spec": {"template": {"spec": account}}}
     said = 'Job.batch "job" is invalid: spec.template.spec.restartPolicy: Required value'
-    replica = Replica({"Job": (422, said)}, Workload=[waiting("no")], Deployment=[controller])
+    replica = Replica({"Job": (422, said)}, Workload=[waiting("no")])
     answer = asked(replica)
     assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "validation", said)
-    ((who, job),) = [each for each in replica.tried if each[1]["kind"] == "Job"]
-    assert who == {"Impersonate-User": "system:serviceaccount:wrappers:manager"}
+    (job,) = [each for each in replica.tried if each["kind"] == "Job"]
     labels = {"workload.codeflare.dev/appwrapper": "job"}
     assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"] == labels
     assert job["metadata"]["namespace"] == "blue"
     (owner,) = job["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("AppWrapper", "job", "asked", True)
-    there = Replica({"Job": (409, "exists")}, Workload=[waiting(TOO_MUCH)])
-    assert asked(there).verdict is Verdict.NEVER, "it has been made by now"
+    for status, of_others in (
+        (409, "exists"),
+        (403, "forbidden"),
+        (500, "webhook"),
+        (422, DENIED.format("gate", "no")),
+    ):
+        other = Replica({"Job": (status, of_others)}, Workload=[waiting(TOO_MUCH)])
+        assert asked(other).verdict is Verdict.NEVER, "it is not invalid by itself"
 
 
 def test_a_job_that_no_queue_counts_is_refused_for_what_is_wrong_with_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
