@@ -338,6 +338,24 @@ def test_who_interrupts_a_run_gets_the_rows_that_there_are(
     assert "plain Kueue" in plot.read_text()
 
 
+def test_nobody_goes_on_submitting_when_one_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when somebody interrupts it: thousands of jobs would be submitted before the command ends."""
+    submitted: Queue[str] = Queue()
+
+    def create(_: object, body: dict[str, Any], namespace: str, **__: Any) -> None:
+        if namespace == "team-0":
+            raise InterruptedError
+        submitted.put(body["metadata"]["name"])
+        time.sleep(0.05)
+
+    cluster = SimpleNamespace(kind=lambda *_: None, client=SimpleNamespace(create=create))
+    monkeypatch.setattr(load, "Cluster", lambda _: cluster)
+    jobs = [Job("first", 0, 1, 1), *(Job(f"job-{number}", 1, 1, 1) for number in range(100))]
+    with pytest.raises(InterruptedError):
+        load.submit(cast("Paths", SimpleNamespace(kubeconfig="")), PLATFORM, jobs)
+    assert submitted.qsize() < 50
+
+
 def test_a_long_row_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs(frozenset({"team-0"}))
     jobs.workload("ADDED", workload("Admitted"))
