@@ -33,6 +33,7 @@ svg .axis { fill: var(--line) }
 .waiting { fill: var(--soft); stroke: var(--line); stroke-dasharray: 2 2 }
 .earlier { fill: none; stroke: var(--line) }
 .lost, .borrowed, .team { stroke: var(--ink); stroke-width: .7 }
+.columns rect { stroke: none; shape-rendering: crispEdges }
 rect.lost { fill: url(#lost) }
 rect.borrowed { fill: url(#borrowed) }
 pattern .ground { stroke: none }

@@ -5,7 +5,7 @@ Of a job that was evicted they remember the last run alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -44,12 +44,18 @@ class Period:
         """Return where a moment stands in a drawing."""
         return LEFT + _WIDTH * min(1.0, max(0.0, (when - self.begin) / (self.end - self.begin)))
 
-    def axis(self, row: int) -> list[Element]:
-        """Return the times beneath so many rows."""
+    def axis(self, row: int, told: Callable[[datetime], str] | None = None) -> list[Element]:
+        """Return the times beneath so many rows. told: how a time is told, where not by date and clock."""
         form = "%d %b %H:%M" if self.end - self.begin > timedelta(minutes=10) else "%H:%M:%S"
         moments = [self.moment(part / 4) for part in range(4)]
         return [
-            element("text", when.strftime(form), x=round(self.place(when), 1), y=row * ROW + 14, class_="axis")
+            element(
+                "text",
+                when.strftime(form) if told is None else told(when),
+                x=round(self.place(when), 1),
+                y=row * ROW + 14,
+                class_="axis",
+            )
             for when in moments
         ]
 
@@ -83,8 +89,8 @@ def usage(snapshot: Snapshot, order: Mapping[str, int]) -> Element:
     return drawing("GPUs over time", [*rows, *period.axis(_USAGE_ROWS)], _USAGE_ROWS + 1)
 
 
-def jobs(snapshot: Snapshot, order: Mapping[str, int]) -> Element:
-    """Draw when each job waited and ran."""
+def jobs(snapshot: Snapshot, order: Mapping[str, int], told: Callable[[datetime], str] | None = None) -> Element:
+    """Draw when each job waited and ran. told: how a time is told, where not by date and clock."""
     shown, period = latest(snapshot.jobs), Period.of(snapshot)
     rows: list[Element] = []
     for number, job in enumerate(shown):
@@ -105,7 +111,7 @@ def jobs(snapshot: Snapshot, order: Mapping[str, int]) -> Element:
                 rows.append(box(kind, title, x=begin, y=y + (10 if is_thin else 4), width=width, height=height))
         state = "ended" if job.ended else "runs" if job.started else "waits"
         rows.append(text(f"{job.gpus} GPUs, {state}", LEFT + _WIDTH + 8, y))
-    return drawing("Jobs over time", [*rows, *period.axis(len(shown))], len(shown) + 1 if shown else 0)
+    return drawing("Jobs over time", [*rows, *period.axis(len(shown), told)], len(shown) + 1 if shown else 0)
 
 
 def latest(found: Sequence[Job]) -> Sequence[Job]:

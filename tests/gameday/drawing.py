@@ -26,7 +26,7 @@ def usage(steps: Sequence[Usage], order: Mapping[str, int], gpus: int) -> Elemen
     """Draw how many GPUs each team held by the hour, one upon the other, and which were free or lost."""
     begin, end = (steps[0].since, steps[-1].until) if steps else (0.0, 1.0)
     along, up = _WIDTH / max(end - begin, 1e-9), _HEIGHT / max(gpus, 1)
-    rows: list[Element] = []
+    columns: list[Element] = []
     for step in steps:
         level = 0.0
         free = max(0.0, gpus - step.lost - sum(step.held.values()))
@@ -36,8 +36,14 @@ def usage(steps: Sequence[Usage], order: Mapping[str, int], gpus: int) -> Elemen
             if number > 0:
                 title = f"{name}: {number:.0f} GPUs, hour {step.since:.1f} to {step.until:.1f}"
                 x, y = LEFT + (step.since - begin) * along, _TOP + _HEIGHT - level * up
-                rows.append(box(kind, title, x=x, y=y, width=(step.until - step.since) * along, height=number * up))
-    rows += [label(f"{gpus} GPUs", 0), label("0", _HEIGHT - 12)]
+                columns.append(box(kind, title, x=x, y=y, width=(step.until - step.since) * along, height=number * up))
+    # Their own frames would hide the patterns by which teams are told apart.
+    rows = [
+        element("g", *columns, class_="columns"),
+        box("quota", f"{gpus} GPUs", x=LEFT, y=_TOP, width=_WIDTH, height=_HEIGHT),
+        label(f"{gpus} GPUs", 0),
+        label("0", _HEIGHT - 12),
+    ]
     for part in range(5):
         hour = begin + (end - begin) * part / 4
         x = round(LEFT + (hour - begin) * along, 1)

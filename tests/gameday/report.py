@@ -143,6 +143,10 @@ def html(report: Report, began: datetime) -> str:
     """Return the report as a page of its own, which needs no network and runs no script. began: when the day did."""
     book = report.ledger
     order = {team: number for number, team in enumerate(book.quotas)}
+
+    def hour(when: datetime) -> str:
+        return f"hour {(when - began).total_seconds() / 3600:.1f}"
+
     return document(
         report.title,
         element("p", f"Lost: {'; '.join(report.lost) or 'nothing'}.", class_="warning" if report.lost else "normal"),
@@ -150,7 +154,7 @@ def html(report: Report, began: datetime) -> str:
         section("GPUs over the day", usage(_usage(report), order, book.gpus)),
         section("Figures", table(("", ""), report.summary())),
         section("Teams", table(HEADER, report.teams())),
-        section(_jobs_title(report), timeline.jobs(_snapshot(report, began), order)),
+        section(_jobs_title(report), timeline.jobs(_snapshot(report, began), order, hour)),
         section("What went wrong", table(("hour", "what"), _events(report))),
         section("What the words mean", element("ul", *(element("li", note) for note in NOTES))),
     )

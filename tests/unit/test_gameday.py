@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -240,6 +241,10 @@ def test_the_page_is_one_file_without_scripts_and_shows_each_team() -> None:
     assert "default-src 'none'" in page
     assert "blue: 8 GPUs, hour" in page
     assert "Lost: nothing." in page
+    jobs = page.partition("Jobs over time")[2].partition("</svg>")[0]
+    assert re.findall(r'class="axis">([^<]+)<', jobs) == ["hour 0.0", "hour 1.5", "hour 3.0", "hour 4.5"], (
+        "the hours of the day, as the events and the GPUs over it, and no date that never was"
+    )
 
 
 def test_a_seed_decides_the_day() -> None:
@@ -388,9 +393,11 @@ def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None
         Usage(since=6, until=24, held={"blue": 2, "red": 3}, lost=8),
     ]
     drawing = usage(steps, {"blue": 0, "red": 1}, 16)
+    (columns,) = drawing.iter("g")
+    assert columns.get("class") == "columns", "they have no frames, which would look like another team's pattern"
     bars = [
         (rect.get("class"), rect.get("width"), rect.get("height"), title.text)
-        for rect in drawing.iter("rect")
+        for rect in columns.iter("rect")
         for title in rect.iter("title")
     ]
     assert bars == [
