@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,15 @@ class Use:
     ended: float | None = None
 
 
+@dataclass
+class Loss:
+    """A node that is marked as broken, from one second to another; the end is None while it is."""
+
+    node: str
+    began: float
+    ended: float | None = None
+
+
 @dataclass(frozen=True)
 class Line:
     """What happened, and after how many seconds."""
@@ -45,11 +54,15 @@ class Line:
 
 @dataclass
 class Record:
-    """The lines and uses of a scenario. state: what was last seen of each thing that has a line when it changes."""
+    """The lines of a scenario, who held GPUs, which nodes were lost.
+
+    state: what was last seen of each thing that has a line when it changes.
+    """
 
     began: float = field(default_factory=time.monotonic)
     lines: list[Line] = field(default_factory=list)
     uses: dict[str, Use] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
     state: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -78,6 +91,13 @@ class Record:
                 use.ended = now
         for uid, use in pods.items():
             self.uses.setdefault(uid, use)
+
+    def lose(self, nodes: Set[str], now: float) -> None:
+        """Take in which nodes are lost at a moment."""
+        lost = {loss.node: loss for loss in self.losses if loss.ended is None}
+        for node in lost.keys() - nodes:
+            lost[node].ended = now
+        self.losses += [Loss(node, now) for node in sorted(nodes - lost.keys())]
 
 
 class Recorder:
@@ -110,10 +130,13 @@ class Recorder:
 
 def look(cluster: Cluster, record: Record) -> None:
     """Take in what the cluster holds now."""
+    lost = set()
     for node in cluster.list("v1", "Node", label_selector="nvidia.com/gpu.present=true"):
         name, health = node["metadata"]["name"], (node["metadata"].get("labels") or {}).get(HEALTH)
+        lost |= {name} if health else set()
         if health or name in record.state:
             record.see(name, f"is marked {health} by Autopilot" if health else "is well")
+    record.lose(lost, record.now)
     for queue in cluster.list(KUEUE, "ClusterQueue"):
         limit = _lending(queue)
         if limit is not None or queue["metadata"]["name"] in record.state:

@@ -20,7 +20,7 @@ from tests.scenarios.__main__ import main
 from tests.scenarios.gantt import lanes, svg
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.plays import SCENARIOS
-from tests.scenarios.record import Record, Recorder, Use, look
+from tests.scenarios.record import Loss, Record, Recorder, Use, look
 from tests.scenarios.run import Outcome
 from tests.scenarios.size import Size
 from tests.scenarios.stage import asked
@@ -53,6 +53,36 @@ def test_the_picture_shows_each_gpu_for_as_long_as_it_is_held() -> None:
     assert [bar.get("width") for bar in bars] == ["450.0"] * 9
     texts = [each.text for each in picture.iter(f"{SVG}text")]
     assert {"<a title>", "kept", "gpu-node-0", "gpu-node-1", "20 s"} <= set(texts)
+
+
+def test_the_picture_shows_which_nodes_were_lost_under_who_is_still_there() -> None:
+    record = Record()
+    record.uses = {"a": use(8, 0, 15), "b": use(8, 0, 20, node="gpu-node-1")}
+    for lost, now in (({"gpu-node-0"}, 10), ({"gpu-node-0", "gpu-node-1"}, 15), ({"gpu-node-1"}, 18)):
+        record.lose(lost, now)
+    assert record.losses == [Loss("gpu-node-0", 10, 18), Loss("gpu-node-1", 15)]
+    picture = ElementTree.fromstring(svg("a title", "kept", record, ["gpu-node-0", "gpu-node-1"]))  # noqa: S314
+    bars = [(bar.findtext(f"{SVG}title"), bar.get("x"), bar.get("width")) for bar in picture.iter(f"{SVG}rect")]
+    drawn = [bar for bar in bars if bar[0]]
+    assert drawn[:2] == [("lost", "560.0", "360.0"), ("lost", "785.0", "225.0")]
+    assert {bar[0] for bar in drawn[2:]} == {"blue/job"}
+    assert {"free", "lost"} <= {each.text for each in picture.iter(f"{SVG}text")}
+
+
+def test_a_long_verdict_stands_in_the_picture_as_a_whole() -> None:
+    record, verdict = Record(), "BROKEN: " + "the others wait in the queue, " * 12 + "and more"
+    picture = ElementTree.fromstring(svg("a title", verdict, record, ["gpu-node-0"]))  # noqa: S314
+    lines = [each.text or "" for each in picture.iter(f"{SVG}text") if each.get("x") == "110"][1:]
+    assert " ".join(lines) == verdict
+    assert max(map(len, lines)) <= 140
+    (lowest, *_) = sorted(
+        (float(each.get("y", 0)) for each in picture.iter(f"{SVG}text") if each.text in lines), reverse=True
+    )
+    assert lowest < min(
+        float(each.get("y", 0))
+        for each in picture.iter(f"{SVG}rect")
+        if each.get("fill") == "#f2f2f2" and each.get("width") == "900"
+    )
 
 
 def test_a_change_is_told_once() -> None:
