@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from stacks.__main__ import JOBS, main, manifest
+from stacks.settings.workloads import WorkloadsSettings
 from tests.unit.test_aks import settings
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +72,10 @@ def test_logs_are_those_of_the_job_by_its_own_name(job: str) -> None:
     specification = wrapped[-1]["template"]["spec"] if wrapped else submitted["spec"]["rayClusterSpec"]["headGroupSpec"]
     pods = specification.get("pytorchReplicaSpecs", {}).get("Master", specification)
     assert shown == [pods["template"]["metadata"]["labels"]["app.kubernetes.io/name"]]
+
+
+def test_members_can_print_every_job_of_the_settings() -> None:
+    assert set(JOBS) == set(WorkloadsSettings().every()) - {"jupyterlab"}, "a notebook server is no job"
 
 
 def test_olmo_is_switched_on_beside_the_volumes_that_there_are(tmp_path: Path) -> None:
