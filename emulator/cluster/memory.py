@@ -11,8 +11,8 @@ NODE: Final = 3 * MIB
 JOB: Final = 2 * MIB
 """Bytes of all processes of the local cluster together: of an empty one, of each simulated node, of each job that is
 there at a time. Seen at most: 1.5 GiB of six nodes in a game day of 99 jobs, and of twenty under the large benchmark
-with 60 jobs; 2.4 GiB of 1,000 nodes and 100 teams while 200 jobs were submitted. The engine and its program add half a
-GiB. `python -m tests.scenarios.memory` measures all three."""
+with 60 jobs; 4.2 GiB of 1,000 nodes and 100 teams with 2,195 jobs on all of their GPUs, where the estimate is 9.4. The
+engine and its program add half a GiB. `python -m tests.scenarios.memory` measures all three."""
 
 POD: Final = MIB // 4
 """Bytes of each pod that no such job has made, such as those that agents run on every node, and of what is left of a
