@@ -244,9 +244,9 @@ class Question:
             return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
         for each in _SHORT.finditer(said):
             resource = each[each.lastindex or 0]
-            wanted, lent = _total(workload, resource), self._lent_without_loss(resource)
-            if wanted > lent:
-                amounts = [room.text(resource, nano) for nano in (lent, wanted)]
+            total, lent = _total(workload, resource), self._lent_without_loss(resource)
+            if total > lent:
+                amounts = [room.text(resource, nano) for nano in (lent, total)]
                 change = f"ask for {amounts[0]} {resource} in all, in place of {amounts[1]}"
                 return self._answer(Verdict.NEVER, resource=resource, reason=said, change=change)
         missing = dict(_LACKS.findall(said))
