@@ -180,7 +180,7 @@ def _fulfils(term: Mapping[str, Any], node: Room) -> bool:
 
 
 def _is(requirement: Mapping[str, Any], found: Mapping[str, str]) -> bool:
-    value, values = found.get(requirement["key"]), requirement.get("values") or ()
+    value, values = found.get(requirement["key"]), list(requirement.get("values") or ())
     match requirement["operator"]:
         case "In":
             return value in values
@@ -191,7 +191,7 @@ def _is(requirement: Mapping[str, Any], found: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt" as operator:
-            with contextlib.suppress(TypeError, ValueError):
+            with contextlib.suppress(IndexError, ValueError):
                 return int(value or "") > int(values[0]) if operator == "Gt" else int(value or "") < int(values[0])
             return False
         case _:
