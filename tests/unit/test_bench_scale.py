@@ -14,9 +14,11 @@ from pathlib import Path
 from queue import Queue
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
+from unittest.mock import MagicMock
 
 import kubernetes
 import pytest
+from kubernetes.dynamic.exceptions import NotFoundError, ServerTimeoutError
 
 from emulator.cluster.memory import MIB, free_memory, needed
 from emulator.paths import Paths
@@ -432,3 +434,21 @@ def test_a_watch_tells_of_all_also_of_what_went_between_two_connections() -> Non
     server.shutdown()
     server.server_close()
     assert found == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "b"), ("DELETED", "a")]
+
+
+def test_an_api_server_that_is_busy_with_what_goes_ends_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hours have measured would be lost with it."""
+    monkeypatch.setattr("tests.scenarios.stage._PAUSE", 0)
+    cluster = MagicMock()
+    went: list[str] = []
+
+    def delete(resource: object, *, namespace: str, **options: object) -> None:
+        went.append(namespace)
+        if went.count(namespace) == 1:
+            raise ServerTimeoutError(kubernetes.client.ApiException(status=504))
+        if namespace == "team-1":
+            raise NotFoundError(kubernetes.client.ApiException(status=404))
+
+    cluster.client.delete = delete
+    load.remove(cluster, PLATFORM, ["team-0", "team-1", "team-2"])
+    assert went == ["team-0", "team-0", "team-1", "team-1", "team-2", "team-2"]

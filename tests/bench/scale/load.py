@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import yaml
@@ -31,6 +33,7 @@ from tests.bench.scale.result import Result
 from tests.bench.scale.rows import Row, member, team_name
 from tests.bench.scale.watching import PODS, WORKLOADS, Jobs, Watch
 from tests.local.environment import Cluster
+from tests.scenarios import stage
 
 SUBMITTERS: Final = 10
 """Who submit at a time, each for some of the teams."""
@@ -223,17 +226,14 @@ def plain_documents(row: Row, teams: int) -> Iterator[dict[str, Any]]:
 
 
 def remove(cluster: Cluster, row: Row, namespaces: Sequence[str]) -> None:
-    """Tell all jobs to go."""
+    """Tell all jobs to go, again where the API server is too busy to answer."""
     api, kind = (names.APPWRAPPER_API, "AppWrapper") if row.wrapped else ("batch/v1", "Job")
     resource = cluster.kind(api, kind)
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
     for namespace in namespaces:
-        try:
-            cluster.client.delete(
-                resource, namespace=namespace, field_selector=f"metadata.namespace={namespace}", body=body
-            )
-        except NotFoundError:
-            continue
+        asking = {"namespace": namespace, "field_selector": f"metadata.namespace={namespace}", "body": body}
+        with contextlib.suppress(NotFoundError):
+            stage.asked(partial(cluster.client.delete, resource, **asking))
 
 
 def _identity(document: dict[str, Any]) -> tuple[str, str | None]:
