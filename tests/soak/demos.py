@@ -33,6 +33,9 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = {"jobtest": "mnist", "interactivetest": "interactive", "tunecluster": "tune"}
 """What each demo runs, as `components.workbench.ray_job` has it, which needs packages that are not here."""
 KEYS = {"AWS_ACCESS_KEY_ID": "workbench", "AWS_SECRET_ACCESS_KEY": "made-up"}
+NO_AGENT, AGENT_SECONDS = "No available agent", 120.0
+"""What Ray's dashboard answers (dashboard/modules/job/job_head.py) until the head's agent runs, and how long that may
+take on a busy machine."""
 
 
 def free_port() -> int:
@@ -108,12 +111,23 @@ class Head:
     def run(self, demo: str, *arguments: str) -> list[Mapping[str, Any]]:
         """Run a demo's program to its end; return the lines of JSON that it prints."""
         command = shlex.join([sys.executable, "-m", f"components.workbench.demos.{PROGRAMS[demo]}", *arguments])
-        job = self.client.submit_job(entrypoint=command, runtime_env={"env_vars": self.environment})
+        job = self._submitted(command)
         while not (status := self.client.get_job_status(job)).is_terminal():
             time.sleep(1)
         log = self.client.get_job_logs(job)
         assert status.value == "SUCCEEDED", log
         return list(_lines(log.splitlines()))
+
+    def _submitted(self, command: str) -> str:
+        """Submit a job as soon as there is an agent that runs it, which begins after the dashboard."""
+        until = time.monotonic() + AGENT_SECONDS
+        while True:
+            try:
+                return str(self.client.submit_job(entrypoint=command, runtime_env={"env_vars": self.environment}))
+            except RuntimeError as error:
+                if NO_AGENT not in str(error) or time.monotonic() > until:
+                    raise
+            time.sleep(1)
 
 
 def _lines(log: Sequence[str]) -> Iterator[Mapping[str, Any]]:
