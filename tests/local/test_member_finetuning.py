@@ -16,7 +16,7 @@ import pytest
 
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually
-from tests.local.jobs import GPU, KUEUE, cordon, gpu_nodes
+from tests.local.jobs import GPU, KUEUE, gpu_nodes
 from tests.local.member import as_member, dry_run, refused
 from tests.local.printed import TEAM, USER, gpus, pods, printed, submitted
 from tests.local.standing import Standing
@@ -44,19 +44,34 @@ def nodes(project: Project, cluster: Cluster) -> list[str]:
     return gpu_nodes(cluster)
 
 
+def taking(node: str) -> dict[str, Any]:
+    """A pod of nobody's that has all GPUs of a node."""
+    container = {"name": "main", "image": "docker.io/library/busybox:1.37.0", "resources": {"limits": {GPU: "8"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"taking-{node}", "namespace": "kube-system"},
+        "spec": {"nodeName": node, "containers": [container]},
+    }
+
+
 @pytest.fixture
 def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]:
-    """All nodes but one are cordoned, until the function is called."""
-    closed = nodes[1:]
+    """All nodes but one are taken, until the function is called.
 
-    def reopen() -> None:
-        for node in closed:
-            cordon(cluster, node, False)
+    They are not cordoned: the scheduler looks at a gang that was rejected again when a pod goes, and after a cordon's end
+    only with what it looks at every five minutes.
+    """
+    taken = [taking(node) for node in nodes[1:]]
+    for pod in taken:
+        cluster.create(pod)
 
-    for node in closed:
-        cordon(cluster, node, True)
-    yield reopen
-    reopen()
+    def free() -> None:
+        for pod in taken:
+            cluster.delete("v1", "Pod", pod["metadata"]["name"], "kube-system")
+
+    yield free
+    free()
 
 
 def workload(cluster: Cluster, name: str) -> dict[str, Any] | None:
