@@ -133,11 +133,13 @@ def _bound(source: Source, claim: Document) -> list[Document]:
     """Return a claim with the volume that it has, or that a provisioner makes when a pod is placed: here is none.
 
     A scheduler places no pod whose claim has no volume (kubernetes.io, concepts/storage/storage-classes,
-    volumeBindingMode).
+    volumeBindingMode). One that has lost its volume, or names one that is not its own, stays without.
     """
     metadata, wanted = claim["metadata"], claim.get("spec") or {}
     name = wanted.get("volumeName") or f"replica-{metadata['uid']}"
     found = next((item for item in source.all("PersistentVolume") if item["metadata"]["name"] == name), None)
+    if wanted.get("volumeName") and not (found and _is_of(found, metadata)):
+        return [claim]
     has = found["spec"] if found else {**wanted, "capacity": (wanted.get("resources") or {}).get("requests") or {}}
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": metadata["uid"]}
     reference |= {"name": metadata["name"], "namespace": metadata["namespace"]}
@@ -166,6 +168,12 @@ def _bound(source: Source, claim: Document) -> list[Document]:
         "status": status,
     }
     return [volume, {**claim, **bound}]
+
+
+def _is_of(volume: Document, claim: Document) -> bool:
+    """Tell whether a volume is a claim's, which names it: several may. claim: its metadata."""
+    reference = volume["spec"].get("claimRef") or {}
+    return all(reference.get(key) == claim[key] for key in ("namespace", "name", "uid"))
 
 
 def _reset(item: Document) -> Document:

@@ -516,7 +516,8 @@ def test_a_claim_has_a_volume_on_the_replica_which_leads_nowhere() -> None:
 
     zone = {"required": {"nodeSelectorTerms": [{"matchExpressions": []}]}}
     csi = {"csi": {"driver": "d", "volumeHandle": "h", "nodeStageSecretRef": {"name": "key"}}}
-    disk = named("PersistentVolume", "disk", spec={"capacity": {"storage": "2Gi"}, "nodeAffinity": zone, **csi})
+    own = {"claimRef": {"namespace": "blue", "name": "kept", "uid": "uid-kept"}}
+    disk = named("PersistentVolume", "disk", spec={"capacity": {"storage": "2Gi"}, "nodeAffinity": zone, **csi, **own})
     claims = [claim("kept", volumeName="disk"), claim("new", storageClassName="late"), claim("other", "default")]
     found = content(Source({"Namespace": [TEAM], "PersistentVolume": [disk], "PersistentVolumeClaim": claims}))
     kept, new = [item for item in found["exact"] if item["kind"] == "PersistentVolumeClaim"]
@@ -536,6 +537,20 @@ def test_a_claim_has_a_volume_on_the_replica_which_leads_nowhere() -> None:
     assert volumes["disk"]["spec"]["capacity"] == {"storage": "2Gi"}
     assert volumes["replica-uid-new"]["spec"]["storageClassName"] == "late"
     assert volumes["replica-uid-new"]["spec"]["capacity"] == {"storage": "1Gi"}
+
+
+@pytest.mark.parametrize("reference", [None, {"namespace": "blue", "name": "first", "uid": "uid-of-a-former-one"}])
+def test_claims_that_name_a_volume_of_somebody_else_have_none_on_the_replica_either(
+    reference: dict[str, Any] | None,
+) -> None:
+    """Who may make claims may name the same volume in two: their volume would be written twice, which etcd refuses."""
+    disk = named("PersistentVolume", "disk", spec={"claimRef": reference})
+    claims = [
+        named("PersistentVolumeClaim", name, "blue", metadata={"uid": f"uid-{name}"}, spec={"volumeName": volume})
+        for name, volume in (("first", "disk"), ("second", "disk"), ("lost", "gone"))
+    ]
+    found = content(Source({"Namespace": [TEAM], "PersistentVolume": [disk], "PersistentVolumeClaim": claims}))
+    assert found["exact"] == claims
 
 
 def test_a_member_keeps_the_rights_whatever_the_name() -> None:
