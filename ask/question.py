@@ -60,7 +60,10 @@ the Job, called as itself, that submits its program (KubeRay v1.5.1, `controller
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 """By which Kueue labels what it counts for a job (v0.15.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
-_CONFLICT, _INVALID = 409, 422
+_BAD_REQUEST, _CONFLICT, _INVALID = 400, 409, 422
+_UNREADABLE: Final = "cannot be handled as a"
+"""What the API server says of an object of its own kinds with a text in place of a number (k8s.io/apiserver v0.34.2,
+`pkg/endpoints/handlers/rest.go`, transformDecodeError). AppWrapper tries again and again to make it."""
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
 """Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
 
@@ -184,18 +187,33 @@ class Question:
     def _refused_parts(self, wrapper: Document | None) -> Answer | None:
         """Return the refusal of what an AppWrapper makes when it is admitted: of a Job, say, that never may be.
 
-        What is invalid by itself alone counts: rules, and who makes it, have been asked by the job and its pods.
+        What is wrong with it by itself alone counts, and that its name is taken: rules, and who makes it, have been
+        asked by the job and its pods.
         """
         for part in wrapped.parts(wrapper) if wrapper else ():
             try:
                 resource = self.client.resources.get(api_version=part["apiVersion"], kind=part["kind"])
                 self.client.create(resource, body=part, namespace=self.team, dry_run="All")
             except (ApiException, DynamicApiError) as error:
-                if error.status == _INVALID and not _POLICY.search(_message(error)):
+                said = _message(error)
+                is_invalid = error.status == _INVALID and not _POLICY.search(said)
+                is_other = error.status == _BAD_REQUEST and _UNREADABLE in said
+                if is_invalid or is_other or (error.status == _CONFLICT and self._is_taken(part)):
                     return self._refusal(error)
             except ResourceNotFoundError:
                 continue
         return None
+
+    def _is_taken(self, part: Document) -> bool:
+        """Tell whether an object is there that no AppWrapper of the job's name controls.
+
+        The job fails then, for good (AppWrapper v1.1.2, `resource_management.go`, createComponent). One of its own is
+        there where it has been admitted meanwhile.
+        """
+        name = part["metadata"].get("name")
+        found = objects(self.client, part["apiVersion"], part["kind"], namespace=self.team)
+        there = [item["metadata"].get("ownerReferences") or () for item in found if item["metadata"]["name"] == name]
+        return any(self.job.name not in [each["name"] for each in owners if each.get("controller")] for owners in there)
 
     def _wrapper(self) -> Document | None:
         """Return the job as AppWrapper has noted its pods, None where it is no AppWrapper or nobody has."""
@@ -307,7 +325,7 @@ class Question:
             change = f"have {self.user} added to the members of team {self.team}, or ask as one of them (--user)"
             return self._answer(Verdict.REFUSED, rule="RBAC", reason=said, change=change)
         if status == _CONFLICT:
-            change = "delete that job, or give this one another name"
+            change = "delete what has that name, or take another one"
             return self._answer(Verdict.REFUSED, rule="name", reason=said, change=change)
         if "exceeded quota" in said:
             change = "delete jobs of the team that are over, or ask for less"

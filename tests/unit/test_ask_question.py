@@ -242,6 +242,39 @@ def test_what_an_appwrapper_makes_is_tried_as_it_makes_it() -> None:
         assert asked(other).verdict is Verdict.NEVER, "it is not invalid by itself"
 
 
+def test_a_wrapped_object_that_the_api_server_cannot_read_is_refused() -> None:
+    """AppWrapper tries to make it again and again: `backoffLimit: "3"` in a Job, say, admits nobody."""
+    said = 'Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string into Go struct field'
+    answer = asked(Replica({"Job": (400, said)}, Workload=[workload("job", "asked", ("QuotaReserved", "True", "x"))]))
+    assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "validation", said)
+    dry = Replica({"Job": (400, "the webhook does not support dry run")}, Workload=[waiting(TOO_MUCH)])
+    assert asked(dry).verdict is Verdict.NEVER, "it says nothing of the job"
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_refused"),
+    [
+        (None, True),
+        ({"name": "another", "controller": True}, True),
+        ({"name": "job"}, True),
+        ({"name": "job", "controller": True}, False),
+    ],
+)
+def test_a_wrapped_object_whose_name_is_taken_is_refused(owner: dict[str, Any] | None, is_refused: bool) -> None:
+    """AppWrapper fails for good over what it does not control; its own is there once it is admitted."""
+    said = 'jobs.batch "job" already exists'
+    there = {"metadata": {"name": "job", **({"ownerReferences": [owner]} if owner else {})}}
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
+    team = {"metadata": {"name": "blue"}}
+    replica = Replica({"Job": (409, said)}, Workload=[admitted], Pod=[pod], Namespace=[team], Job=[there])
+    answer = asked(replica)
+    if is_refused:
+        assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "name", said)
+    else:
+        assert answer.verdict is Verdict.ADMITTED
+
+
 def test_a_job_that_no_queue_counts_is_refused_for_what_is_wrong_with_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "SECONDS", 0.2)
     said = 'Pod "x" is invalid: spec.containers[0].resources.limits[nvidia.com/gpu]: must be an integer'
