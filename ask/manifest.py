@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from ask.reading import UnreadableError, documents
@@ -58,14 +60,14 @@ class Job:
 def read(text: str, team: str) -> Job:
     """Return the job of a file, in a team's namespace. Raises ManifestError for what is none.
 
-    Objects of other kinds have to be wrapped in the job, as the platform's own are: one file, one job.
+    Objects of other kinds have to be wrapped in the job, or to be there already: one file, one job.
     """
     found = _documents(text)
     if len(found) != 1:
         called = ", ".join(map(_called, found))
         raise ManifestError(
             f"the file has {len(found)} objects ({called or 'none'}): ask about one job, with all that it needs "
-            "wrapped in its AppWrapper"
+            "wrapped in its AppWrapper, or in the cluster before"
         )
     (document,) = found
     _check_kind(document)
@@ -134,8 +136,7 @@ def check_resources(job: Job, known: Sequence[str]) -> None:
     spelled = {name.lower(): name for name in known}
     for name, amount in _resources(job.document["spec"]):
         try:
-            # The API server passes over blanks, and takes null for nothing.
-            Quantity.parse(amount.strip() if isinstance(amount, str) else amount or 0)
+            Quantity.parse(_as_read(amount))
         except QuantityError as error:
             raise ManifestError(
                 f"the job asks for {name}: {amount!r:.100}, and {error}: write a number with one of Kubernetes' "
@@ -144,6 +145,13 @@ def check_resources(job: Job, known: Sequence[str]) -> None:
         right = spelled.get(name.lower())
         if right is not None and right != name:
             raise ManifestError(f"the job asks for {name}, which no node has: the resource's name is {right}")
+
+
+def _as_read(amount: Any) -> Any:
+    """Return an amount as the API server reads it: without blanks, a number by its digits, null as nothing."""
+    if isinstance(amount, float) and math.isfinite(amount):
+        return format(Decimal(repr(amount)), "f")
+    return amount.strip() if isinstance(amount, str) else amount or 0
 
 
 def _documents(text: str) -> list[Document]:

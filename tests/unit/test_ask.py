@@ -52,6 +52,10 @@ BAD = {
     "a list": ("- 1", "the file holds list where an object with apiVersion and kind belongs"),
     "nothing": ("", "the file has 0 objects (none): ask about one job"),
     "two jobs": (text() + "---\n" + text(), "the file has 2 objects (AppWrapper job, AppWrapper job)"),
+    "a job with what stands beside it": (
+        "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: tune}\n---\n" + text(),
+        "wrapped in its AppWrapper, or in the cluster before",
+    ),
     "a pod": (
         text({"kind": "Pod", "apiVersion": "v1"}),
         "a Pod is no job that members submit: wrap it in an AppWrapper",
@@ -264,7 +268,7 @@ def test_an_amount_that_is_none_is_told_with_its_resource(amount: Any, said: str
     with pytest.raises(ManifestError) as error:
         check_resources(read(yaml.safe_dump(document), "blue"), [])
     assert said in str(error.value)
-    for taken in ("64Gi", " 1 ", 1, 0.5, None):
+    for taken in ("64Gi", " 1 ", 1, 0.5, 0.0625, 1e-5, None):
         container["resources"]["limits"]["memory"] = taken
         check_resources(read(yaml.safe_dump(document), "blue"), [])
 
