@@ -233,7 +233,12 @@ def _died(before: Lives, after: Lives) -> str | None:
 
 
 def _lost(engine: Engine, paths: Paths) -> str | None:
-    found = lost(engine.read_state(), _orphans(engine, paths)())
+    try:
+        orphans = _orphans(engine, paths)()
+    except EngineError as error:
+        # What answers nothing now may be what the update failed by.
+        return f"nobody can tell what it has created ({error})"
+    found = lost(engine.read_state(), orphans)
     return LOST.format(names=", ".join(found)) if found else None
 
 

@@ -50,6 +50,10 @@ class Journal:
                 _file(private_folder(self._folder), entry.urn), json.dumps({**asdict(entry), "provider": provider})
             )
 
+    def kept(self, urn: str) -> Entry | None:
+        """Return what is kept of a resource."""
+        return _read(_file(self._folder, urn)) if self._folder is not None else None
+
     def known(self, urn: str, identifier: str) -> None:
         """Forget a resource that an engine knows; without an identifier, one that was refused."""
         if self._folder is not None:

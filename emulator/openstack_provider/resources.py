@@ -59,6 +59,7 @@ class OpenStackResources:
             return "", planning.planned(None, inputs.plain, self._resource.properties)
         planned = self.recorded(inputs.plain)
         call = self._call(inputs.plain, operation, "create")
+        earlier = self._journal.kept(operation.urn)
         begun = Entry(operation.urn, self._resource.token, "", inputs.plain, self._cloud.given, time.time())
         self._journal.keep(begun)
         call.made = lambda made: self._journal.keep(replace(begun, identifier=made))
@@ -67,12 +68,18 @@ class OpenStackResources:
             return call.identifier, self._state(call, planned)
         except ProviderError as error:
             if isinstance(error, ApiError) and error.status < _NOBODY_KNOWS:
-                self._journal.known(operation.urn, "")
+                self._refused(operation.urn, earlier)
             if not call.identifier:
                 raise
             # Upstream records what was planned, and reads nothing.
             state = {**planned, **call.kept, "id": call.identifier}
             raise PartialError(str(error), call.identifier, self._hidden(state), inputs, [str(error)]) from error
+
+    def _refused(self, urn: str, earlier: Entry | None) -> None:
+        """Forget a creation, unless it has made something: what an earlier one has made may be why it was refused."""
+        self._journal.known(urn, "")
+        if earlier is not None and self._journal.kept(urn) is None:
+            self._journal.keep(earlier)
 
     def find(self, inputs: Mapping[str, Any], begun: float) -> str | None:
         """Return the ID of what a creation has made whose answer got lost; None where it has made nothing.

@@ -553,6 +553,40 @@ def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_
     assert all(before <= began <= datetime.now(UTC) for began in doubted)
 
 
+def test_a_cloud_that_answers_nothing_hides_neither_how_an_update_ended_nor_what_it_has_created(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    without_a_cluster(monkeypatch)
+    doubted: list[datetime] = []
+
+    class Failing(FakeEngine):
+        killed = None
+
+        def run(self, name: str, arguments: list[str]) -> int:
+            return 1
+
+        def doubt(self, began: datetime) -> None:
+            doubted.append(began)
+
+        def read_state(self) -> dict[str, Any]:
+            return {}
+
+    def away(*_: object) -> NoReturn:
+        raise EngineError("what a killed update has created cannot be looked up: GET compute/servers: 503")
+
+    running = ProcessStatus("provider", 1, "running", 0, Path("log"))
+    state = ClusterStatus(1, (running,), True, "https://127.0.0.1:1", 1, {}, 2)
+    monkeypatch.setattr(cluster, "status", lambda paths: state)
+    monkeypatch.setattr(command, "Engine", Failing)
+    monkeypatch.setattr(command, "orphans", away)
+    assert command.main(["up"]) == 1
+    assert len(doubted) == 1
+    said = capsys.readouterr().err
+    assert "GET compute/servers: 503); the next `make up` or `make destroy` finishes it first" in said
+    assert "error: `pulumi up` ended with exit code 1" in said
+
+
 @pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False)])
 def test_a_full_disk_is_told_without_a_trace(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, is_told: bool
