@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -37,6 +39,23 @@ VOLUME = "openstack:blockstorage/volume:Volume"
 ATTACHMENT = "openstack:compute/volumeAttach:VolumeAttach"
 PORT = "openstack:networking/port:Port"
 ASSOCIATION = "openstack:networking/floatingIpAssociate:FloatingIpAssociate"
+
+
+def rule(identifier: str, port: int, source: str = "192.0.2.1/32") -> dict[str, Any]:
+    return {
+        "id": identifier,
+        "created_at": "2999-01-01T00:00:00Z",
+        "description": "",
+        "direction": "ingress",
+        "ethertype": "IPv4",
+        "port_range_max": port,
+        "port_range_min": port,
+        "protocol": "tcp",
+        "remote_group_id": None,
+        "remote_ip_prefix": source,
+        "security_group_id": "g",
+        "tenant_id": "p",
+    }
 
 
 class Played:
@@ -514,6 +533,78 @@ class TestJournal:
         with pytest.raises(ApiError, match="413"):
             self.begun(play, tmp_path, VOLUME, {"name": "data", "size": 2}, refused)
         assert list(Journal(tmp_path).entries()) == []
+
+    @pytest.mark.parametrize(
+        ("token", "inputs", "answers", "expected"),
+        [
+            (
+                KEYPAIR,
+                {"name": "vm"},
+                {"GET /os-keypairs/vm": {"keypair": {"name": "vm", "created_at": "2999-01-01T00:00:00.000000"}}},
+                "vm",
+            ),
+            (
+                KEYPAIR,
+                {"name": "vm"},
+                {"GET /os-keypairs/vm": {"keypair": {"name": "vm", "created_at": "2026-01-01T00:00:00.000000"}}},
+                None,
+            ),
+            (KEYPAIR, {"name": "vm"}, {}, None),
+            (
+                GROUP,
+                {"name": "vm", "description": "Who may reach vm"},
+                {"GET /security-groups": {"security_groups": [{"id": "g", "created_at": "2999-01-01T00:00:00Z"}]}},
+                "g",
+            ),
+            (
+                RULE,
+                {
+                    "securityGroupId": "g",
+                    "direction": "ingress",
+                    "ethertype": "IPv4",
+                    "protocol": "tcp",
+                    "portRangeMin": 22,
+                    "portRangeMax": 22,
+                    "remoteIpPrefix": "192.0.2.1/32",
+                },
+                {
+                    "GET /security-group-rules": {
+                        "security_group_rules": [rule("others", 443), rule("r", 22), rule("wider", 22, "0.0.0.0/0")]
+                    }
+                },
+                "r",
+            ),
+            (
+                ATTACHMENT,
+                {"instanceId": "s", "volumeId": "v"},
+                {
+                    "GET /servers/s/os-volume_attachments": {
+                        "volumeAttachments": [{"id": "boot", "volumeId": "b"}, {"id": "a", "volumeId": "v"}]
+                    }
+                },
+                "s/a",
+            ),
+            (ATTACHMENT, {"instanceId": "gone", "volumeId": "v"}, {}, None),
+        ],
+    )
+    def test_what_else_lost_its_answer_is_found_for_a_second_one_is_refused_or_one_too_many(
+        self, play: Play, token: str, inputs: Mapping[str, Any], answers: Mapping[str, Any], expected: str | None
+    ) -> None:
+        resources, _, _ = play(token, answers)
+        assert resources.find(inputs, datetime(2026, 11, 23, tzinfo=UTC).timestamp()) == expected
+
+    @pytest.mark.parametrize("answer", [{"volume": {"id": "v"}}, ApiError("POST /volumes", 504, "Gateway Timeout")])
+    def test_what_is_refused_does_not_hide_what_was_created_before(
+        self, play: Play, tmp_path: Path, answer: Any
+    ) -> None:
+        """A VM that a killed update has left is why Nova makes no second one at its port."""
+        with contextlib.suppress(ApiError):
+            self.begun(play, tmp_path, VOLUME, {"name": "data", "size": 2}, {**self.ANSWERS, "POST /volumes": answer})
+        (before,) = Journal(tmp_path).entries()
+        refused = {"POST /volumes": ApiError("POST /volumes", 409, "is still in use")}
+        with pytest.raises(ApiError, match="409"):
+            self.begun(play, tmp_path, VOLUME, {"name": "data", "size": 3}, refused)
+        assert list(Journal(tmp_path).entries()) == [before]
 
     def begun(
         self, play: Play, folder: Path, token: str, inputs: Mapping[str, Any], answers: Mapping[str, Any]

@@ -30,7 +30,7 @@ class Kind(ABC):
     def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
         """Return the ID of what was created with these inputs, by a call whose answer got lost.
 
-        since: when that call began. None where there is none, and of kinds of which a second one is refused.
+        since: when that call began. None where there is none, and of kinds that nobody looks for.
         """
         return None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from emulator.openstack_provider.call import Call, given
-from emulator.openstack_provider.kinds.base import Kind, Values
+from emulator.openstack_provider.kinds.base import Kind, Values, newest
 
 _OF_A_USER = "2.10"
 
@@ -23,6 +24,10 @@ class Keypair(Kind):
         call.identifier = made["name"]
         call.made(call.identifier)
         call.kept = {"privateKey": made.get("private_key") or "", "userId": inputs.get("userId") or ""}
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        found = call.compute.find(_path(inputs["name"], inputs), _version(inputs))
+        return newest([{**found["keypair"], "id": inputs["name"]}], since) if found is not None else None
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.compute.find(_path(identifier, state), _version(state))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from emulator.openstack_provider.call import GONE, Call, given, stated
 from emulator.openstack_provider.errors import ApiError
-from emulator.openstack_provider.kinds.base import Kind, Values, new_tags, tags_of
+from emulator.openstack_provider.kinds.base import Kind, Values, new_tags, newest, tags_of
 
 
 class SecGroup(Kind):
@@ -26,6 +27,10 @@ class SecGroup(Kind):
         call.identifier = made["id"]
         if inputs.get("tags"):
             call.network.put(f"/security-groups/{made['id']}/tags", {"tags": inputs["tags"]})
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        told = {name: inputs.get(name) for name in ("name", "description")}
+        return newest(call.network.get("/security-groups", **told)["security_groups"], since)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/security-groups/{identifier}")
@@ -58,22 +63,15 @@ class SecGroupRule(Kind):
     token = "openstack:networking/secGroupRule:SecGroupRule"
 
     def create(self, call: Call, inputs: Values) -> None:
-        body = given(
-            description=inputs.get("description"),
-            direction=inputs["direction"],
-            ethertype=inputs["ethertype"],
-            port_range_max=inputs.get("portRangeMax") or None,
-            port_range_min=inputs.get("portRangeMin") or None,
-            protocol=inputs.get("protocol"),
-            remote_address_group_id=inputs.get("remoteAddressGroupId"),
-            remote_group_id=inputs.get("remoteGroupId"),
-            remote_ip_prefix=inputs.get("remoteIpPrefix"),
-            security_group_id=inputs["securityGroupId"],
-            tenant_id=inputs.get("tenantId"),
-        )
+        body = _asked(inputs)
         made = call.network.post("/security-group-rules", {"security_group_rule": body})["security_group_rule"]
         call.identifier = made["id"]
         call.made(call.identifier)
+
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        query = {"security_group_id": inputs["securityGroupId"], "direction": inputs["direction"]}
+        rules = call.network.get("/security-group-rules", **query)["security_group_rules"]
+        return newest([each for each in rules if _let_in(each) == _let_in(_asked(inputs))], since)
 
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.network.find(f"/security-group-rules/{identifier}")
@@ -139,6 +137,29 @@ class AddressGroup(Kind):
 
     def delete(self, call: Call, identifier: str, state: Values) -> None:
         _delete_when_unused(call, f"/address-groups/{identifier}", f"the address group {identifier}")
+
+
+def _asked(inputs: Values) -> dict[str, Any]:
+    """Return the rule as Neutron is asked for it."""
+    return given(
+        description=inputs.get("description"),
+        direction=inputs["direction"],
+        ethertype=inputs["ethertype"],
+        port_range_max=inputs.get("portRangeMax") or None,
+        port_range_min=inputs.get("portRangeMin") or None,
+        protocol=inputs.get("protocol"),
+        remote_address_group_id=inputs.get("remoteAddressGroupId"),
+        remote_group_id=inputs.get("remoteGroupId"),
+        remote_ip_prefix=inputs.get("remoteIpPrefix"),
+        security_group_id=inputs["securityGroupId"],
+        tenant_id=inputs.get("tenantId"),
+    )
+
+
+def _let_in(rule: Values) -> tuple[Any, ...]:
+    """Return by what Neutron tells rules of a group apart (neutron/db/securitygroups_db.py, `_rule_to_key`)."""
+    ranges = ("ethertype", "protocol", "port_range_min", "port_range_max")
+    return tuple(rule.get(name) for name in (*ranges, "remote_ip_prefix", "remote_group_id", "remote_address_group_id"))
 
 
 def _delete_when_unused(call: Call, path: str, what: str) -> None:

@@ -160,6 +160,13 @@ class VolumeAttach(Kind):
         call.wait(f"the volume {volume} at the server {server}", status, ["ATTACHED"], ["ATTACHING"])
         call.identifier = f"{server}/{made['id']}"
 
+    def find(self, call: Call, inputs: Values, since: datetime) -> str | None:
+        # Nova does not say since when; a volume is attached to a server once.
+        server = inputs["instanceId"]
+        found = call.compute.find(f"/servers/{server}/os-volume_attachments") or {"volumeAttachments": []}
+        made = (each["id"] for each in found["volumeAttachments"] if each["volumeId"] == inputs["volumeId"])
+        return next((f"{server}/{attachment}" for attachment in made), None)
+
     def read(self, call: Call, identifier: str, state: Values) -> dict[str, Any] | None:
         found = call.compute.find(_attachment(identifier))
         if found is None:
