@@ -286,6 +286,35 @@ def test_after_one_that_was_killed_there_is_one_tunnel_that_can_be_found_and_clo
     assert master(tunnel) == anew
 
 
+def test_the_tunnel_of_a_run_that_was_faster_is_left_alone(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is opened between the look of this run and what it does then."""
+    host = guests.start()
+    kubeconfig = through_tunnel(guests.kubeconfig, host, API_PORT)
+    tunnel = guests.folder / "home" / ".ssh" / f"mlbatch-{local_port(host)}"
+    path, slow, once = os.environ["PATH"], guests.folder / "slow", guests.folder / "once"
+    slow.mkdir()
+    # Looks, and says what it saw only once the other run has made its tunnel.
+    (slow / "ssh").write_text(
+        "#!/bin/sh\n"
+        f"PATH='{path}'\n"
+        f"mkdir '{once}' 2>/dev/null || exec ssh \"$@\"\n"
+        f"ssh \"$@\"; seen=$?; touch '{once}/looked'\n"
+        f"while ! [ -S '{tunnel}' ]; do sleep 0.05; done\n"
+        "exit $seen\n"
+    )
+    (slow / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow}:{path}")
+    done: list[subprocess.CompletedProcess[str]] = []
+    slower = threading.Thread(target=lambda: done.append(plugin(kubeconfig)))
+    slower.start()
+    while not (once / "looked").exists():
+        time.sleep(0.05)
+    assert plugin(kubeconfig).returncode == 0
+    slower.join()
+    assert [each.returncode for each in done] == [0]
+    assert master(tunnel) is not None
+
+
 def test_the_tunnel_that_stays_has_no_credential_of_the_cluster(guests: Guests) -> None:
     host = guests.start()
     assert TOKEN in plugin(through_tunnel(guests.kubeconfig, host, API_PORT)).stdout

@@ -23,7 +23,7 @@ mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ] || folder=${XDG_RUNTIME_DIR:-
 socket=$folder/mlbatch-$LOCAL_PORT
 
 is_open() {
-  ssh -S "$socket" -O check "$USER_NAME@$ADDRESS" >/dev/null 2>&1
+  checked=$(ssh -S "$socket" -O check "$USER_NAME@$ADDRESS" 2>&1)
 }
 
 # Somebody else of this machine may have it open. Their tunnel does as well: the API server is known by its certificate.
@@ -33,7 +33,8 @@ is_anothers() {
 
 if ! is_open; then
   # A tunnel that was killed leaves its socket, beside which ssh makes no other one: the next tunnel would never close.
-  rm -f "$socket"
+  # Where there was none, another run of this may have made one by now.
+  case $checked in *"Connection refused"*) rm -f "$socket" ;; esac
   known=$(mktemp)
   errors=$(mktemp)
   trap 'rm -f "$known" "$errors"' EXIT
