@@ -59,8 +59,8 @@ def taking(node: str) -> dict[str, Any]:
 def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]:
     """All nodes but one are taken, until the function is called.
 
-    They are not cordoned: the scheduler looks at a gang that was rejected again when a pod goes, and after a cordon's end
-    only with what it looks at every five minutes.
+    They are not cordoned: the scheduler looks again at a gang that it has rejected when a pod goes, and not when a cordon
+    ends, but with all that it looks at every five minutes.
     """
     taken = [taking(node) for node in nodes[1:]]
     for pod in taken:
