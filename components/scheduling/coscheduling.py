@@ -52,6 +52,10 @@ CONTROLLER_RESOURCES: Final = Resources(
     cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="512Mi"
 )
 PERMIT_SECONDS: Final = 300
+RETRY_SECONDS: Final = 60
+"""After which a pod that found no node is looked at again whatever happened, within 30 s more (kube-scheduler's default
+is 300). Coscheduling rejects a gang whole, and asks to be told of new pods and PodGroups alone (`EventsToRegister` in
+pkg/coscheduling/coscheduling.go, v0.34.7): not of a node that is back, nor of pods that are gone."""
 
 _CONTROLLER_LABELS: Final = {"app": CONTROLLER}
 _CONTROLLER_PORT: Final = 8081
@@ -187,7 +191,10 @@ def scheduler(args: CoschedulingArgs) -> Document:
     container = {
         "name": SCHEDULER,
         "image": args.releases[0].images["scheduler"],
-        "args": [f"--config={CONFIG_FOLDER}/{CONFIG_FILE}"],
+        "args": [
+            f"--config={CONFIG_FOLDER}/{CONFIG_FILE}",
+            f"--pod-max-in-unschedulable-pods-duration={RETRY_SECONDS}s",
+        ],
         "livenessProbe": {**probe, "initialDelaySeconds": 15},
         "readinessProbe": {**probe, "periodSeconds": 2},
         "resources": SCHEDULER_RESOURCES.body(),

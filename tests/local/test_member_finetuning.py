@@ -16,7 +16,7 @@ import pytest
 
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually
-from tests.local.jobs import GPU, KUEUE, gpu_nodes
+from tests.local.jobs import GPU, KUEUE, cordon, gpu_nodes
 from tests.local.member import as_member, dry_run, refused
 from tests.local.printed import TEAM, USER, gpus, pods, printed, submitted
 from tests.local.standing import Standing
@@ -44,34 +44,19 @@ def nodes(project: Project, cluster: Cluster) -> list[str]:
     return gpu_nodes(cluster)
 
 
-def taking(node: str) -> dict[str, Any]:
-    """A pod of nobody's that has all GPUs of a node."""
-    container = {"name": "main", "image": "docker.io/library/busybox:1.37.0", "resources": {"limits": {GPU: "8"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"taking-{node}", "namespace": "kube-system"},
-        "spec": {"nodeName": node, "containers": [container]},
-    }
-
-
 @pytest.fixture
 def one_node(nodes: list[str], cluster: Cluster) -> Iterator[Callable[[], None]]:
-    """All nodes but one are taken, until the function is called.
+    """All nodes but one are cordoned, until the function is called."""
+    closed = nodes[1:]
 
-    They are not cordoned: the scheduler looks again at a gang that it has rejected when a pod goes, and not when a cordon
-    ends, but with all that it looks at every five minutes.
-    """
-    taken = [taking(node) for node in nodes[1:]]
-    for pod in taken:
-        cluster.create(pod)
+    def reopen() -> None:
+        for node in closed:
+            cordon(cluster, node, False)
 
-    def free() -> None:
-        for pod in taken:
-            cluster.delete("v1", "Pod", pod["metadata"]["name"], "kube-system")
-
-    yield free
-    free()
+    for node in closed:
+        cordon(cluster, node, True)
+    yield reopen
+    reopen()
 
 
 def workload(cluster: Cluster, name: str) -> dict[str, Any] | None:
@@ -145,7 +130,10 @@ def test_it_is_admitted_by_its_gpus_and_packed(project: Project, cluster: Cluste
 
 
 def test_it_never_half_starts(project: Project, cluster: Cluster, paths: Paths, one_node: Callable[[], None]) -> None:
-    """The quota has room for all of its workers, and the nodes for eight of them; then for all."""
+    """The quota has room for all of its workers, and the nodes for eight of them; then for all.
+
+    No pod goes when the cordon ends, so that nothing but the scheduler's own look at all that waits brings it back.
+    """
     with submitted(paths, settings(project), "finetuning", {"name": "wide", "workers": 10}):
         eventually("its pods are made", lambda: pods(cluster, TEAM, "wide"), lambda found: len(found) == 11)
         deadline = time.monotonic() + 20

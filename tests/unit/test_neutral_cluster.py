@@ -404,6 +404,8 @@ class Lab:
             learning_rate=1e-4,
             checkpoint_every=50,
             placement=self.cluster.placement.gpus,
+            model_revision="main",
+            dataset_revision="main",
             claim="tuned",
             storage_class=self.cluster.storage.files,
             storage="50Gi",

@@ -83,9 +83,14 @@ class TestCoscheduling:
         pod = document["spec"]["template"]
         (container,) = pod["spec"]["containers"]
         mounted = container["volumeMounts"][0]["mountPath"]
-        assert container["args"] == [f"--config={mounted}/scheduler-config.yaml"]
+        assert container["args"][0] == f"--config={mounted}/scheduler-config.yaml"
         changed = coscheduling.scheduler(replace(args, permit_seconds=10))
         assert changed["spec"]["template"]["metadata"]["annotations"] != pod["metadata"]["annotations"]
+
+    def test_a_gang_that_waits_is_looked_at_every_minute(self, args: CoschedulingArgs) -> None:
+        """By default after five, where a node came back in the meantime and nothing told its plugin."""
+        (container,) = coscheduling.scheduler(args)["spec"]["template"]["spec"]["containers"]
+        assert "--pod-max-in-unschedulable-pods-duration=60s" in container["args"]
 
     def test_both_programs_are_upstreams_and_outrank_jobs(self, args: CoschedulingArgs) -> None:
         version = catalogue.versions(catalogue.SCHEDULER_PLUGINS)[0]
