@@ -189,13 +189,14 @@ def _connect(environment: Mapping[str, str]) -> Connection:
 
     given = {key.removeprefix("OS_").lower(): text for key, text in environment.items() if key.startswith("OS_")}
     cloud = given.pop("cloud", None)
-    # The SDK looks for these two in its own environment, and only together with all others of it.
-    files, secure = given.pop("client_config_file", None), given.pop("client_secure_file", None)
+    # The SDK looks for it in its own environment, and only together with all others of it. OS_CLIENT_SECURE_FILE counts
+    # for nothing, for the official provider does not read it (gophercloud/utils, openstack/clientconfig/utils.go).
+    files = given.pop("client_config_file", None)
+    given.pop("client_secure_file", None)
     config = OpenStackConfig(
         load_envvars=False,
         load_yaml_config=cloud is not None,
         config_files=[*filter(None, [files]), *loader.CONFIG_FILES],
-        secure_files=[*filter(None, [secure]), *loader.SECURE_FILES],
     )
     options: dict[str, Any] = {**given, "api_timeout": SECONDS}
     region = config.get_one(cloud=cloud, **options)

@@ -570,13 +570,18 @@ class TestCredentials:
         assert (str(caught.value), caught.value.hint) == (said, hint)
 
     def test_clouds_yaml_is_found_where_the_official_provider_finds_it(self, refusing: str, tmp_path: Path) -> None:
-        (tmp_path / "mine.yaml").write_text(json.dumps({"clouds": {"csc": {"auth_type": "v3applicationcredential"}}}))
-        auth = {"auth_url": refusing, "application_credential_id": "0123", "application_credential_secret": "hunter2"}
-        (tmp_path / "hidden.yaml").write_text(json.dumps({"clouds": {"csc": {"auth": auth}}}))
-        files = {"OS_CLIENT_CONFIG_FILE": "mine.yaml", "OS_CLIENT_SECURE_FILE": "hidden.yaml"}
-        environment = {"OS_CLOUD": "csc", **{name: str(tmp_path / file) for name, file in files.items()}}
-        with pytest.raises(ProjectError, match="wrong or expired"):
-            project_facts.ask(environment, name="a", existing=None)
+        """And nowhere else: what is signed in with here and not there would fail in the middle of an update."""
+        auth = {"auth_url": refusing, "application_credential_id": "0123"}
+        whole = {**auth, "application_credential_secret": "hunter2"}
+        for file, given in (("part", auth), ("rest", whole), ("whole", whole)):
+            cloud = {"auth_type": "v3applicationcredential", "auth": given}
+            (tmp_path / file).write_text(json.dumps({"clouds": {"csc": cloud}}))
+        environment = {"OS_CLOUD": "csc", "OS_CLIENT_SECURE_FILE": str(tmp_path / "rest")}
+        for file, said in (("whole", "credentials are wrong or expired$"), ("part", "You must provide an auth secret")):
+            with pytest.raises(ProjectError, match=said):
+                project_facts.ask(
+                    {**environment, "OS_CLIENT_CONFIG_FILE": str(tmp_path / file)}, name="a", existing=None
+                )
 
     def test_expired_ones_are_told_so_without_showing_them(self, refusing: str) -> None:
         with pytest.raises(ProjectError, match="wrong or expired") as caught:
