@@ -612,7 +612,7 @@ class TestJournal:
         _, operation, services = play(token, answers)
         cloud = cast(Cloud, services)
         resources = OpenStackResources(cloud, schema.resources()[token], KINDS[token], Journal(folder))
-        resources.create(Properties.of(inputs), operation)
+        resources.create(Properties.of(dict(inputs)), operation)
 
     def test_an_openstack_that_cannot_be_asked_is_an_error(self, play: Play, tmp_path: Path) -> None:
         paths = Paths.of(state=tmp_path)
