@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -37,7 +38,7 @@ _log = logging.getLogger("volumes")
 
 
 @dataclass(frozen=True)
-class Provisioner:
+class Provisioner(ABC):
     """A provisioner that runs: its name in storage classes, and the user as which it acts."""
 
     name: str
@@ -48,9 +49,9 @@ class Provisioner:
         spec = claim["spec"]
         return not spec.get("selector") and spec.get("volumeMode", "Filesystem") == "Filesystem"
 
+    @abstractmethod
     def place(self, claim: Object, volume: str) -> Object:
         """Return the members of a volume's spec that say where it is. volume: its name."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

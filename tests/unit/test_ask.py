@@ -802,19 +802,24 @@ def test_a_mistake_costs_no_replica(tmp_path: Path) -> None:
     assert mark.read_text() == "as it was"
 
 
+def without_cluster(monkeypatch: pytest.MonkeyPatch, *, ready: bool, told: list[str]) -> None:
+    """Have a replica only tell when its cluster is emptied, and when it is started. ready: whether one runs before."""
+    here = SimpleNamespace(
+        status=lambda paths: SimpleNamespace(ready=ready),
+        reset=lambda paths: told.append("reset"),
+        start=lambda *_, **options: told.append("start"),
+    )
+    monkeypatch.setattr("ask.replica.cluster", here)
+    for name in ("_install", "_await_controllers", "save", "connect"):
+        monkeypatch.setattr(f"ask.replica.{name}", lambda *_: None)
+
+
 def test_a_question_that_is_killed_leaves_no_replica_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have left its job there. What was asked to the end is stood for once."""
     filled: list[str] = []
-    here = SimpleNamespace(
-        status=lambda paths: SimpleNamespace(ready=True),
-        reset=lambda paths: None,
-        start=lambda *_, **options: filled.append("filled"),
-    )
-    monkeypatch.setattr("ask.replica.cluster", here)
-    for name in ("_install", "_await_controllers", "save", "connect"):
-        monkeypatch.setattr(f"ask.replica.{name}", lambda *_: None)
+    without_cluster(monkeypatch, ready=True, told=filled)
     paths = Paths.of(root=tmp_path, state=tmp_path / "state")
     paths.state.mkdir()
 
@@ -826,12 +831,12 @@ def test_a_question_that_is_killed_leaves_no_replica_to_the_next(
     one, other = Source({"Namespace": [TEAM]}), Source({})
     question(one).keep()
     question(one).keep()
-    assert len(filled) == 1
+    assert filled.count("start") == 1
     question(one)  # and it is killed
     question(one).keep()
-    assert len(filled) == 2
+    assert filled.count("start") == 2
     question(other)
-    assert len(filled) == 3, "of another cluster"
+    assert filled.count("start") == 3, "of another cluster"
 
 
 def test_a_replica_that_does_not_fit_the_memory_is_refused_before_anything_starts(
@@ -839,14 +844,7 @@ def test_a_replica_that_does_not_fit_the_memory_is_refused_before_anything_start
 ) -> None:
     """What the replica of the last question takes is free then. Who is over, or no job of a team, takes less."""
     done: list[str] = []
-    here = SimpleNamespace(
-        status=lambda paths: SimpleNamespace(ready=False),
-        reset=lambda paths: done.append("reset"),
-        start=lambda *_, **options: done.append("start"),
-    )
-    monkeypatch.setattr("ask.replica.cluster", here)
-    for name in ("_install", "_await_controllers", "save", "connect"):
-        monkeypatch.setattr(f"ask.replica.{name}", lambda *_: None)
+    without_cluster(monkeypatch, ready=False, told=done)
     over = {"status": {"conditions": [{"type": "Finished", "status": "True"}]}}
     kinds = {
         "CustomResourceDefinition": [named("CustomResourceDefinition", "w", spec={"names": {"kind": "Workload"}})],
