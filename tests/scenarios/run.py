@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Outcome:
     @property
     def is_proof(self) -> bool:
         """Whether it failed at what its mechanism keeps, and not for a slow machine or another mistake."""
-        return self.broken is not None and self.scenario.fails_at in self.broken
+        return self.broken is not None and re.match(self.scenario.fails_at, self.broken) is not None
 
     @property
     def word(self) -> str:

@@ -122,8 +122,14 @@ class Stage:
         return [pod["spec"]["nodeName"] for pod in pods_of(self.cluster, team, name) if pod["spec"].get("nodeName")]
 
     def runs(self, team: str, name: str, pods: int = 1, times: float = 1) -> list[str]:
-        """Wait until all pods of a job run; return their nodes."""
-        return self.until(f"{team}/{name} runs", lambda: self.up(team, name), lambda nodes: len(nodes) == pods, times)
+        """Wait until all pods of a job run; return their nodes. Raises AssertionError, with why they do not, where they
+        do not in time.
+        """
+        what = f"{team}/{name} runs"
+        try:
+            return self.until(what, lambda: self.up(team, name), lambda nodes: len(nodes) == pods, times)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {asked(lambda: self.why(team, name)) or 'nobody says why'}") from None
 
     def all_run(self, jobs: Mapping[str, str]) -> None:
         """Wait until jobs of one pod run, by name with their team, and Kueue has seen it.
@@ -142,18 +148,28 @@ class Stage:
         return sum(("PodsReady", "True") in [(c["type"], c["status"]) for c in each] for each in conditions)
 
     def why(self, team: str, name: str) -> str:
-        """Return what Kueue says of a job that waits."""
+        """Return what holds a job up: what Kueue says of its quota, or the scheduler of its pods; "" for nothing."""
+        quota = self._quota(team, name)
+        if quota.get("status") == "False":
+            return f"Kueue says: {quota['message']}"
+        conditions = [c for pod in pods_of(self.cluster, team, name) for c in pod["status"].get("conditions") or ()]
+        unplaced = [c["message"] for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")]
+        return f"the scheduler says: {unplaced[0]}" if unplaced else ""
+
+    def waits(self, team: str, name: str) -> str:
+        """Wait until Kueue has said why a job has no quota yet; return that. Raises AssertionError where it has one."""
+        quota = self.until(f"Kueue has looked at {team}/{name}", lambda: self._quota(team, name))
+        assert quota["status"] == "False", f"not so: {team}/{name} waits"
+        self.record.say(f"✓ {team}/{name} waits: {quota['message'][:160]}")
+        return str(quota["message"])
+
+    def _quota(self, team: str, name: str) -> dict[str, Any]:
+        """Return the condition that says whether Kueue has given a job its quota; {} where it has not looked yet."""
         for item in self.cluster.list(KUEUE, "Workload", team):
             if item["metadata"]["name"].startswith(f"appwrapper-{name}-"):
                 conditions: list[dict[str, Any]] = (item.get("status") or {}).get("conditions") or []
-                return next(
-                    (c["message"] for c in conditions if (c["type"], c["status"]) == ("QuotaReserved", "False")), ""
-                )
-        return ""
-
-    def waits(self, team: str, name: str) -> str:
-        """Wait until Kueue has said why a job has no quota yet; return that."""
-        return self.until(f"{team}/{name} waits and is told why", lambda: self.why(team, name))
+                return next((c for c in conditions if c["type"] == "QuotaReserved"), {})
+        return {}
 
 
 def asked(question: Callable[[], T]) -> T:

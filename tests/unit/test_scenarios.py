@@ -198,7 +198,7 @@ class Queue:
         assert name in self.running
 
     def waits(self, team: str, name: str) -> str:
-        assert name in self.waiting, f"{name} waits: not within 1 s"
+        assert name in self.waiting, f"not so: {team}/{name} waits"
         return "insufficient unused quota for nvidia.com/gpu"
 
     def until(self, what: str, probe: Callable[[], list[str]], accept: Callable[[list[str]], bool]) -> list[str]:
@@ -218,7 +218,7 @@ class Queue:
         (Queue(picks=-1), "when 1 had ended, next-2 had started"),
         (Queue(picks=1), "when 1 had ended, next-1 had started"),
         (Queue(room=4), "next-0 did not wait"),
-        (Queue(room=6), "next-2 waits: not within 1 s"),
+        (Queue(room=6), "not so: blue/next-2 waits"),
     ],
 )
 def test_the_order_of_a_queue_is_judged_by_who_has_pods(

@@ -1,0 +1,200 @@
+"""What a scenario that fails says proves its mechanism where that is what is seen without it, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.scenarios import attacks, plays, run, stage
+from tests.scenarios.plays import SCENARIOS, Scenario
+from tests.scenarios.record import Record
+from tests.scenarios.run import Outcome
+from tests.scenarios.size import Size
+
+NO_QUOTA = (
+    "Kueue says: couldn't assign flavors to pod set own-0-0: insufficient unused quota for nvidia.com/gpu in flavor "
+    "default-flavor, 8 more needed"
+)
+NO_NODE = (
+    "the scheduler says: 0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 3 Insufficient "
+    "nvidia.com/gpu. no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+)
+SEEN: Mapping[str, str] = {
+    "queueing": "not so: blue/next-2 waits",
+    "borrowing": f"blue/loan-0 runs: not within 45 s; last seen: []; {NO_QUOTA}",
+    "reclaim": f"red/own-0 runs: not within 45 s; last seen: []; {NO_QUOTA}",
+    "priorities": f"blue/urgent runs: not within 45 s; last seen: []; {NO_QUOTA}",
+    "gangs": "not so: a gang that does not run holds no node",
+    "packing": f"red/whole-0 runs: not within 45 s; last seen: []; {NO_NODE}",
+    "quota-dodging": "not so: a job on another job's quota is refused",
+    "isolation": "not so: no pod of blue takes a node past the scheduler",
+    "node-failure": "the slack queue lends 0: not within 45 s; last seen: None",
+    "beyond-slack": "the slack queue lends nothing: not within 45 s; last seen: None",
+    "retries": "the job has failed for good: not within 112.5 s; last seen: None",
+}
+"""What each said on a cluster without its mechanism."""
+SLOW = (
+    "last seen: []; nobody says why",
+    "last seen: ['gpu-node-0']; nobody says why",
+    "last seen: []; Kueue says: Pending the preemption of 1 workload(s)",
+    "last seen: []; the scheduler says: 0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims",
+    "last seen: {}",
+    "last seen: 0",
+    "last seen: '8'",
+    "last seen: 'Resetting'",
+)
+"""What is seen where a step takes too long with all mechanisms in place."""
+UNRELATED = (
+    "no refusal but HTTP 500: etcdserver: request timed out",
+    "refused for another reason: the pods of all components are counted",
+    "it was made 3 times, and may be made anew 1 times",
+    "next-0 did not wait",
+    "another team's job had to wait",
+    "red's job runs no more",
+    "",
+)
+
+
+class Smooth:
+    """A stage on which all is as promised.
+
+    steps: what is waited for. held: what is said where a thing that has to hold does not, which no delay explains.
+    """
+
+    def __init__(self) -> None:
+        self.size, self.nodes, self.record, self.members = (
+            Size(),
+            ["gpu-node-0", "gpu-node-1"],
+            Record(),
+            {"blue": self},
+        )
+        self.cluster = SimpleNamespace(existing=lambda *_: {"metadata": {"uid": "x"}})
+        self.steps: list[str] = []
+        self.held: list[str] = []
+        self._started = 0
+
+    def submit(self, *_: object, **__: object) -> None:
+        """Nothing is refused."""
+
+    end = submit
+
+    def until(self, what: str, probe: Callable[[], Any], *_: object, **__: object) -> Any:
+        self.steps.append(what)
+        self._started += what == "one more starts"
+        answers = {
+            "one more starts": [f"next-{index}" for index in range(self._started)],
+            "one gang runs whole": ["red"],
+        }
+        return answers[what] if what in answers else probe()
+
+    def stays(self, what: str, *_: object, **__: object) -> None:
+        self.held.append(f"not so: {what}")
+
+    def runs(self, team: str, name: str, *_: object, **__: object) -> None:
+        self.steps.append(f"{team}/{name} runs")
+
+    def all_run(self, jobs: Mapping[str, str]) -> None:
+        self.steps += [f"{team}/{name} runs" for name, team in jobs.items()] + ["Kueue sees them run"]
+
+    def waits(self, team: str, name: str) -> str:
+        self.steps.append(f"Kueue has looked at {team}/{name}")
+        self.held.append(f"not so: {team}/{name} waits")
+        return "insufficient quota for nvidia.com/gpu"
+
+    def phase(self, *_: str) -> str:
+        return "Running"
+
+    def up(self, *_: str) -> list[str]:
+        return ["gpu-node-0"]
+
+    def bound(self, *_: str) -> list[str]:
+        return []
+
+
+@pytest.fixture
+def smooth(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Smooth]:
+    """Return a scenario's stage after a play in which all went well."""
+    twice = [{"status": {"phase": "Running"}, "metadata": {"ownerReferences": [{"uid": attempt}]}} for attempt in "12"]
+
+    def played(scenario: Scenario) -> Smooth:
+        scene: Any = Smooth()
+        pods = twice if scenario.name == "retries" else []
+        monkeypatch.setattr(plays, "time", SimpleNamespace(sleep=lambda _: None, monotonic=lambda: 0.0))
+        monkeypatch.setattr(plays, "pods_of", lambda *_: pods)
+        monkeypatch.setattr(plays, "_crash", lambda *_: None)
+        monkeypatch.setattr(plays, "mark", lambda *_: None)
+        monkeypatch.setattr(plays, "lending_limit", lambda *_: None)
+        monkeypatch.setattr(attacks, "_fails", lambda scene, what, *_: scene.held.append(f"not so: {what}"))
+        monkeypatch.setattr(attacks, "_stored", lambda *_: {"spec": {"suspend": True}})
+        assert run.broken(scenario, scene) is None
+        return scene  # type: ignore[no-any-return]
+
+    return played
+
+
+def proven(said: Iterable[str]) -> dict[str, list[str]]:
+    """Return which scenarios would take a verdict for their mechanism's, for each that one of them would."""
+    found = {text: [s.name for s in SCENARIOS.values() if Outcome(s, text, 0).is_proof] for text in said}
+    return {text: names for text, names in found.items() if names}
+
+
+def test_what_is_seen_without_a_mechanism_is_the_proof_of_its_own_scenario_alone() -> None:
+    assert proven(SEEN.values()) == {text: [name] for name, text in SEEN.items()}
+    assert set(SEEN) == set(SCENARIOS)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda scenario: scenario.name)
+def test_it_is_something_that_the_scenario_says(scenario: Scenario, smooth: Callable[[Scenario], Smooth]) -> None:
+    scene, text = smooth(scenario), SEEN[scenario.name]
+    assert text in scene.held or text.partition(": not within")[0] in scene.steps
+
+
+def test_no_step_of_any_scenario_that_takes_too_long_is_a_proof(smooth: Callable[[Scenario], Smooth]) -> None:
+    steps = {step for scenario in SCENARIOS.values() for step in smooth(scenario).steps}
+    assert len(steps) > 3 * len(SCENARIOS)
+    assert proven(f"{step}: not within 45 s; {end}" for step in steps for end in SLOW) == {}
+
+
+def test_nothing_else_that_does_not_hold_is_a_proof(smooth: Callable[[Scenario], Smooth]) -> None:
+    held = {text for scenario in SCENARIOS.values() for text in smooth(scenario).held}
+    assert len(held) > len(SCENARIOS)
+    assert proven([*held - set(SEEN.values()), *UNRELATED]) == {}
+
+
+@pytest.mark.parametrize(
+    ("quota", "scheduled", "said"),
+    [
+        (None, None, "nobody says why"),
+        ({"type": "QuotaReserved", "status": "False", "message": "insufficient"}, None, "Kueue says: insufficient"),
+        ({"type": "QuotaReserved", "status": "True", "message": "admitted"}, None, "nobody says why"),
+        (
+            {"type": "QuotaReserved", "status": "True", "message": "admitted"},
+            {"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"},
+            "the scheduler says: 0/4 nodes are available",
+        ),
+    ],
+)
+def test_of_a_job_that_does_not_run_it_is_said_why(
+    quota: dict[str, str] | None, scheduled: dict[str, str] | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = {"metadata": {"name": "appwrapper-job-1"}, "status": {"conditions": [quota] if quota else None}}
+    pod = {"status": {"phase": "Pending", "conditions": [scheduled] if scheduled else None}}
+    monkeypatch.setattr(stage, "pods_of", lambda *_: [pod])
+    scene = object.__new__(stage.Stage)
+    scene.cluster, scene.patience, scene.record = SimpleNamespace(list=lambda *_: [workload]), 0, Record()
+    with pytest.raises(AssertionError, match=f"^blue/job runs: not within 0 s; last seen: \\[\\]; {said}$"):
+        scene.runs("blue", "job")
+
+
+def test_a_job_that_has_quota_does_not_wait() -> None:
+    condition = {"type": "QuotaReserved", "status": "False", "message": "insufficient"}
+    workload = {"metadata": {"name": "appwrapper-job-1"}, "status": {"conditions": [condition]}}
+    scene = object.__new__(stage.Stage)
+    scene.cluster, scene.patience, scene.record = SimpleNamespace(list=lambda *_: [workload]), 0, Record()
+    assert scene.waits("blue", "job") == "insufficient"
+    condition["status"] = "True"
+    with pytest.raises(AssertionError, match=r"^not so: blue/job waits$"):
+        scene.waits("blue", "job")
