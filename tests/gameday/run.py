@@ -14,6 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from components.workloads.synthetic import SyntheticJob
 from emulator.paths import Paths
+from tests.bounds import recovery
 from tests.gameday.ledger import OVER, Ledger, Phase, Seen
 from tests.gameday.size import RECOVERY, USERS, Size
 from tests.local.environment import Cluster
@@ -21,7 +22,6 @@ from tests.local.jobs import APPWRAPPER, GPU, HEALTH, KUEUE
 from tests.local.member import as_member, message
 from tests.scenarios.size import GPUS_PER_NODE
 from tests.soak.breaking import Breaking, paused_api_server
-from tests.soak.judge import bound
 from tests.soak.trace import Event, Fault
 
 STALLED: Final = 900
@@ -45,7 +45,7 @@ class Day:
         self._paths, self._cluster = paths, Cluster(paths.kubeconfig)
         self._members = {team: as_member(paths, user) for team, user in USERS.items()}
         self._breaking = Breaking(self._cluster)
-        self.ledger = Ledger(size.quotas, size.gpus, bound(RECOVERY["recoveryTimeoutSeconds"]))
+        self.ledger = Ledger(size.quotas, size.gpus, recovery(RECOVERY["recoveryTimeoutSeconds"]))
         self.to_come, self._faults, self._ends = list(jobs), list(events), list[Event]()
         self.happened: list[Event] = []
         self.refused, self.seconds, self.is_whole = 0, 0.0, True

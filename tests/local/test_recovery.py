@@ -19,10 +19,11 @@ from tests.local.jobs import KUEUE, cordon, gpu_nodes, lending_limit, mark, phas
 from tests.local.member import dry_run
 from tests.local.standing import Standing
 from tests.local.submission import submitted
+from tests.scenarios.size import BOUND, FAILURE_GRACE, RECOVERY
 
 SYSTEM = "mlbatch-system"
 QUOTA = {"cpu": 224, "memory": "2000G", "nvidia.com/gpu": 8, "pods": 100}
-HURRIED = {"workload.codeflare.dev.appwrapper/failureGracePeriodDuration": "1s"}
+HURRIED = {"workload.codeflare.dev.appwrapper/failureGracePeriodDuration": f"{FAILURE_GRACE}s"}
 LOANS = ("blue-0", "blue-1", "blue-2")
 CPU_LENT = "200"
 
@@ -41,7 +42,7 @@ def declared(project: Project) -> dict[str, Any]:
         **settings,
         "nodes": {**settings["nodes"], "count": 4},
         "queueing": {"slack": QUOTA, "replicas": 2},
-        "recovery": {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5},
+        "recovery": RECOVERY,
         "teams": teams,
         "samples": {},
     }
@@ -141,7 +142,7 @@ class TestAFullCluster:
             "red's job is on another node",
             lambda: node_of(cluster, "red", "red-job"),
             lambda node: node not in (None, sick),
-            seconds=300,
+            seconds=BOUND,
         )
         print(f"bound elsewhere after {time.monotonic() - started:.0f} s")
         running(cluster, "red", "red-job", pods=1)

@@ -16,7 +16,7 @@ from kubernetes.dynamic.exceptions import NotFoundError
 
 from tests.local.jobs import lending_limit, mark, pods_of
 from tests.scenarios.attacks import isolation, quota_dodging
-from tests.scenarios.size import GPUS_PER_NODE
+from tests.scenarios.size import BOUND, GPUS_PER_NODE
 from tests.scenarios.stage import Stage
 
 RETRIES: Final = 1
@@ -164,13 +164,14 @@ def node_failure(stage: Stage) -> None:
     (sick,) = stage.up("red", owned[0])
     stage.record.say(f"Autopilot labels {sick} EVICT")
     mark(stage.cluster, sick, "EVICT")
+    lost = time.monotonic()
     less = str(stage.size.slack - GPUS_PER_NODE)
     stage.until(f"the slack queue lends {less}", lambda: lending_limit(stage.cluster), lambda limit: limit == less)
     stage.until(
         f"red/{owned[0]} runs on another node",
         lambda: stage.up("red", owned[0]),
         lambda nodes: len(nodes) == 1 and nodes != [sick],
-        LATER,
+        seconds=round(lost + BOUND - time.monotonic()),
     )
     stage.until(
         "one loan was taken back for it",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stacks.settings.limits import MOST_NODES
+from tests.bounds import recovery
 from tests.local.environment import Project, dev_settings
 
 TEAMS: Final[Mapping[str, str]] = {"blue": "alice", "red": "bob"}
@@ -16,6 +17,12 @@ FEWEST: Final = 3
 """Nodes: one for each team, and one that belongs to nobody."""
 RECOVERY: Final = {"retryPauseSeconds": 1, "recoveryTimeoutSeconds": 15, "healthSeconds": 5}
 """What takes minutes on a cluster of machines, in seconds."""
+FAILURE_GRACE: Final = 1
+"""Seconds for which each job has AppWrapper wait for failed pods to be replaced, for the same reason."""
+BOUND: Final = recovery(RECOVERY["recoveryTimeoutSeconds"], FAILURE_GRACE)
+"""Seconds after a node is lost within which its team has its quota again. 60 of them are for pods to end and for
+controllers to act, which take seconds here: a machine that does much else has the rest of those, and gets no more.
+"""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,16 @@ from tests.local.jobs import APPWRAPPER, KUEUE, cordon, gpu_nodes, lending_limit
 from tests.local.member import as_member
 from tests.local.submission import remains
 from tests.scenarios.record import Record
-from tests.scenarios.size import TEAMS, Size
+from tests.scenarios.size import FAILURE_GRACE, RECOVERY, TEAMS, Size
 
 T = TypeVar("T")
 _TRIES, _PAUSE = 10, 1.0
 _PREFIX = "workload.codeflare.dev.appwrapper/"
 _POD_GROUPS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "podgroups.scheduling.x-k8s.io")
-HURRIED = {f"{_PREFIX}failureGracePeriodDuration": "1s", f"{_PREFIX}retryPausePeriodDuration": "1s"}
+HURRIED = {
+    f"{_PREFIX}failureGracePeriodDuration": f"{FAILURE_GRACE}s",
+    f"{_PREFIX}retryPausePeriodDuration": f"{RECOVERY['retryPauseSeconds']}s",
+}
 """A job's own wishes, by which what takes minutes on a cluster of machines takes seconds here."""
 
 
@@ -41,11 +44,21 @@ class Stage:
         self.nodes = gpu_nodes(self.cluster)
         self._submitted: list[tuple[str, str]] = []
 
-    def until(self, what: str, probe: Callable[[], T], accept: Callable[[T], bool] = bool, times: float = 1) -> T:
+    def until(
+        self,
+        what: str,
+        probe: Callable[[], T],
+        accept: Callable[[T], bool] = bool,
+        times: float = 1,
+        seconds: float | None = None,
+    ) -> T:
         """Wait until something holds, and put it down. Raises AssertionError, with what was seen last, where it does
         not hold in time.
+
+        seconds: those in which it was promised, else as many times the stage's patience as times says.
         """
-        found = eventually(what, lambda: asked(probe), accept, seconds=times * self.patience)
+        patience = times * self.patience if seconds is None else seconds
+        found = eventually(what, lambda: asked(probe), accept, seconds=patience)
         self.record.say(f"✓ {what}")
         return found
 

@@ -18,10 +18,11 @@ from typing import Any
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
+from tests.bounds import recovery
 from tests.local.environment import Cluster, Project, dev_settings, gang, local_environment
 from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
 from tests.soak.breaking import Breaking
-from tests.soak.judge import Judge, bound
+from tests.soak.judge import Judge
 from tests.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Job, trace
 
 RECOVERY = {"retryPauseSeconds": 5, "recoveryTimeoutSeconds": 20, "healthSeconds": 20}
@@ -53,7 +54,7 @@ class Run:
 
     def __init__(self, cluster: Cluster, jobs: Sequence[Job], events: Sequence[Event]) -> None:
         self.cluster, self.to_come, self.faults = cluster, list(jobs), list(events)
-        self.judge = Judge({job.name: job for job in jobs}, bound(RECOVERY["recoveryTimeoutSeconds"]))
+        self.judge = Judge({job.name: job for job in jobs}, recovery(RECOVERY["recoveryTimeoutSeconds"]))
         self.began = time.monotonic()
         self.breaking = Breaking(cluster)
         self.nodes = self.breaking.nodes

@@ -19,17 +19,6 @@ class Claim(Protocol):
     def gpus(self) -> int: ...
 
 
-LOOK, GRACE = 60, 60
-"""Seconds: AppWrapper looks at a running job once a minute, and waits a minute for failed pods to be replaced."""
-REQUEUE, END, START = 10, 30, 30
-"""Seconds until Kueue queues an evicted job again, until a borrower's pods have ended, and for all the rest."""
-
-
-def bound(recovery_timeout: int) -> int:
-    """Return for how many seconds a team may have less than its quota after a fault (docs/recovery.md)."""
-    return LOOK + GRACE + recovery_timeout + REQUEUE + END + START
-
-
 @dataclass
 class Judge:
     """Takes in what is seen of the jobs, and holds it to the bound.

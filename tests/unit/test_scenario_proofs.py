@@ -12,7 +12,7 @@ from tests.scenarios import attacks, plays, run, stage
 from tests.scenarios.plays import SCENARIOS, Scenario
 from tests.scenarios.record import Record
 from tests.scenarios.run import Outcome
-from tests.scenarios.size import Size
+from tests.scenarios.size import BOUND, Size
 
 NO_QUOTA = (
     "Kueue says: couldn't assign flavors to pod set own-0-0: insufficient unused quota for nvidia.com/gpu in flavor "
@@ -61,7 +61,8 @@ UNRELATED = (
 class Smooth:
     """A stage on which all is as promised.
 
-    steps: what is waited for. held: what is said where a thing that has to hold does not, which no delay explains.
+    steps: what is waited for. within: for how many seconds, where that is promised. held: what is said where a thing
+    that has to hold does not, which no delay explains.
     """
 
     def __init__(self) -> None:
@@ -73,6 +74,7 @@ class Smooth:
         )
         self.cluster = SimpleNamespace(existing=lambda *_: {"metadata": {"uid": "x"}})
         self.steps: list[str] = []
+        self.within: dict[str, float] = {}
         self.held: list[str] = []
         self._started = 0
 
@@ -81,8 +83,10 @@ class Smooth:
 
     end = submit
 
-    def until(self, what: str, probe: Callable[[], Any], *_: object, **__: object) -> Any:
+    def until(self, what: str, probe: Callable[[], Any], *_: object, seconds: float | None = None) -> Any:
         self.steps.append(what)
+        if seconds is not None:
+            self.within[what] = seconds
         self._started += what == "one more starts"
         answers = {
             "one more starts": [f"next-{index}" for index in range(self._started)],
@@ -162,6 +166,17 @@ def test_nothing_else_that_does_not_hold_is_a_proof(smooth: Callable[[Scenario],
     held = {text for scenario in SCENARIOS.values() for text in smooth(scenario).held}
     assert len(held) > len(SCENARIOS)
     assert proven([*held - set(SEEN.values()), *UNRELATED]) == {}
+
+
+def test_a_job_that_loses_its_node_has_the_seconds_that_the_page_names(smooth: Callable[[Scenario], Smooth]) -> None:
+    assert smooth(SCENARIOS["node-failure"]).within == {"red/own-0 runs on another node": BOUND}
+
+
+def test_what_is_promised_within_seconds_is_not_waited_for_longer() -> None:
+    scene = object.__new__(stage.Stage)
+    scene.patience, scene.record = 3600, Record()
+    with pytest.raises(AssertionError, match=r"^it is there: not within 0 s"):
+        scene.until("it is there", lambda: False, seconds=0)
 
 
 @pytest.mark.parametrize(

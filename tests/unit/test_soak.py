@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from stacks.settings.recovery import RecoverySettings
-from tests.soak.judge import Judge, bound
+from tests.soak.judge import Judge
 from tests.soak.kills import LONGEST_DELAY, moments
 from tests.soak.trace import MOST_LOST, NODES, QUOTAS, Job, trace
 
-ROOT = Path(__file__).resolve().parents[2]
 OWN = Job(0, "red", "own", pods=2, seconds=60)
 LOAN = Job(0, "blue", "loan", pods=1, seconds=60)
 HELD = [Job(0, "blue", f"held-{number}", pods=1, seconds=60) for number in range(2)]
@@ -53,15 +49,6 @@ def test_a_seed_decides_everything() -> None:
     assert {job.team for job in jobs} == set(QUOTAS)
     for event in events:
         assert sum(other.at <= event.at < other.until for other in events) <= MOST_LOST < NODES
-
-
-def test_the_bound_follows_the_settings() -> None:
-    assert bound(300) - bound(20) == 280
-
-
-def test_the_bound_is_the_one_that_the_documentation_names() -> None:
-    text = (ROOT / "docs" / "recovery.md").read_text()
-    assert f"**{bound(RecoverySettings().recovery_timeout_seconds)} seconds** with the defaults" in text
 
 
 def test_a_seed_decides_when_updates_are_killed_and_no_part_of_one_is_left_out() -> None:

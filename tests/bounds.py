@@ -1,0 +1,26 @@
+"""For how long a team may have less than its quota after it has lost a node: the sum in docs/recovery.md."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.queueing.fault_tolerance import DEFAULTS
+from components.queueing.kueue import BACKOFF_SECONDS
+
+LOOK: Final = 60
+"""Seconds between two looks of AppWrapper at a job whose pods all run (v1.1.2,
+`internal/controller/appwrapper/appwrapper_controller.go`, Reconcile).
+"""
+GRACE: Final = DEFAULTS.failure_grace
+"""Seconds for which AppWrapper waits for failed pods to be replaced, of a job that does not say so itself."""
+REQUEUE: Final = BACKOFF_SECONDS[0]
+"""Seconds after which Kueue queues a job again that it has evicted for the first time."""
+END: Final = 30
+"""Seconds that a borrower's pods get to end, Kubernetes' own terminationGracePeriodSeconds."""
+REST: Final = 30
+"""Seconds for all that controllers do in between: limits, eviction, admission, binding."""
+
+
+def recovery(timeout: int, failure_grace: int = GRACE) -> int:
+    """Return the bound, in seconds. timeout: `mlbatch:recovery.recoveryTimeoutSeconds`. failure_grace: the job's."""
+    return LOOK + failure_grace + timeout + REQUEUE + END + REST
