@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError, ResourceNotFoundError
 
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
@@ -66,6 +67,8 @@ _UNREADABLE: Final = "cannot be handled as a"
 `pkg/endpoints/handlers/rest.go`, transformDecodeError). AppWrapper tries again and again to make it."""
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
 """Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
+_TOUCHED: Final = "mlbatch/touched"
+_MERGE_PATCH: Final = "application/merge-patch+json"
 
 Document = dict[str, Any]
 
@@ -138,12 +141,12 @@ class Question:
         while True:
             workload = self._workload(uid) or workload
             said = _condition(workload, "QuotaReserved")
-            victims = sorted({name for name, _ in self._victims() - before})
             is_late = time.monotonic() > deadline
             if said and said["status"] == "True":
                 pods = self._pods()
                 placed = Counter(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
                 if placed.total() >= _count(workload):
+                    victims = self._gave_way(before)
                     verdict = Verdict.PREEMPTS if victims else Verdict.ADMITTED
                     return self._answer(verdict, nodes=dict(placed), preempts=victims)
                 homeless = [reason for pod in pods if (reason := _homeless(pod))]
@@ -155,7 +158,7 @@ class Question:
                 return self._without_quota(workload, str(said["message"]))
             elif is_late:
                 reason = str(said["message"]) if said else "no queue has looked at it"
-                return self._answer(Verdict.WAITS, reason=reason, preempts=victims)
+                return self._answer(Verdict.WAITS, reason=reason, preempts=self._gave_way(before))
             time.sleep(_EVERY)
 
     def _counted(self, uid: str) -> Document | None:
@@ -210,19 +213,17 @@ class Question:
         The job fails then, for good (AppWrapper v1.1.2, `resource_management.go`, createComponent). One of its own is
         there where it has been admitted meanwhile.
         """
-        name = part["metadata"].get("name")
-        found = objects(self.client, part["apiVersion"], part["kind"], namespace=self.team)
-        there = [item["metadata"].get("ownerReferences") or () for item in found if item["metadata"]["name"] == name]
+        found = self._named(part["apiVersion"], part["kind"], part["metadata"].get("name") or "")
+        there = [item["metadata"].get("ownerReferences") or () for item in found]
         return any(self.job.name not in [each["name"] for each in owners if each.get("controller")] for owners in there)
 
     def _wrapper(self) -> Document | None:
         """Return the job as AppWrapper has noted its pods, None where it is no AppWrapper or nobody has."""
         deadline = time.monotonic() + SECONDS
         while self.job.kind == APPWRAPPER.kind and time.monotonic() < deadline:
-            made = objects(self.client, self.job.version, self.job.kind, namespace=self.team)
-            for item in made:
-                if item["metadata"]["name"] == self.job.name and wrapped.templates(item):
-                    return {**item, "apiVersion": self.job.version, "kind": self.job.kind}
+            for item in self._named(self.job.version, self.job.kind, self.job.name):
+                if wrapped.templates(item):
+                    return item
             time.sleep(_EVERY)
         return None
 
@@ -349,6 +350,10 @@ class Question:
         told = [(item, _condition(item, "Preempted")) for item in self._workloads()]
         return {(_job_of(item), each["lastTransitionTime"]) for item, each in told if each and each["status"] == "True"}
 
+    def _gave_way(self, before: set[tuple[str, str]]) -> list[str]:
+        """Return the jobs that have been told to give way since then."""
+        return sorted({name for name, _ in self._victims() - before})
+
     def _ahead(self, workload: Document) -> list[str]:
         """Return the jobs of the queue that come first: of higher priority, or as high and older."""
         mine = _rank(workload)
@@ -374,22 +379,41 @@ class Question:
         """Return what selects the pods of the job."""
         if self.job.kind != RAY_JOB.kind:
             return [f"{_POD_LABELS[self.job.kind]}={self.job.name}"]
-        for item in objects(self.client, self.job.version, self.job.kind, namespace=self.team):
-            if item["metadata"]["name"] == self.job.name:
-                self.ray_cluster = (item.get("status") or {}).get("rayClusterName") or self.ray_cluster
+        for item in self._named(self.job.version, self.job.kind, self.job.name):
+            self.ray_cluster = (item.get("status") or {}).get("rayClusterName") or self.ray_cluster
         made = [f"{_POD_LABELS[RAY_CLUSTER.kind]}={self.ray_cluster}"] if self.ray_cluster else []
         return [*made, f"{_SUBMITTER}={self.job.name}"]
+
+    def _named(self, version: str, kind: str, name: str) -> list[Document]:
+        """Return the team's object of a kind and name, none where it is not there. Its other objects are not sent."""
+        found = objects(self.client, version, kind, namespace=self.team, field_selector=f"metadata.name={name}")
+        return [item for item in found if item["metadata"]["name"] == name]
 
     def _remove(self, uid: str) -> None:
         """Take the job away again, and wait until nothing counts for it."""
         resource = self.client.resources.get(api_version=self.job.version, kind=self.job.kind)
         self.client.delete(resource, name=self.job.name, namespace=self.team)
         deadline = time.monotonic() + SECONDS
-        while self._workload(uid) or self._pods():
+        while (pods := self._pods()) or self._workload(uid):
             if time.monotonic() > deadline:
                 self.changed = True
                 return
+            if not pods:
+                self._touch(resource)
             time.sleep(_EVERY)
+
+    def _touch(self, resource: Any) -> None:
+        """Have AppWrapper look at a job that ends, of which nothing is left.
+
+        By itself it looks again after five seconds, or when the AppWrapper changes (v1.1.2,
+        `appwrapper_controller.go`, Reconcile): most of what a question would take whose job is admitted.
+        """
+        if self.job.kind == APPWRAPPER.kind:
+            change = {"metadata": {"annotations": {_TOUCHED: str(time.monotonic_ns())}}}
+            with contextlib.suppress(NotFoundError):
+                self.client.patch(
+                    resource, body=change, name=self.job.name, namespace=self.team, content_type=_MERGE_PATCH
+                )
 
 
 def _condition(item: Document, kind: str) -> Document | None:

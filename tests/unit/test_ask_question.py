@@ -301,6 +301,39 @@ def test_a_replica_on_which_somebody_gave_way_is_another_one_also_for_a_job_that
     assert changed(workload("loan", "1", ("Preempted", "True", "to make room")))
 
 
+class Slow(Replica):
+    """A replica whose AppWrapper looks at a job that ends only when somebody touches the job, once its pods are gone.
+
+    ending: how often its pods are still found.
+    """
+
+    ending, touched = 0, 0
+
+    def delete(self, kind: str, **_: Any) -> None:
+        self.ending = 2
+
+    def get(self, kind: str, **options: Any) -> Any:
+        if kind == "Pod" and self.ending:
+            self.ending -= 1
+            if not self.ending:
+                del self.objects["Pod"]
+        return super().get(kind, **options)
+
+    def patch(self, kind: str, body: dict[str, Any], name: str, namespace: str, **_: Any) -> None:
+        assert (kind, name, namespace, self.ending) == ("AppWrapper", "job", "blue", 0)
+        self.touched += 1
+        self.objects = {}
+
+
+def test_a_question_does_not_wait_until_appwrapper_looks_again_by_itself() -> None:
+    """It looks every five seconds at a job that ends: twice what all else of a question takes."""
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
+    replica = Slow(Workload=[admitted], Pod=[pod], Namespace=[{"metadata": {"name": "blue"}}])
+    assert asked(replica).verdict is Verdict.ADMITTED
+    assert replica.touched == 1
+
+
 def test_templates_are_found_where_appwrapper_notes_them() -> None:
     def pods(name: str) -> dict[str, Any]:
         return {"spec": {"containers": [{"name": name}]}}
