@@ -63,6 +63,7 @@ def content(source: Source) -> Content:
         *map(_reset, source.all("ValidatingAdmissionPolicyBinding")),
     ]
     custom = [each["spec"]["names"]["kind"] for each in source.all("CustomResourceDefinition")]
+    volumes = {item["metadata"]["name"]: item for item in source.all("PersistentVolume")}
     exact = [
         *nodes,
         *in_namespaces(source.all("ResourceQuota"), source.teams),
@@ -72,7 +73,7 @@ def content(source: Source) -> Content:
         *(
             item
             for claim in in_namespaces(source.all("PersistentVolumeClaim"), source.teams)
-            for item in _bound(source, claim)
+            for item in _bound(volumes, claim)
         ),
     ]
     exact += _pods(source, {item["metadata"]["name"] for item in nodes}, exact)
@@ -129,15 +130,17 @@ def _wrapped(source: Source, kind: str) -> list[Document]:
     return [item for item in in_namespaces(source.all(kind), source.teams) if item["metadata"].get("ownerReferences")]
 
 
-def _bound(source: Source, claim: Document) -> list[Document]:
+def _bound(volumes: Mapping[str, Document], claim: Document) -> list[Document]:
     """Return a claim with the volume that it has, or that a provisioner makes when a pod is placed: here is none.
+
+    volumes: the cluster's, by name.
 
     A scheduler places no pod whose claim has no volume (kubernetes.io, concepts/storage/storage-classes,
     volumeBindingMode). One that has lost its volume, or names one that is not its own, stays without.
     """
     metadata, wanted = claim["metadata"], claim.get("spec") or {}
     name = wanted.get("volumeName") or f"replica-{metadata['uid']}"
-    found = next((item for item in source.all("PersistentVolume") if item["metadata"]["name"] == name), None)
+    found = volumes.get(name)
     if wanted.get("volumeName") and not (found and _is_of(found, metadata)):
         return [claim]
     has = found["spec"] if found else {**wanted, "capacity": (wanted.get("resources") or {}).get("requests") or {}}

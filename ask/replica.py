@@ -27,7 +27,8 @@ from runner.report import Client, connect, objects
 FOLDER: Final = "ask"
 """The replica's environment beneath the state folder, beside those of stacks: `make down` stops it too."""
 SECONDS: Final = 120.0
-_VOLATILE: Final = ("lastHeartbeatTime", "lastProbeTime", "managedFields")
+_VOLATILE: Final = ("lastHeartbeatTime", "lastProbeTime")
+"""What a kubelet writes again and again into conditions of its node and pods."""
 
 
 class ReplicaError(Exception):
@@ -152,13 +153,19 @@ def _await_controllers(client: Client, wanted: Content) -> None:
 
 
 def _digest(wanted: Content) -> str:
-    return hashlib.sha256(json.dumps(_steady(wanted), sort_keys=True).encode()).hexdigest()
+    """Return what tells a content from any other. What is created anew has nothing that changes by itself."""
+    steady = {**wanted, "exact": [_steady(item) for item in wanted["exact"]]}
+    return hashlib.sha256(json.dumps(steady, sort_keys=True).encode()).hexdigest()
 
 
-def _steady(value: Any) -> Any:
-    """Return a value without what changes by the second while nothing happens."""
-    if isinstance(value, dict):
-        return {key: _steady(item) for key, item in value.items() if key not in _VOLATILE}
-    if isinstance(value, list):
-        return [_steady(item) for item in value]
-    return value
+def _steady(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without what changes by the second while nothing happens.
+
+    Nothing further in is looked at: that takes several times as long as all else that is done about the object.
+    """
+    metadata = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    status = item.get("status") or {}
+    conditions = [
+        {key: value for key, value in each.items() if key not in _VOLATILE} for each in status.get("conditions") or ()
+    ]
+    return {**item, "metadata": metadata, "status": {**status, "conditions": conditions}}

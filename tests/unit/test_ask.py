@@ -557,6 +557,23 @@ def test_claims_that_name_a_volume_of_somebody_else_have_none_on_the_replica_eit
     assert found["exact"] == claims
 
 
+def test_all_volumes_are_looked_through_once_however_many_claims_there_are() -> None:
+    looked = []
+
+    class Volumes(list[dict[str, Any]]):
+        def __iter__(self) -> Iterator[dict[str, Any]]:
+            looked.append(len(self))
+            return super().__iter__()
+
+    claims = [
+        named("PersistentVolumeClaim", name, "blue", metadata={"uid": f"uid-{name}"}, spec={"volumeName": "gone"})
+        for name in ("first", "second", "third")
+    ]
+    volumes = Volumes([named("PersistentVolume", f"disk-{number}", spec={}) for number in range(3)])
+    content(Source({"Namespace": [TEAM], "PersistentVolume": volumes, "PersistentVolumeClaim": claims}))
+    assert looked == [3]
+
+
 def test_a_member_keeps_the_rights_whatever_the_name() -> None:
     """A binding of a team is called as its member: `edith` is no role `edit` of the API server."""
     found = content(
@@ -837,6 +854,28 @@ def test_a_question_that_is_killed_leaves_no_replica_to_the_next(
     assert filled.count("start") == 2
     question(other)
     assert filled.count("start") == 3, "of another cluster"
+
+
+def test_a_replica_is_another_one_for_what_has_changed_and_not_for_a_sign_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    without_cluster(monkeypatch, ready=True, told=started)
+    paths = Paths.of(root=tmp_path, state=tmp_path / "state")
+    paths.state.mkdir()
+
+    def ask_of(heartbeat: str, pressure: str, fields: str) -> int:
+        """Return how many replicas have been started by then."""
+        alive = {"lastHeartbeatTime": heartbeat, "lastProbeTime": heartbeat}
+        condition = {"type": "DiskPressure", "status": pressure, **alive}
+        node = named("Node", "a", metadata={"managedFields": [{"time": fields}]}, status={"conditions": [condition]})
+        replica = Replica(paths)
+        replica.stand(Source({"Node": [node]}), lambda line: None)
+        replica.keep()
+        return started.count("start")
+
+    assert [ask_of("1", "True", "1"), ask_of("2", "True", "1"), ask_of("2", "True", "2")] == [1, 1, 1]
+    assert ask_of("2", "False", "2") == 2
 
 
 def test_a_replica_that_does_not_fit_the_memory_is_refused_before_anything_starts(
