@@ -69,7 +69,8 @@ def content(source: Source) -> Content:
         *in_namespaces(source.all("ResourceQuota"), source.teams),
         *(item for kind in custom for item in source.all(kind)),
         *(item for kind in _OF_TEAMS for item in in_namespaces(source.all(kind), source.teams)),
-        *(item for kind in ("Service", "ConfigMap") for item in _wrapped(source, kind)),
+        *in_namespaces(source.all("Service"), source.teams),
+        *map(_without_data, in_namespaces(source.all("ConfigMap"), source.teams)),
         *(
             item
             for claim in in_namespaces(source.all("PersistentVolumeClaim"), source.teams)
@@ -125,9 +126,9 @@ def _runs(deployment: Document, parts: Sequence[str]) -> bool:
     return all(known(image) for image in images) and any(part in image for image in images for part in parts)
 
 
-def _wrapped(source: Source, kind: str) -> list[Document]:
-    """Return a kind's objects in teams' namespaces that belong to jobs."""
-    return [item for item in in_namespaces(source.all(kind), source.teams) if item["metadata"].get("ownerReferences")]
+def _without_data(item: Document) -> Document:
+    """Return a ConfigMap that only has its name taken, which no job may then have for its own: no pod reads it here."""
+    return {key: value for key, value in item.items() if key not in ("data", "binaryData")}
 
 
 def _bound(volumes: Mapping[str, Document], claim: Document) -> list[Document]:

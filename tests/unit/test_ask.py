@@ -574,6 +574,24 @@ def test_all_volumes_are_looked_through_once_however_many_claims_there_are() -> 
     assert looked == [3]
 
 
+def test_names_that_are_taken_in_a_teams_namespace_are_taken_on_the_replica() -> None:
+    """An AppWrapper fails for good over a Service or ConfigMap that it wraps and somebody else has, owned or not."""
+    owned = {"ownerReferences": [{"kind": "RayCluster", "name": "ray", "uid": "1"}]}
+    services = [
+        named("Service", "by-hand", "blue", spec={"clusterIP": "10.0.0.7"}),
+        named("Service", "head", "blue", metadata=owned),
+    ]
+    files = [
+        named("ConfigMap", "by-hand", "blue", data={"large": "x" * 99}, binaryData={"a": "QQ=="}),
+        named("ConfigMap", "of-a-job", "blue", metadata=owned),
+    ]
+    elsewhere = [named(kind, "elsewhere", "default") for kind in ("Service", "ConfigMap")]
+    found = content(
+        Source({"Namespace": [TEAM], "Service": [*services, elsewhere[0]], "ConfigMap": [*files, elsewhere[1]]})
+    )
+    assert found["exact"] == [*services, named("ConfigMap", "by-hand", "blue"), files[1]]
+
+
 def test_a_member_keeps_the_rights_whatever_the_name() -> None:
     """A binding of a team is called as its member: `edith` is no role `edit` of the API server."""
     found = content(
