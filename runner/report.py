@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,9 @@ _ACCOUNTS: Final = "system:serviceaccount"
 
 _NODE_KINDS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product")
 """Labels that tell nodes apart: a cloud's, else feature discovery's, where nobody has given machines a type."""
+_UNANSWERED: Final = re.compile(r'failed calling webhook "([^"]+)": (?:failed to call webhook: )?(.*)')
+"""What the API server says of an object about which a webhook is to be asked that does not answer (k8s.io/apiserver
+v0.34.2, `pkg/util/webhook/error.go` and `pkg/admission/plugin/webhook`)."""
 SECONDS: Final = 60.0
 """For which a cluster of somebody's may say nothing."""
 
@@ -81,6 +85,7 @@ def platform_report(client: Client) -> str:
             table("Workloads", ["NAMESPACE", "APPWRAPPER", "STATE", "PODS"], _workloads(client)),
             *_nvshare(client),
             *_mlops(client),
+            *_without_pods(client),
         ]
     )
 
@@ -229,6 +234,29 @@ def _mlops(client: Client) -> Iterable[str]:
     ]
     if rows:
         yield table("OSS MLOps platform", ["NAMESPACE", "AVAILABLE", "NOT YET"], rows)
+
+
+def _without_pods(client: Client) -> Iterable[str]:
+    """Yield which Deployments have pods that the API server does not take, and why, where there are some.
+
+    A Deployment has the condition of its ReplicaSet, which goes when the next pod is taken (kube-controller-manager
+    v1.34.2, `pkg/controller/replicaset/replica_set_utils.go`, `pkg/controller/deployment/progress.go`).
+    """
+    rows = [
+        (item["metadata"]["namespace"], item["metadata"]["name"], _why(str(each.get("message") or "nobody says")))
+        for item in objects(client, "apps/v1", "Deployment")
+        for each in (item.get("status") or {}).get("conditions") or ()
+        if (each["type"], each["status"], each.get("reason")) == ("ReplicaFailure", "True", "FailedCreate")
+    ]
+    if rows:
+        yield table("Deployments whose pods are not taken", ["NAMESPACE", "DEPLOYMENT", "BECAUSE"], sorted(rows))
+
+
+def _why(said: str) -> str:
+    """Return what the API server said in one line, which begins with the webhook where one does not answer."""
+    line = " ".join(said.split())
+    found = _UNANSWERED.search(line)
+    return f"webhook {found[1]} does not answer: {found[2]}" if found else line
 
 
 def _gpu(resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -107,6 +107,36 @@ def test_the_mlops_platform_is_there_when_all_its_workloads_are(monkeypatch: pyt
     assert "OSS MLOps platform\n  NAMESPACE  AVAILABLE  NOT YET\n  mlflow     2 of 3     postgres" in text
 
 
+def test_a_deployment_without_pods_names_the_webhook_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of a simulated pod, say, as Istio's that puts a sidecar into others: each says only that it is not there."""
+
+    def deployment(name: str, kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
+        condition = {"type": kind, "status": status, "reason": reason, "message": message}
+        return {"metadata": {"name": name, "namespace": "auth"}, "spec": {}, "status": {"conditions": [condition]}}
+
+    post = 'Post "https://istiod.istio-system.svc:443/inject?timeout=10s": dial tcp 10.0.0.9:443: connect: refused'
+    failed = 'failed calling webhook "namespace.sidecar-injector.istio.io"'
+    quota = 'pods "b-1" is forbidden: exceeded quota: bounds,\nrequested: pods=1'
+    client: Any = Emptied(set())
+    assert "not taken" not in platform_report(client)
+    found = [
+        deployment("dex", "ReplicaFailure", "True", "FailedCreate", f"Internal error occurred: {failed}: {post}"),
+        deployment("b", "ReplicaFailure", "True", "FailedCreate", quota),
+        deployment("a", "ReplicaFailure", "True", "FailedCreate", f"{failed}: failed to call webhook: {post}"),
+        deployment("well", "Available", "True", "MinimumReplicasAvailable", "x"),
+        deployment("leaves", "ReplicaFailure", "True", "FailedDelete", "x"),
+        deployment("again", "ReplicaFailure", "False", "FailedCreate", "x"),
+    ]
+    monkeypatch.setitem(CORE, "Deployment", found)
+    (rows,) = [part for part in platform_report(client).split("\n\n") if part.startswith("Deployments whose")]
+    unanswered = f"webhook namespace.sidecar-injector.istio.io does not answer: {post}"
+    assert [row.split(maxsplit=2) for row in rows.splitlines()[2:]] == [
+        ["auth", "a", unanswered],
+        ["auth", "b", quota.replace("\n", " ")],
+        ["auth", "dex", unanswered],
+    ]
+
+
 @pytest.mark.parametrize("remembered", [set(), {KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])
 def test_what_is_missing_is_said_to_be_none(remembered: set[str]) -> None:
     """As after an update that has replaced the cluster behind the same address."""
