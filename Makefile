@@ -24,7 +24,7 @@ STORE := .venv-store
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
 # An option for a variable that somebody has set: what runs has defaults of its own.
-chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z a-z) $($(1)))
+chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z a-z)='$($(1))')
 
 ifneq (,$(findstring command line,$(origin KUBECONFIG)))
 $(error make acts on the local environment alone: for a cluster of your own use plain `pulumi up --stack <name>` (README.md))
@@ -148,26 +148,27 @@ bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs,
 	$(VENV)/bin/python -m tests.bench
 
 bench-cluster: $(ENVIRONMENT) build ## put JOBS jobs (130) of TEAMS teams (10) onto NODES simulated nodes (60, at most 1000), side by side with plain Kueue
-	$(VENV)/bin/python -m tests.bench.scale $(foreach size,NODES TEAMS JOBS,$(call chosen,$(size)))
+	$(VENV)/bin/python -m tests.bench.scale $(foreach size,NODES TEAMS JOBS SEED,$(call chosen,$(size)))
 
 scenario: scenarios
 
 scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
-	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes $(NODES) $(if $(BREAK),--break)
+	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes='$(NODES)' $(if $(BREAK),--break)
 
 gameday: $(ENVIRONMENT) build ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
-	$(VENV)/bin/python -m tests.gameday --seed $(SEED) $(call chosen,NODES) \
-		$(if $(TRACE),--trace '$(TRACE)') $(if $(HOURS),--hours $(HOURS)) $(if $(TIME_SCALE),--time-scale $(TIME_SCALE)) \
+	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' $(call chosen,NODES) \
+		$(if $(TRACE),--trace '$(TRACE)') $(if $(HOURS),--hours='$(HOURS)') $(if $(TIME_SCALE),--time-scale='$(TIME_SCALE)') \
 		$(if $(HTML),--html '$(HTML)')
 
 soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20); then what is too long for `make test`
-	$(VENV)/bin/python -m tests.soak --seed $(SEED) --jobs $(JOBS)
-	$(VENV)/bin/python -m tests.soak.kills --seed $(SEED) --kills $(KILLS)
+	@$(VENV)/bin/python -m tests.soak.kills --seed='$(SEED)' --kills='$(KILLS)' --check
+	$(VENV)/bin/python -m tests.soak --seed='$(SEED)' --jobs='$(JOBS)'
+	$(VENV)/bin/python -m tests.soak.kills --seed='$(SEED)' --kills='$(KILLS)'
 	$(VENV)/bin/python -m tests.scenarios
 	$(VENV)/bin/python -m tests.scenarios --break
-	$(VENV)/bin/python -m tests.soak.answers --seed $(SEED)
-	$(VENV)/bin/python -m tests.gameday --seed $(SEED) --hours 8
-	$(VENV)/bin/python -m tests.bench.scale --seed $(SEED)
+	$(VENV)/bin/python -m tests.soak.answers --seed='$(SEED)'
+	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' --hours 8
+	$(VENV)/bin/python -m tests.bench.scale --seed='$(SEED)'
 	$(MAKE) training
 	$(MAKE) local-long
 	$(MAKE) local-openshift-ai
@@ -185,7 +186,7 @@ properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in
 	$(VENV)/bin/python -m pytest tests/unit/test_properties.py --hypothesis-profile random
 
 mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: what differs from BASE) as SEED decides; print what no unit test notices
-	$(VENV)/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) --base $(BASE) $(if $(FILES),--files $(FILES))
+	$(VENV)/bin/python -m tests.mutants --seed='$(SEED)' --count='$(COUNT)' --base $(BASE) $(if $(FILES),--files $(FILES))
 
 lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogue (needs upstream)
 	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue components.openstack.catalogue

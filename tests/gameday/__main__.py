@@ -23,7 +23,7 @@ from stacks.__main__ import wanted_load
 from stacks.errors import SettingsError
 from stacks.inputs import interpret
 from stacks.layers.jobs import load
-from tests.commands import ended
+from tests.commands import Parser, ended, number, whole
 from tests.gameday.recorded import HOUR, day
 from tests.gameday.report import Report, html, text
 from tests.gameday.run import WISHES, Day
@@ -38,12 +38,14 @@ KINDS = (Fault.SICK, Fault.SICK, Fault.CORDONED, *OF_CONTROLLERS, Fault.API_SERV
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, print, write the page; return the process's exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.gameday", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
+    parser = Parser(prog="python -m tests.gameday", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=whole("SEED"), default=1)
     parser.add_argument("--trace", type=Path, help="file with the jobs (docs/workloads/synthetic.md); default: made up")
-    parser.add_argument("--nodes", type=int, default=6, help="of eight GPUs each")
-    parser.add_argument("--hours", type=float, help=f"of a made-up day, in which jobs arrive; default: {HOURS}")
-    parser.add_argument("--time-scale", type=float, default=120, help="seconds of the day in one")
+    parser.add_argument("--nodes", type=whole("NODES"), default=6, help="of eight GPUs each")
+    parser.add_argument(
+        "--hours", type=number("HOURS"), help=f"of a made-up day, in which jobs arrive; default: {HOURS}"
+    )
+    parser.add_argument("--time-scale", type=number("TIME_SCALE"), default=120, help="seconds of the day in one")
     parser.add_argument("--html", type=Path, default=Path(".local/gameday.html"), help="where the page goes")
     parser.add_argument("--print-trace", action="store_true", help="print the jobs as a trace, and play nothing")
     options = parser.parse_args(arguments)

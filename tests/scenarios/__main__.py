@@ -6,14 +6,13 @@ python -m tests.scenarios --break [NAME ...]     each without its mechanism, and
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from stacks.errors import listed, nearest
-from tests.commands import ended
+from tests.commands import Parser, ended, whole
 from tests.local.environment import Cluster, Project, local_environment
 from tests.scenarios.mechanisms import MECHANISMS
 from tests.scenarios.memory import check as check_memory
@@ -28,9 +27,9 @@ PATIENCE, SHORT = 180, 45
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play and print; return the process's exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.scenarios", description=(__doc__ or "").partition("\n")[0])
+    parser = Parser(prog="python -m tests.scenarios", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SCENARIOS)}; default: all")
-    parser.add_argument("--nodes", type=int, default=FEWEST, help="of eight GPUs each")
+    parser.add_argument("--nodes", type=whole("NODES"), default=FEWEST, help="of eight GPUs each")
     parser.add_argument("--pictures", type=Path, default=Path(".local/scenarios"), help="where the pictures go")
     parser.add_argument("--break", action="store_true", dest="broken", help="take each scenario's mechanism away")
     options = parser.parse_args(arguments)

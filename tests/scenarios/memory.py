@@ -5,17 +5,19 @@ python -m tests.scenarios.memory [--nodes 100] [--jobs 200]     measures it
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from components.tenancy.bounds import MOST_JOBS
 from emulator.cluster import processes
 from emulator.cluster.layout import Layout
 from emulator.cluster.memory import BASE, JOB, MIB, NODE, free_memory, gib, needed
 from emulator.paths import Paths
+from stacks.settings.limits import MOST_NODES
+from tests.commands import Parser, whole
 from tests.local.environment import Cluster, Project, eventually, gang, local_environment
 from tests.scenarios.size import FEWEST, TEAMS, Size, settings
 
@@ -71,9 +73,9 @@ def with_descendants(found: Iterable[int]) -> set[int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure an empty cluster, one with more nodes, and the same with jobs; print what each node and job takes."""
-    parser = argparse.ArgumentParser(prog="python -m tests.scenarios.memory")
-    parser.add_argument("--nodes", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=200)
+    parser = Parser(prog="python -m tests.scenarios.memory")
+    parser.add_argument("--nodes", type=whole("--nodes", FEWEST + 1, MOST_NODES), default=100)
+    parser.add_argument("--jobs", type=whole("--jobs", 1, MOST_JOBS), default=200, help="of one GPU, and of one team")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="mlbatch-memory-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "dev")

@@ -6,7 +6,6 @@ docs/recovery.md names. A seed decides what happens when.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -18,7 +17,9 @@ from typing import Any
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
+from components.tenancy.bounds import MOST_JOBS
 from tests.bounds import recovery
+from tests.commands import Parser, whole
 from tests.local.environment import Cluster, Project, dev_settings, gang, local_environment
 from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
 from tests.soak.breaking import Breaking
@@ -179,11 +180,17 @@ class Run:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run, print and judge."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=100)
+    parser = Parser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--seed", type=whole("SEED"), default=1)
+    parser.add_argument("--jobs", type=whole("JOBS", 1, MOST_JOBS * len(QUOTAS)), default=100)
     options = parser.parse_args(arguments)
     jobs, events = trace(options.seed, options.jobs)
+    ((team, most),) = Counter(job.team for job in jobs).most_common(1)
+    if most > MOST_JOBS:
+        sys.exit(
+            f"error: JOBS={options.jobs} are {most} of team {team}, and its namespace holds {MOST_JOBS}: give "
+            f"{options.jobs * MOST_JOBS // most} or fewer"
+        )
     print(f"seed {options.seed}: {len(jobs)} jobs in {jobs[-1].at:.0f} s, {len(events)} faults", flush=True)
     with tempfile.TemporaryDirectory(prefix="mlbatch-soak-") as folder, local_environment() as paths:
         project = Project(Path(folder), paths, "dev")

@@ -6,7 +6,6 @@ where something is left once the stack is destroyed.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import tempfile
@@ -14,11 +13,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.commands import Parser, whole
 from tests.local.environment import Cluster, Project, dev_settings, local_environment
 from tests.local.killed import Killed
 
 LONGEST_DELAY = 1.0
 """Seconds after a write of the state by which the engine is killed: between two of them, or within the next."""
+
+MOST_KILLS = 1000
+"""Of a run, at a minute or two each."""
 
 
 def moments(seed: int, kills: int, objects: int) -> list[tuple[int, float]]:
@@ -37,10 +40,13 @@ def moments(seed: int, kills: int, objects: int) -> list[tuple[int, float]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the kills; return 1 where one was not finished."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak.kills", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kills", type=int, default=20)
+    parser = Parser(prog="python -m tests.soak.kills", description=__doc__)
+    parser.add_argument("--seed", type=whole("SEED"), default=1)
+    parser.add_argument("--kills", type=whole("KILLS", 1, MOST_KILLS), default=20)
+    parser.add_argument("--check", action="store_true", help="look at the options, and kill nothing")
     options = parser.parse_args(arguments)
+    if options.check:
+        return 0
     with local_environment() as paths, tempfile.TemporaryDirectory() as folder:
         project = Project(Path(folder), paths, "dev")
         project.configure(dev_settings(project.mirror))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -206,7 +207,10 @@ def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: p
     assert not day.is_whole
     found = replace(report(day.ledger), to_come=len(day.to_come), is_whole=day.is_whole)
     assert found.lost == []
-    assert "lost: nothing\n  interrupted: 1 jobs were not over, and 1 had not arrived\n" in text(found)
+    assert (
+        "lost: nothing\n  interrupted: 1 jobs were not over, and 1 had not arrived\n"
+        in text(found)
+    )
 
 
 def test_the_report_has_the_days_figures() -> None:
@@ -371,10 +375,11 @@ def test_a_trace_of_ones_own_is_held_to_the_cluster(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("written", "exported", "given"),
     [
-        ([], {}, "--seed 1"),
-        (["NODES=8"], {}, "--seed 1 --nodes 8"),
-        ([], {"NODES": "8", "HOURS": "2"}, "--seed 1 --nodes 8 --hours 2"),
-        (["TRACE=my day.csv", "SEED=7"], {}, "--seed 7 --trace 'my day.csv'"),
+        ([], {}, "--seed=1"),
+        (["NODES=8"], {}, "--seed=1 --nodes=8"),
+        ([], {"NODES": "8", "HOURS": "2"}, "--seed=1 --nodes=8 --hours=2"),
+        (["TRACE=my day.csv", "SEED=7"], {}, "--seed=7 --trace 'my day.csv'"),
+        (["NODES=", "SEED=-2"], {}, "--seed=-2 --nodes=''"),
     ],
 )
 def test_make_hands_over_what_was_chosen_however_it_was(
@@ -384,7 +389,7 @@ def test_make_hands_over_what_was_chosen_however_it_was(
     own = {"PATH": os.environ["PATH"], **exported}
     printed = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=True).stdout
     called = printed.replace("\\\n", " ").partition("-m tests.gameday ")[2].splitlines()[0]
-    assert called.split() == given.split()
+    assert shlex.split(called) == shlex.split(given)
 
 
 def test_gpus_over_time_are_stacked_by_team_and_what_is_lost_is_on_top() -> None:

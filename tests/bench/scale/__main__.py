@@ -25,7 +25,7 @@ from tests.bench.scale.plan import Job, Scale, waves
 from tests.bench.scale.plot import svg
 from tests.bench.scale.result import HEADER, Result
 from tests.bench.scale.rows import ROWS, Row, member, rows_for, team_name
-from tests.commands import ended
+from tests.commands import Parser, ended, whole
 from tests.local.environment import Project, dev_settings, local_environment
 from tests.scenarios.size import quota
 
@@ -112,11 +112,11 @@ def draw(file: Path, scale: Scale, results: Sequence[Result]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.scale", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--nodes", type=int, default=NODES, help="of eight GPUs each, at most 1000")
-    parser.add_argument("--teams", type=int, default=TEAMS, help="at most 100")
-    parser.add_argument("--jobs", type=int, default=JOBS, help="at most 10000")
-    parser.add_argument("--seed", type=int, default=1, help="decides the jobs' sizes")
+    parser = Parser(prog="python -m tests.bench.scale", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--nodes", type=whole("NODES"), default=NODES, help="of eight GPUs each, at most 1000")
+    parser.add_argument("--teams", type=whole("TEAMS"), default=TEAMS, help="at most 100")
+    parser.add_argument("--jobs", type=whole("JOBS"), default=JOBS, help="at most 10000")
+    parser.add_argument("--seed", type=whole("SEED"), default=1, help="decides the jobs' sizes")
     parser.add_argument("--plot", type=Path, default=Path(".local/bench-cluster.svg"), help="where the picture goes")
     parser.add_argument(
         "--only", nargs="+", choices=[row.title for row in ROWS], help="rows; default: all that tell something there"

@@ -8,7 +8,6 @@ there it runs, or never does.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from ask.manifest import ManifestError, read
 from ask.replica import Replica
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
+from tests.commands import Parser, whole
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
 from tests.local.jobs import phase, pods_of
 from tests.local.member import as_member
@@ -43,10 +43,8 @@ LOANS = 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Ask, submit, compare and print; return the process's exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.soak.answers", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("--seed", type=int, default=1)
+    parser = Parser(prog="python -m tests.soak.answers", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=whole("SEED"), default=1)
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the names of those to try; default: all")
     options = parser.parse_args(arguments)
     every = {**WRITTEN, **generated(options.seed, COUNT)}

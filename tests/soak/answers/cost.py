@@ -5,7 +5,6 @@ python -m tests.soak.answers.cost [--nodes 200] [--jobs 300] [--questions 5]
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -19,9 +18,12 @@ from ask import source
 from ask.__main__ import ask
 from ask.manifest import read
 from ask.replica import Replica
+from components.tenancy.bounds import MOST_JOBS
 from emulator import cluster as local_cluster
 from emulator.cluster.memory import MIB
 from emulator.paths import Paths
+from stacks.settings.limits import MOST_NODES
+from tests.commands import Parser, whole
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
 from tests.local.jobs import KUEUE
 from tests.scenarios.memory import taken
@@ -30,12 +32,15 @@ from tests.scenarios.size import FEWEST, TEAMS, Size, settings
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fill a cluster, ask, and print each figure as soon as it is there; return the process's exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.soak.answers.cost", description=(__doc__ or "").partition("\n")[0]
+    parser = Parser(prog="python -m tests.soak.answers.cost", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--nodes", type=whole("--nodes", FEWEST, MOST_NODES), default=200)
+    parser.add_argument(
+        "--jobs",
+        type=whole("--jobs", 0, MOST_JOBS * len(TEAMS)),
+        default=300,
+        help="of one pod with four GPUs: what has no room waits",
     )
-    parser.add_argument("--nodes", type=int, default=200, help=f"{FEWEST} or more")
-    parser.add_argument("--jobs", type=int, default=300, help="of one pod with four GPUs: what has no room waits")
-    parser.add_argument("--questions", type=int, default=5)
+    parser.add_argument("--questions", type=whole("--questions", 1, 1000), default=5)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="mlbatch-cost-") as folder:
         found = filled(Path(folder), Size(options.nodes), options.jobs)
