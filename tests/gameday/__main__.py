@@ -1,7 +1,8 @@
 """Play a day of a busy cluster in minutes, on a local cluster of its own, and report what came of it.
 
-Ends with an error where a job was lost: where it did not end as its trace says. A seed decides what goes wrong and
-when, and the trace, unless a file has it.
+Ends with an error that names each promise that was broken: where a job was lost, which did not end as its trace says,
+or where a team had less than its quota for longer than the bound of docs/recovery.md. A seed decides what goes wrong
+and when, and the trace, unless a file has it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     print(f"\n{text(report)}\n\n{options.html}", flush=True)
     options.html.write_text(html(report, began), encoding="utf-8")
-    return 1 if report.lost or not report.is_whole else 0
+    for promise in report.broken:
+        print(f"error: broken: {promise}", file=sys.stderr)
+    return 1 if report.broken or not report.is_whole else 0
 
 
 def _make_room(page: Path) -> None:

@@ -53,6 +53,18 @@ class Report:
         is_left = self.to_come and self.is_whole
         return [*found, *([f"{self.to_come} jobs were never submitted"] if is_left else [])]
 
+    @property
+    def broken(self) -> list[str]:
+        """The promises that were not kept, each with what shows it. Nodes that there were too few of break none."""
+        book, found = self.ledger, [f"no job is lost: {each}" for each in self.lost]
+        if book.judge.late:
+            jobs = ", ".join(sorted(_name(book.tales[name]) for name in book.judge.late))
+            found.append(
+                f"a team has its quota again within {book.bound:.0f} s: {jobs} waited inside it for longer, up to "
+                f"{book.judge.worst:.0f} s"
+            )
+        return found
+
     def hours(self, gpu_seconds: float) -> float:
         """Return GPU hours of the day for GPU seconds of the clock."""
         return gpu_seconds * self.time_scale / 3600
@@ -68,6 +80,7 @@ class Report:
         cut = f"{len(book.open)} jobs were not over, and {self.to_come} had not arrived"
         return [
             ("lost", "; ".join(self.lost) or "nothing"),
+            ("promises that were broken", "; ".join(self.broken) or "none"),
             *([] if self.is_whole else [("interrupted", cut)]),
             ("jobs", f"{len(tales)}: {phases[Phase.SUCCEEDED]} succeeded, {phases[Phase.FAILED]} failed"),
             ("jobs that were to fail by themselves", str(sum(not tale.job.failure.succeeds for tale in tales))),
@@ -150,6 +163,7 @@ def html(report: Report, began: datetime) -> str:
     return document(
         report.title,
         element("p", f"Lost: {'; '.join(report.lost) or 'nothing'}.", class_="warning" if report.lost else "normal"),
+        *(element("p", f"Broken: {promise}.", class_="warning") for promise in report.broken),
         charts.legend(order),
         section("GPUs over the day", usage(_usage(report), order, book.gpus)),
         section("Figures", table(("", ""), report.summary())),

@@ -189,6 +189,48 @@ def test_a_job_that_was_never_submitted_is_lost() -> None:
     assert report(played([UP, Seen("Succeeded")]), to_come=3).lost == ["3 jobs were never submitted"]
 
 
+def of_a_day(outcome: Report, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the exit code of a day that came out so."""
+    monkeypatch.setattr("tests.gameday.__main__.play", lambda *_: (outcome, datetime(2026, 11, 1, tzinfo=UTC)))
+    return main(["--hours", "1", "--html", str(folder / "day.html")])
+
+
+def test_a_day_on_which_a_team_waits_beyond_the_bound_ends_with_the_promise_that_it_broke(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No job of it need be lost: it may run in the end."""
+    late = report(played([*[WAITS] * 102, UP, Seen("Succeeded")]))
+    assert of_a_day(late, tmp_path, monkeypatch) == 1
+    out, err = capsys.readouterr()
+    promise = "a team has its quota again within 100 s: blue/one waited inside it for longer, up to 101 s"
+    assert err == f"error: broken: {promise}\n"
+    assert f"lost: nothing\n  promises that were broken: {promise}\n" in out
+    assert f"Broken: {promise}." in (tmp_path / "day.html").read_text()
+
+
+def test_a_day_on_which_a_job_is_lost_ends_with_the_promise_that_it_broke(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert of_a_day(report(played([UP, Seen("Failed")])), tmp_path, monkeypatch) == 1
+    err = capsys.readouterr().err
+    assert err == "error: broken: no job is lost: blue/one failed, and should have succeeded\n"
+
+
+def test_a_day_breaks_no_promise_by_waits_within_the_bound_or_while_there_are_too_few_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert of_a_day(report(played([*[WAITS] * 100, UP, Seen("Succeeded")])), tmp_path, monkeypatch) == 0
+    ledger = Ledger(QUOTAS, gpus=32, bound=100)
+    ledger.submit(ONE, 0)
+    for now in range(300):
+        ledger.look(now, {"one": WAITS}, HERE, 0, 0)
+    ledger.look(300, {"one": Seen("Succeeded")}, frozenset(), 32, 0)
+    assert of_a_day(report(ledger), tmp_path, monkeypatch) == 0
+    out, err = capsys.readouterr()
+    assert out.count("promises that were broken: none\n") == 2
+    assert err == ""
+
+
 def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An hour of it would be gone with a Ctrl-C."""
     day = quiet([ONE, replace(ONE, name="two", arrival=9e9)], monkeypatch)
@@ -208,7 +250,7 @@ def test_a_day_that_is_interrupted_has_a_report_and_loses_nothing(monkeypatch: p
     found = replace(report(day.ledger), to_come=len(day.to_come), is_whole=day.is_whole)
     assert found.lost == []
     assert (
-        "lost: nothing\n  interrupted: 1 jobs were not over, and 1 had not arrived\n"
+        "lost: nothing\n  promises that were broken: none\n  interrupted: 1 jobs were not over, and 1 had not arrived\n"
         in text(found)
     )
 
