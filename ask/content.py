@@ -34,6 +34,8 @@ its members, who may be called anything."""
 _OF_TEAMS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet")
 _OF_VOLUMES: Final = ("capacity", "accessModes", "storageClassName", "volumeMode", "nodeAffinity")
 """What a scheduler looks at, of a volume. Where it lies is nothing to a replica, which must not get there."""
+_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
+"""What a Service has of its cluster's network."""
 _BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
@@ -69,7 +71,7 @@ def content(source: Source) -> Content:
         *in_namespaces(source.all("ResourceQuota"), source.teams),
         *(item for kind in custom for item in source.all(kind)),
         *(item for kind in _OF_TEAMS for item in in_namespaces(source.all(kind), source.teams)),
-        *in_namespaces(source.all("Service"), source.teams),
+        *map(_without_address, in_namespaces(source.all("Service"), source.teams)),
         *map(_without_data, in_namespaces(source.all("ConfigMap"), source.teams)),
         *(
             item
@@ -124,6 +126,12 @@ def _account(deployment: Document) -> tuple[str, str]:
 def _runs(deployment: Document, parts: Sequence[str]) -> bool:
     images = [item["image"] for item in deployment["spec"]["template"]["spec"]["containers"]]
     return all(known(image) for image in images) and any(part in image for image in images for part in parts)
+
+
+def _without_address(item: Document) -> Document:
+    """Return a Service that only has its name taken, not an address that one of the replica's controllers may get."""
+    spec = {key: value for key, value in (item.get("spec") or {}).items() if key not in _ADDRESSES}
+    return {**item, "spec": spec | {"clusterIP": "None", "clusterIPs": ["None"]}}
 
 
 def _without_data(item: Document) -> Document:
@@ -186,8 +194,7 @@ def _reset(item: Document) -> Document:
     metadata = {key: value for key, value in item["metadata"].items() if key not in dropped}
     result = {key: value for key, value in item.items() if key != "status"} | {"metadata": metadata}
     if item["kind"] == "Service":
-        addresses = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
-        result["spec"] = {key: value for key, value in item["spec"].items() if key not in addresses}
+        result["spec"] = {key: value for key, value in item["spec"].items() if key not in _ADDRESSES}
     return result
 
 

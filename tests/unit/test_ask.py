@@ -577,8 +577,14 @@ def test_all_volumes_are_looked_through_once_however_many_claims_there_are() -> 
 def test_names_that_are_taken_in_a_teams_namespace_are_taken_on_the_replica() -> None:
     """An AppWrapper fails for good over a Service or ConfigMap that it wraps and somebody else has, owned or not."""
     owned = {"ownerReferences": [{"kind": "RayCluster", "name": "ray", "uid": "1"}]}
+    here = {
+        "clusterIP": "10.0.0.7",
+        "clusterIPs": ["10.0.0.7"],
+        "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack",
+    }
     services = [
-        named("Service", "by-hand", "blue", spec={"clusterIP": "10.0.0.7"}),
+        named("Service", "by-hand", "blue", spec={"type": "NodePort", **here}),
         named("Service", "head", "blue", metadata=owned),
     ]
     files = [
@@ -589,7 +595,13 @@ def test_names_that_are_taken_in_a_teams_namespace_are_taken_on_the_replica() ->
     found = content(
         Source({"Namespace": [TEAM], "Service": [*services, elsewhere[0]], "ConfigMap": [*files, elsewhere[1]]})
     )
-    assert found["exact"] == [*services, named("ConfigMap", "by-hand", "blue"), files[1]]
+    none = {"clusterIP": "None", "clusterIPs": ["None"]}
+    assert found["exact"] == [
+        named("Service", "by-hand", "blue", spec={"type": "NodePort", **none}),
+        named("Service", "head", "blue", metadata=owned, spec=none),
+        named("ConfigMap", "by-hand", "blue"),
+        files[1],
+    ]
 
 
 def test_a_member_keeps_the_rights_whatever_the_name() -> None:
