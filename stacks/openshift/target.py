@@ -220,7 +220,8 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
         wanted.append(("volcano", "enabled"))
     if workloads is not None:
         wanted += [("workloads", name, "enabled") for name, job in workloads.jobs().items() if job.enabled]
-        yield from _lab(partial, workloads.jupyterlab)
+        yield from _lab(workloads.jupyterlab)
+        yield from _pinning(partial, workloads)
     if health is not None and health.nccl_gate.enabled:
         wanted.append(("health", "ncclGate", "enabled"))
     if gpu is not None and gpu.nvme_scratch.enabled:
@@ -235,11 +236,9 @@ def _confined(partial: PartialSettings) -> Iterator[ConfigError]:
         )
 
 
-def _lab(partial: PartialSettings, lab: JupyterLabSettings) -> Iterator[ConfigError]:
-    """Yield what JupyterLab asks for beyond `restricted-v2`: a user by its number, and memory that it pins."""
-    if not lab.enabled:
-        return
-    if "user" in lab.model_fields_set:
+def _lab(lab: JupyterLabSettings) -> Iterator[ConfigError]:
+    """Yield a user that JupyterLab's pod is to have, by its number."""
+    if lab.enabled and "user" in lab.model_fields_set:
         yield ConfigError(
             path=("workloads", "jupyterlab", "user"),
             value=lab.user,
@@ -247,14 +246,27 @@ def _lab(partial: PartialSettings, lab: JupyterLabSettings) -> Iterator[ConfigEr
             expected="nothing",
             hint="remove the key",
         )
-    if partial.fabric is not None and partial.fabric.resource is not None:
-        yield ConfigError(
-            path=("workloads", "jupyterlab", "enabled"),
-            value=True,
-            message=f"its pod would ask for {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift refuses",
-            expected=f"false, or no {key(('cluster', 'pool', 'rdma'))}",
-            hint="remove the key; docs/openshift.md says what runs there",
-        )
+
+
+def _pinning(partial: PartialSettings, workloads: WorkloadsSettings) -> Iterator[ConfigError]:
+    """Yield what would pin memory for the nodes' network devices, as no pod of `restricted-v2` may.
+
+    All that takes whole nodes asks for these devices; the batch jobs among it are refused for their user already.
+    """
+    if partial.fabric is None or partial.fabric.resource is None:
+        return
+    for name, workload in workloads.node_workloads().items():
+        if workload.enabled and name not in workloads.jobs():
+            rdma = key(("cluster", "pool", "rdma"))
+            yield ConfigError(
+                path=("workloads", name, "enabled"),
+                value=True,
+                message=f"its pod would ask for {PINNED_MEMORY} to use {partial.fabric.resource}, which OpenShift "
+                "refuses",
+                expected=f"false, or no {rdma}",
+                hint=f"remove the key, or {rdma}: pods then reach each other by the cluster's own network; "
+                "docs/openshift.md says what runs there",
+            )
 
 
 TARGET: Final = OpenShift()

@@ -174,6 +174,7 @@ class TestMistakes:
 
 
 LAB = {"enabled": True, "scratch": False, "submission": {"team": "blue"}}
+TRAINING = {"enabled": True, "nodes": 2, "submission": {"team": "blue"}}
 
 
 class TestUsersOfOpenShift:
@@ -192,12 +193,16 @@ class TestUsersOfOpenShift:
             context = deployment["spec"]["template"]["spec"]["securityContext"]
             assert context.keys() == {"runAsNonRoot", "fsGroupChangePolicy", "seccompProfile"}
 
-    def test_memory_that_is_pinned_is_refused(self, mirror: Mirror, kubeconfig: Path) -> None:
-        raw = {**shipped(), "workloads": {"jupyterlab": LAB}}
-        raw["cluster"]["pool"]["rdma"] = {"perNode": 1}
+    @pytest.mark.parametrize("workload", ["jupyterlab", "pretraining"])
+    def test_memory_that_is_pinned_is_refused(self, workload: str, mirror: Mirror, kubeconfig: Path) -> None:
+        """`restricted-v2` lets no container add IPC_LOCK, so that its pods would never be made."""
+        raw = {**shipped(), "workloads": {workload: LAB if workload == "jupyterlab" else TRAINING}}
+        raw["queueing"] = {**raw.get("queueing", {}), "trainingOperator": {"enabled": True}}
         nodes = tuple(worker(name, **{"nvidia.com/roce_gdr": "1"}) for name in WORKERS)
+        assert loaded(raw, mirror, kubeconfig, nodes=nodes)
+        raw["cluster"]["pool"]["rdma"] = {"perNode": 1}
         text = refused(raw, mirror, kubeconfig, nodes=nodes)
-        assert "mlbatch:workloads.jupyterlab.enabled = true" in text
+        assert f"mlbatch:workloads.{workload}.enabled = true" in text
         assert "IPC_LOCK to use nvidia.com/roce_gdr" in text
 
     def test_a_user_by_its_number_is_refused(self, mirror: Mirror, kubeconfig: Path) -> None:
