@@ -29,6 +29,7 @@ JOBS: Final = ("nccl", "metaseq", "olmo", "vllm", "pretraining", "finetuning")
 LOAD: Final = "synthetic"
 """The jobs of a trace, on every target. What says so is no workload of the settings but a sample."""
 _TREE: Final = "workloads"
+_SUBMISSION: Final = "submission"
 _SAMPLES: Final = "samples"
 
 
@@ -39,7 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--stack", required=True, help="whose settings, of Pulumi.<stack>.yaml")
     parser.add_argument("--team", help="in whose queue; default: the settings'")
     parser.add_argument("--user", help="on whose behalf, which is noted on the job")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the job")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the job, such as nodes=2 or checkpoints.size=1Ti",
+    )
     options = parser.parse_args(arguments)
     try:
         changes = dict(_change(each) for each in options.set)
@@ -55,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submission: Mapping[str, str | None]) -> str:
     """Return the job's documents as YAML. Raises SettingsError for what the program would refuse.
 
-    raw: the configuration, by key without the project's name. changes: settings of the job, in place of its own.
+    raw: the configuration, by key without the project's name. changes: settings of the job, in place of its own: by
+    key, one within a section as `section.key`.
     submission: team and user, where they are not the settings' own.
     """
     from stacks.layers.jobs import documents, load
@@ -68,7 +76,9 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
             raise ValueError(f"the trace has no job of team {submission['team']}; it has jobs of {teams}")
         return _written(found)
     inputs = interpret(wanted(raw, job, changes, submission), base=Path.cwd(), environment=os.environ)
-    problems = list(_without_logs(raw, inputs.settings.workloads)) if job == "metaseq" else []
+    problems = list(_not_queued(job, inputs.settings.workloads))
+    if job == "metaseq" and not problems:
+        problems += _without_logs(raw, inputs.settings.workloads)
     if problems:
         raise SettingsError(problems)
     return _written(documents(inputs, job))
@@ -83,7 +93,7 @@ def wanted_load(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     own = (samples.get(LOAD) or {}) if isinstance(samples, Mapping) else None
     if not isinstance(own, Mapping):
         return dict(raw)
-    return {**raw, _SAMPLES: {LOAD: {**own, **changes, "enabled": True}}}
+    return {**raw, _SAMPLES: {LOAD: {**_changed(own, changes), "enabled": True}}}
 
 
 def wanted(
@@ -95,16 +105,42 @@ def wanted(
     """
     tree = raw.get(_TREE) or {}
     own = (tree.get(job) or {}) if isinstance(tree, Mapping) else None
-    given = (own.get("submission") or {}) if isinstance(own, Mapping) else None
-    if not (isinstance(tree, Mapping) and isinstance(own, Mapping) and isinstance(given, Mapping)):
+    if not (isinstance(tree, Mapping) and isinstance(own, Mapping)):
         return dict(raw)
-    queue = {**given, "gang": "mlbatch"}
-    queue |= {key: value for key, value in submission.items() if value is not None}
+    given = own.get(_SUBMISSION) or {}
+    queued = {**own, _SUBMISSION: {**given, "gang": "mlbatch"}} if isinstance(given, Mapping) else own
+    named = {f"{_SUBMISSION}.{key}": value for key, value in submission.items() if value is not None}
     others = {
         key: {**value, "enabled": False} if isinstance(value, Mapping) and "enabled" in value else value
         for key, value in tree.items()
     }
-    return {**raw, _TREE: {**others, job: {**own, **changes, "enabled": True, "submission": queue}}}
+    changed = _changed(queued, changes)
+    if isinstance(changed[_SUBMISSION], Mapping):
+        changed = _changed(changed, named)
+    return {**raw, _TREE: {**others, job: {**changed, "enabled": True}}}
+
+
+def _changed(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with others in place of some. changes: by key, one within a section as `section.key`."""
+    found = dict(own)
+    for path, value in changes.items():
+        first, dot, rest = path.partition(".")
+        inner = found.get(first)
+        found[first] = _changed(inner if isinstance(inner, Mapping) else {}, {rest: value}) if dot else value
+    return found
+
+
+def _not_queued(job: str, settings: WorkloadsSettings) -> Iterator[ConfigError]:
+    """Yield a way of submission that no member has. settings: with the job as it is to run."""
+    workload = settings.every()[job]
+    if not workload.queued:
+        yield ConfigError(
+            path=(_TREE, job, _SUBMISSION, "gang"),
+            value=str(workload.submission.gang),
+            message="a job that is printed is for a member, who submits it to the queue of a team",
+            expected="mlbatch",
+            hint=f"leave --set {_SUBMISSION}.gang out, and name the team with --team",
+        )
 
 
 def _without_logs(raw: Mapping[str, Any], wanted: WorkloadsSettings) -> Iterator[ConfigError]:
@@ -157,6 +193,8 @@ def _change(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set {text} is no KEY=VALUE, such as nodes=2")
+    if key == "enabled":
+        raise ValueError(f"--set {text}: what is printed is on, whether or not it is in the stack; leave it out")
     if key in ("tag", "image", "size", "data", "training", "model", "generatorImage", "trace") or key.endswith(
         "Revision"
     ):

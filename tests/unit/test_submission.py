@@ -87,6 +87,28 @@ def test_no_other_workload_is_on_and_the_job_keeps_its_settings() -> None:
     assert before["workloads"]["nccl"]["nodes"] == 2, "the settings stay as they are"
 
 
+def test_a_setting_within_a_section_leaves_the_others_of_it() -> None:
+    before = raw(
+        pretraining={"checkpoints": {"storageClass": "fast"}, "submission": {"gang": "none", "priorityClass": "x"}}
+    )
+    changes = {"checkpoints.size": "1Ti", "submission.priorityClass": "high-priority"}
+    after = wanted(before, "pretraining", changes, BLUE)["workloads"]["pretraining"]
+    assert after["checkpoints"] == {"storageClass": "fast", "size": "1Ti"}
+    assert after["submission"] == {"gang": "mlbatch", "priorityClass": "high-priority", "team": "blue"}
+    assert before["workloads"]["pretraining"]["checkpoints"] == {"storageClass": "fast"}, "the settings stay"
+
+
+@pytest.mark.parametrize(
+    "text", ["submission.priorityClass=high-priority", "submission={priorityClass: high-priority}"]
+)
+def test_a_member_names_the_priority_of_the_pods(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nccl", "--stack", "aks", "--team", "blue", "--set", "tag=1", "--set", text]) == 0
+    _, wrapper = yaml.safe_load_all(capsys.readouterr().out)
+    job = wrapper["spec"]["components"][-1]["template"]
+    assert job["spec"]["template"]["spec"]["priorityClassName"] == "high-priority"
+    assert wrapper["metadata"]["namespace"] == "blue"
+
+
 def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "nccl",
@@ -121,6 +143,11 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
         (["nccl", "--set", "nodes"], "--set nodes is no KEY=VALUE"),
         (["nccl", "--set", "nodes=[2"], "--set nodes=[2: line 1 is no YAML: expected ',' or ']'"),
         (["nccl", "--set", "nodes={a: b: c}"], "is no YAML"),
+        (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission=[]"], "mlbatch:workloads.nccl.submission"),
+        (["nccl", "--set", "tag=1", "--set", "submission.priority=high"], "workloads.nccl.submission.priority"),
+        (["nccl", "--set", "tag=1", "--set", "nodes.most=2"], "mlbatch:workloads.nccl.nodes"),
+        (["nccl", "--set", "enabled=false"], "--set enabled=false: what is printed is on"),
+        (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission.gang=none"], "set mlbatch:workloads.nccl"),
         (["olmo", "--team", "blue", "--set", "tag=1"], "there is none, but data is in workloads"),
     ],
 )
@@ -131,6 +158,14 @@ def test_a_mistake_is_told_as_by_the_program(
     shown = capsys.readouterr()
     assert said in shown.err
     assert shown.out == ""
+
+
+def test_no_job_is_printed_that_passes_by_the_queues() -> None:
+    with pytest.raises(SettingsError) as refused:
+        manifest(raw(nccl={"tag": "1"}), "nccl", {"submission.gang": "none"}, {"team": None, "user": None})
+    (problem,) = refused.value.problems
+    assert problem.path == ("workloads", "nccl", "submission", "gang")
+    assert problem.hint == "leave --set submission.gang out, and name the team with --team"
 
 
 def test_it_is_a_command_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
