@@ -79,3 +79,7 @@ class FinetuningSettings(WorkloadSettings):
     def amounts(self) -> Mapping[str, Quantity]:
         """Return what a worker asks for, by resource name."""
         return {names.CPU: self.cpu, names.MEMORY: self.memory, names.GPU: Quantity.parse(1)}
+
+    def head_amounts(self) -> Mapping[str, Quantity]:
+        """Return what the head asks for."""
+        return {names.CPU: self.head_cpu, names.MEMORY: self.head_memory}

@@ -273,30 +273,49 @@ def _first_team(known: Sequence[str]) -> str:
 
 
 def _in_queue(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
-    team = next((team for team in partial.teams if team is not None and team.name == job.team), None)
+    needs = {resource: amount * job.pods for resource, amount in job.requests.items()}
+    for short in _beyond(partial, job.team, {**needs, names.PODS: Quantity.parse(job.pods)}):
+        blamed = job.asks.get(short.resource) if job.pods == 1 else None
+        yield short.error(blamed or (*job.path, job.size), str(short.need) if blamed else job.pods, job.what)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Short:
+    """A resource of which a team's queue never has what a job needs of it: the team's own, and what it may borrow."""
+
+    team: str
+    resource: str
+    need: Quantity
+    own: Quantity
+    borrowed: Quantity
+
+    def error(self, path: Path, value: object, what: str) -> ConfigError:
+        """Return the mistake. path: what is to be less, with its value. what: the job in words."""
+        most = self.own + self.borrowed
+        return ConfigError(
+            path=path,
+            value=value,
+            message=f"{what} needs {self.need} {self.resource}, and team {self.team} can never have more than "
+            f"{most}: {self.own} of its own and {self.borrowed} that it may borrow",
+            expected=f"a job that asks for at most {most} {self.resource} in all",
+            hint="ask for less, raise the team's quota, or raise the limits on borrowing and lending",
+        )
+
+
+def _beyond(partial: PartialSettings, name: str | None, needs: Quota) -> Iterator[_Short]:
+    """Yield what a team can never have of what is needed. name: the team's, as it was written."""
+    team = next((team for team in partial.teams if team is not None and team.name == name), None)
     known = partial.quotas
     if team is None or None in partial.teams or team.name not in known or partial.slack is None:
         return
     others: list[tuple[Quota, Quota]] = [(partial.slack, {})]
     others += [(known[other.name], other.lending_limit.amounts()) for other in _others(partial, team)]
     own, borrowing = known[team.name], partial.borrowing_limits[team.name]
-    needs: Mapping[str, Quantity] = {
-        **{resource: amount * job.pods for resource, amount in job.requests.items()},
-        names.PODS: Quantity.parse(job.pods),
-    }
     for resource, need in needs.items():
         lent = _sum(lending.get(resource, quota[resource]) for quota, lending in others)
         borrowed = min(lent, borrowing.get(resource, lent))
         if own[resource] + borrowed < need:
-            blamed = job.asks.get(resource) if job.pods == 1 else None
-            yield ConfigError(
-                path=blamed or (*job.path, job.size),
-                value=str(need) if blamed else job.pods,
-                message=f"{job.what} needs {need} {resource}, and team {team.name} can never have more than "
-                f"{own[resource] + borrowed}: {own[resource]} of its own and {borrowed} that it may borrow",
-                expected=f"a job that asks for at most {own[resource] + borrowed} {resource} in all",
-                hint="ask for less, raise the team's quota, or raise the limits on borrowing and lending",
-            )
+            yield _Short(team=team.name, resource=resource, need=need, own=own[resource], borrowed=borrowed)
 
 
 def _others(partial: PartialSettings, team: TeamSettings) -> Iterator[TeamSettings]:
@@ -418,7 +437,7 @@ def _placed(
     partial: PartialSettings, job: Job, workload: WorkloadSettings, pool: NodePool | None
 ) -> Iterator[ConfigError]:
     """Yield why a job could never run: on the nodes, None where they are not to be judged, and in its team's queue."""
-    queued = workload.queued and partial.section(QueueingSettings) is not None and not _missing_layers(partial)
+    queued = _is_queued(partial, workload)
     if pool is not None and queued:
         yield from admitted(partial, job)
     elif pool is not None:
@@ -431,6 +450,10 @@ def _placed(
             expected=listed(known),
             hint=_first_team(known),
         )
+
+
+def _is_queued(partial: PartialSettings, workload: WorkloadSettings) -> bool:
+    return workload.queued and partial.section(QueueingSettings) is not None and not _missing_layers(partial)
 
 
 def gpu_bytes(pool: NodePool) -> int | None:
@@ -558,9 +581,9 @@ def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[
 
 
 def _tuning(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
-    """Yield why the workers of a fine-tuning could never run, or else why its head could not."""
-    problems = [*_together(partial, tuning)] or [*_workers(partial, tuning)]
-    yield from problems or _head(partial, tuning)
+    """Yield why the workers of a fine-tuning could never run, or else its head, or else both at once."""
+    problems = [*_together(partial, tuning)] or [*_workers(partial, tuning)] or [*_head(partial, tuning)]
+    yield from problems or [*_beside(partial, tuning)][:1]
 
 
 def _together(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
@@ -591,11 +614,40 @@ def _head(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Conf
         size="headCpu",
         team=tuning.submission.team,
         pods=1,
-        requests={names.CPU: tuning.head_cpu, names.MEMORY: tuning.head_memory},
+        requests=tuning.head_amounts(),
         asks={names.CPU: (*path, "headCpu"), names.MEMORY: (*path, "headMemory")},
         submitter=(*path, "submission", "team"),
     )
     yield from _placed(partial, job, tuning, partial.pool)
+
+
+def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:
+    """Yield why no node has room for the head beside the workers, or no queue: they start together or not at all."""
+    path: Path = ("workloads", "finetuning")
+    head, worker, pool = tuning.head_amounts(), tuning.amounts(), partial.pool
+    if pool is not None and pool.count:
+        room = pool.for_jobs
+        alone = min(room[resource] // amount for resource, amount in worker.items())
+        left = {resource: (room[resource] - head.get(resource, ZERO)) // amount for resource, amount in worker.items()}
+        scarce = min(left, key=lambda resource: left[resource])
+        fitting = alone * (pool.count - 1) + left[scarce]
+        if fitting < tuning.workers:
+            yield ConfigError(
+                path=(*path, "workers"),
+                value=tuning.workers,
+                message=f"{pool.count} nodes hold {fitting} such workers beside the head: a node has {room[scarce]} "
+                f"{scarce}, a worker asks for {worker[scarce]} and the head for {head.get(scarce, ZERO)}",
+                expected=f"at most {fitting} workers"
+                if fitting
+                else f"a worker and a head that ask for at most {room[scarce]} {scarce} together",
+                hint=("ask for fewer workers, or for less" if fitting else "ask for less")
+                + f" for each or for the head, or {_more_room(partial)}",
+            )
+    if _is_queued(partial, tuning):
+        needs = {name: amount * tuning.workers + head.get(name, ZERO) for name, amount in worker.items()}
+        needs[names.PODS] = Quantity.parse(tuning.workers + 1)
+        for short in _beyond(partial, tuning.submission.team, needs):
+            yield short.error((*path, "workers"), tuning.workers, f"{tuning.what} with its head")
 
 
 def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:

@@ -24,6 +24,7 @@ from tests.unit.conftest import ROOT
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
 from tests.unit.test_workloads import PLAIN, TEAM, TOLERATION, environment, record
+from tests.unit.test_workloads_everywhere import cpouta, queued
 
 ARGS = FinetuningArgs(
     submission=TEAM,
@@ -218,6 +219,12 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     ({"workers": 900}, "workers = 900", "such pods at once", "ask for fewer pods"),
     ({"headCpu": 1000}, "headCpu = 1000", "2 nodes hold 0 such pods at once", "ask for less"),
     ({"headMemory": "3Ti"}, 'headMemory = "3Ti"', "2 nodes hold 0 such pods at once", "ask for less"),
+    (
+        {"workers": 16, "memory": "200Gi", "headMemory": "300Gi"},
+        "workers = 16",
+        "2 nodes hold 15 such workers beside the head: a node has 1891Gi memory, a worker asks for 200Gi",
+        "ask for fewer workers, or for less for each or for the head, or raise mlbatch:azure.gpuPool.count",
+    ),
     ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
     ({"submission": {"gang": "volcano"}}, 'submission.gang = "volcano"', "are made by KubeRay", "to mlbatch"),
     ({"submission": {"team": "bleu"}}, 'submission.team = "bleu"', "there is no such team", "did you mean blue?"),
@@ -230,6 +237,31 @@ def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, 
     assert f"mlbatch:workloads.finetuning.{where}" in str(problem)
     assert why in problem.message
     assert fix in problem.hint
+
+
+def test_the_head_has_room_beside_the_workers() -> None:
+    """They start together or not at all. A node has 92940m CPU for jobs."""
+    assert errors_of(raw(workers=16, cpu=11, headCpu="4940m")) == []
+    (problem,) = errors_of(raw(workers=16, cpu=11, headCpu="4941m"))
+    assert (problem.path[-1], problem.expected) == ("workers", "at most 15 workers")
+    (problem,) = errors_of(cpouta(finetuning=queued(workers=1, cpu=10, memory="64Gi", headCpu=4)))
+    assert problem.message == (
+        "1 nodes hold 0 such workers beside the head: a node has 12 cpu, a worker asks for 10 and the head for 4"
+    )
+    assert problem.expected == "a worker and a head that ask for at most 12 cpu together"
+    assert problem.hint == "ask for less for each or for the head, or take a larger mlbatch:openstack.flavor"
+
+
+def test_the_quota_has_room_for_the_head_beside_the_workers() -> None:
+    quota = {"cpu": "48", "memory": "1000Gi", "nvidia.com/gpu": 8}
+    team = {"name": "blue", "users": ["ada@example.org"], "quota": quota, "borrowingLimit": {"cpu": 0}}
+    assert errors_of({**raw(workers=8, cpu=5, headCpu=8), "teams": [team]}) == []
+    (problem,) = errors_of({**raw(workers=8, cpu=5, headCpu=9), "teams": [team]})
+    assert problem.path == ("workloads", "finetuning", "workers")
+    assert problem.message == (
+        "the fine-tuning with its head needs 49 cpu, and team blue can never have more than 48: 48 of its own and 0 "
+        "that it may borrow"
+    )
 
 
 def test_without_kuberay_it_is_refused() -> None:
