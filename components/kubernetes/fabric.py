@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+_DIRECT: Final = "NCCL_NET_GDR_LEVEL"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
@@ -27,6 +29,13 @@ class Fabric:
     def requests(self) -> Mapping[str, str]:
         """Return what a pod asks for, by resource name."""
         return {self.resource: str(self.devices)} if self.resource is not None and self.devices else {}
+
+    def direct_variable(self) -> dict[str, str]:
+        """Return what has NCCL move data between GPUs and network devices directly, however far they are apart.
+
+        None without such devices, nor where the variables that are the same for every job say how far.
+        """
+        return {_DIRECT: "5"} if self.resource is not None and _DIRECT not in self.variables else {}
 
     def topology_variable(self, folder: str) -> Mapping[str, str]:
         """Return the variable that names the topology file, none without one. folder: where an image has such files."""

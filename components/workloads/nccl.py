@@ -95,7 +95,7 @@ def environment(args: NcclArgs) -> Mapping[str, str]:
     """Return the variables beyond the fabric's."""
     fabric = args.pods.fabric
     reductions = {**fabric.switch_variables, **COLLNET} if args.sharp else {}
-    direct = {"NCCL_NET_GDR_LEVEL": "5"} if fabric.resource is not None else {}
+    direct = fabric.direct_variable()
     return {"NCCL_DEBUG": args.debug, **direct, **fabric.topology_variable(args.program.topologies), **reductions}
 
 

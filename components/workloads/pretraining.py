@@ -146,7 +146,7 @@ def template(name: str, args: PretrainingArgs) -> Document:
     trainer = Container(
         name=CONTAINER,
         command=["torchrun", "-m", PROGRAM.module, *arguments(name, args)],
-        variables={item["name"]: item["value"] for item in programs.ENVIRONMENT} | _direct(args.pods),
+        variables={item["name"]: item["value"] for item in programs.ENVIRONMENT} | args.pods.fabric.direct_variable(),
         volumes=volumes(name, args),
         ports=PORT,
     )
@@ -177,8 +177,3 @@ def arguments(name: str, args: PretrainingArgs) -> list[str]:
         f"--checkpoints={CHECKPOINTS}/{name}",
         *([f"--data={DATA}"] if args.data is not None else []),
     ]
-
-
-def _direct(pods: NodePods) -> dict[str, str]:
-    """Return what has NCCL move data between GPUs and network devices directly, however far they are apart."""
-    return {"NCCL_NET_GDR_LEVEL": "5"} if pods.fabric.resource is not None else {}

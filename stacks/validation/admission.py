@@ -554,7 +554,7 @@ def _scratch(partial: PartialSettings, settings: WorkloadsSettings) -> Iterator[
 
 
 def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[ConfigError]:
-    """Yield the problem of a model that no GPU holds, each of which has all of it; or else no volume of checkpoints."""
+    """Yield the problem of a model that no GPU holds, each of which has all of it; or else no volume, or no pod."""
     path: Path = ("workloads", "pretraining")
     memory = gpu_bytes(partial.pool) if partial.pool is not None else None
     weights, size = training.model.weights, training.checkpoints.size
@@ -578,6 +578,28 @@ def _model(partial: PartialSettings, training: PretrainingSettings) -> Iterator[
             expected=f"{least} or more",
             hint=f"set it to {least}, or train a smaller model",
         )
+    elif partial.pool is not None:
+        yield from _going_on(partial, training, partial.pool)
+
+
+def _going_on(partial: PartialSettings, training: PretrainingSettings, pool: NodePool) -> Iterator[ConfigError]:
+    """Yield memory in which a training starts, and never goes on: there is one process for each GPU of the node."""
+    settings = partial.section(WorkloadsSettings)
+    memory = training.memory or (settings.memory if settings is not None else None)
+    processes = pool.shape.resources[names.GPU].nano // 10**9
+    each = pretraining.CHECKPOINT_BYTES_PER_WEIGHT * training.model.weights
+    if memory is None or memory.nano >= processes * each * 10**9:
+        return
+    path: Path = ("workloads", "pretraining", "memory") if training.memory is not None else ("workloads", "memory")
+    least = math.ceil(processes * each / (1 << 30))
+    yield ConfigError(
+        path=path,
+        value=str(memory),
+        message=f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB when the "
+        "job is started anew: it would go on from none",
+        expected=f"{least}Gi or more",
+        hint=f"set it to {2 * least}Gi or more, or train a smaller model",
+    )
 
 
 def _tuning(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:

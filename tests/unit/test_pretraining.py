@@ -12,7 +12,8 @@ from components.artifacts import Mirror
 from components.azure.fabric import SRIOV
 from components.kubernetes.fabric import NO_RDMA
 from components.kubernetes.manifests import Document
-from components.workloads import pretraining
+from components.workloads import nccl, pretraining
+from components.workloads.nccl import NcclArgs
 from components.workloads.pretraining import Model, Pretraining, PretrainingArgs
 from components.workloads.submission import Submission, SubmissionMode
 from stacks.layers.jobs import documents
@@ -109,6 +110,16 @@ def test_a_pod_takes_a_whole_node_with_the_fabrics_devices_and_variables() -> No
     }
 
 
+def test_what_the_site_says_of_its_network_stands() -> None:
+    """`cluster.pool.rdma.variables`, where GPUs and network devices hang on different sockets."""
+    site = replace(SRIOV, variables={"NCCL_NET_GDR_LEVEL": "PHB"})
+    (container,) = pod(args=replace(ARGS, pods=pods(2, site)))["containers"]
+    assert environment(container)["NCCL_NET_GDR_LEVEL"] == "PHB"
+    test = NcclArgs(submission=ARGS.submission, pods=pods(2, site))
+    assert "NCCL_NET_GDR_LEVEL" not in nccl.environment(test)
+    assert nccl.test_command(test).count("NCCL_NET_GDR_LEVEL") == 1
+
+
 def test_without_rdma_nothing_asks_for_it() -> None:
     (container,) = pod(args=replace(ARGS, pods=pods(2, NO_RDMA)))["containers"]
     assert "nvidia.com/mlnxnics" not in container["resources"]["requests"]
@@ -188,6 +199,12 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
         "weights, gradients and optimizer of the model take 1611 GB, and each GPU, which has all of them, has 80 GiB",
         "lower it, or mlbatch:workloads.pretraining.layers",
     ),
+    (
+        {"memory": "27Gi"},
+        'memory = "27Gi"',
+        "a pod has 8 processes, each of which reads a checkpoint of 3.6 GB when the job is started anew",
+        "set it to 56Gi or more, or",
+    ),
     ({"data": "nowhere"}, 'data = "nowhere"', "the pre-training reads its data from a volume", "add a volume"),
 ]
 
@@ -198,6 +215,14 @@ def test_a_mistake_gives_one_message(own: dict[str, Any], where: str, why: str, 
     assert f"mlbatch:workloads.pretraining.{where}" in str(problem)
     assert why in problem.message
     assert fix in problem.hint
+
+
+def test_a_pod_that_holds_its_processes_checkpoints_is_let() -> None:
+    assert errors_of(raw(memory="28Gi")) == []
+    everywhere = raw()
+    everywhere["workloads"]["memory"] = "27Gi"
+    (problem,) = errors_of(everywhere)
+    assert (problem.path, problem.expected) == (("workloads", "memory"), "28Gi or more")
 
 
 def test_without_the_training_operator_it_is_refused() -> None:
