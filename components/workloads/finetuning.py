@@ -43,8 +43,10 @@ MODEL: Final = "ibm-granite/granite-3.1-2b-instruct"
 DATASET: Final = "openai/gsm8k"
 SUBSET: Final = "main"
 FOLDER: Final = "/finetuning"
-SHARED_MEMORY: Final = "8Gi"
-"""Of Ray's object store, which is otherwise on disk."""
+SHARED_MEMORY: Final = "10Gi"
+"""Of Ray's object store, which has 30 % of the pod's memory, and at most 10 GB or 95 % of this, whichever is more. With
+less than 10 GB here that of a large pod would be on disk (ray-project/ray 2.35, `python/ray/_private`:
+ResourceSpec.resolve, determine_plasma_store_config)."""
 RETRIES: Final = 3
 """How often KubeRay makes the cluster anew: as often as AppWrapper makes what is in it."""
 PROGRAM: Final = Program(
@@ -56,6 +58,8 @@ raises at what starts the workers (ray-project/ray, `python/ray/train/v2/api/con
 _LOGS: Final = {"RAY_LOG_TO_STDERR": "1"}
 """What a worker prints goes into a file of its pod otherwise, where `kubectl logs` does not look (ray-project/ray 2.35,
 `python/ray/_private/node.py`, should_redirect_logs)."""
+_ACCOUNT: Final = {"USER": "ray"}
+"""For a user that the image does not know: PyTorch asks for its name (pasteurlabs/tesseract-core 460: since 2.8)."""
 _PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 _GROUP: Final = "workers"
 
@@ -209,7 +213,7 @@ def template(
         PROGRAM.volume(files_name(name)),
         claim("finetuning", args.claim, FOLDER),
     )
-    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT} | _RAY_TRAIN | _LOGS
+    own = {item["name"]: item["value"] for item in programs.ENVIRONMENT} | _RAY_TRAIN | _LOGS | _ACCOUNT
     listening = [{"name": each, "containerPort": port, "protocol": "TCP"} for each, port in ports.items()]
     priority = args.submission.priority_class
     scheduler = args.submission.scheduler if _is_queued(args) else None

@@ -15,6 +15,7 @@ from components.images import Reference
 from components.kubernetes.manifests import Document
 from components.kubernetes.node_pool import GPU_TOLERATION
 from components.kubernetes.placement import NodeGroup
+from components.kubernetes.quantity import Quantity
 from components.workloads import finetuning
 from components.workloads.finetuning import Finetuning, FinetuningArgs
 from components.workloads.submission import Submission
@@ -157,9 +158,18 @@ def test_pods_are_unprivileged_and_see_the_program_and_the_volume() -> None:
             "HF_HOME": "/finetuning/cache",
             "RAY_TRAIN_V2_ENABLED": "0",
             "RAY_LOG_TO_STDERR": "1",
+            "USER": "ray",
         }
         assert (pod["priorityClassName"], pod["tolerations"]) == ("high-priority", [TOLERATION])
     assert "runAsUser" not in pods(replace(ARGS, user=None))[0]["securityContext"]
+
+
+def test_rays_object_store_is_in_memory_whatever_the_pod_has() -> None:
+    """Ray gives it up to 10 GB without looking at /dev/shm, and puts it on disk where that has less."""
+    for pod in pods(replace(ARGS, memory="512Gi")):
+        (size,) = [each["emptyDir"]["sizeLimit"] for each in pod["volumes"] if each["name"] == "shm"]
+        shared = Quantity.parse(size).nano // 10**9
+        assert max(10**10, shared * 95 // 100) < shared
 
 
 def test_where_a_sign_in_is_put_before_the_dashboard_the_head_has_its_token() -> None:
