@@ -53,6 +53,9 @@ DECIDING: Final = (
     ("apps/v1", "StatefulSet"),
 )
 """Everything else. Secrets are not read: nothing that decides is in one."""
+_UNAUTHORIZED: Final = 401
+_NOBODY: Final = "system:anonymous"
+"""Who asks when the program that a kubeconfig signs in by has failed: the client goes on without."""
 _DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
@@ -103,6 +106,11 @@ def read(kubeconfig: Path | None, context: str | None) -> Source:
 
 
 def _unreadable(error: ApiException | DynamicApiError, what: str) -> SourceError:
+    if error.status == _UNAUTHORIZED or _NOBODY in str(error.body):
+        return SourceError(
+            f"the cluster does not know who asks ({error.status} {error.reason}): sign in again, or name a kubeconfig "
+            "and a context with which `kubectl get nodes` works"
+        )
     return SourceError(
         f"the cluster does not let {what} be listed ({error.status} {error.reason}): the question needs the rights of "
         "the ClusterRole in docs/ask.md"

@@ -969,6 +969,26 @@ def test_the_role_of_the_page_lists_all_that_is_read_and_no_secret() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "reason", "body"),
+    [
+        (401, "Unauthorized", b'{"message":"Unauthorized"}'),
+        (403, "Forbidden", b'{"message":"nodes is forbidden: User \\"system:anonymous\\" cannot list resource"}'),
+    ],
+)
+def test_who_has_to_sign_in_is_not_sent_for_rights(
+    status: int, reason: str, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        error = ApiException(status, reason)
+        error.body = body
+        raise error
+
+    monkeypatch.setattr("ask.source.connect", refused)
+    with pytest.raises(SourceError, match=rf"does not know who asks \({status} {reason}\): sign in again"):
+        read_cluster(None, None)
+
+
 def test_what_may_not_be_listed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(client: object, version: str, kind: str) -> list[Any]:
         if kind == "LimitRange":
