@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +22,9 @@ import yaml
 
 from stacks import parsing, stack_file
 from stacks.errors import ConfigError, SettingsError, key, listed
-from stacks.inputs import interpret
+from stacks.inputs import StackInputs, interpret
 from stacks.settings.workloads import WorkloadsSettings
+from stacks.validation.admission import may_be_member
 
 JOBS: Final = ("nccl", "metaseq", "olmo", "vllm", "pretraining", "finetuning")
 LOAD: Final = "synthetic"
@@ -74,6 +75,7 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
         if not found:
             teams = listed(dict.fromkeys(job.team for job in inputs.load))
             raise ValueError(f"the trace has no job of team {submission['team']}; it has jobs of {teams}")
+        _check_member(inputs, {str(each["metadata"]["namespace"]) for each in found}, submission["user"])
         return _written(found)
     inputs = interpret(wanted(raw, job, changes, submission), base=Path.cwd(), environment=os.environ)
     problems = list(_not_queued(job, inputs.settings.workloads))
@@ -82,6 +84,16 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
     if problems:
         raise SettingsError(problems)
     return _written(documents(inputs, job))
+
+
+def _check_member(inputs: StackInputs[Any], teams: Collection[str], user: str | None) -> None:
+    """Raise ValueError where a user is named who is in none of the teams, or not in each."""
+    for team in inputs.settings.teams:
+        if user is not None and team.name in teams and not may_be_member(user, team):
+            known = f"its users are {listed(team.users)}" if team.users else "it has none"
+            raise ValueError(
+                f"--user {user!r}: this user is not in team {team.name}, of which jobs are printed; {known}"
+            )
 
 
 def wanted_load(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
     teams = [team for team in partial.teams if team is not None]
     members = {user: team.name for team in teams for user in team.users}
     own = next((team for team in teams if team.name == gang.team), None)
-    if gang.user is not None and own is not None and not _may_be_member(gang.user, own):
+    if gang.user is not None and own is not None and not may_be_member(gang.user, own):
         other = members.get(gang.user)
         yield ConfigError(
             path=("samples", "gang", "user"),
@@ -208,7 +208,7 @@ def _sample(partial: PartialSettings) -> Iterator[ConfigError]:
         )
 
 
-def _may_be_member(user: str, team: TeamSettings) -> bool:
+def may_be_member(user: str, team: TeamSettings) -> bool:
     """Whether a user may be in a team; who is in its groups is known to the identity provider alone."""
     return user in team.users or bool(team.groups)
 
@@ -360,7 +360,7 @@ def _submission(partial: PartialSettings, path: Path, workload: WorkloadSettings
         gang is SubmissionMode.MLBATCH
         and team is not None
         and submission.user is not None
-        and not _may_be_member(submission.user, team)
+        and not may_be_member(submission.user, team)
     ):
         meant = nearest(submission.user, team.users)
         yield ConfigError(

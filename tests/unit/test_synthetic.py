@@ -211,6 +211,19 @@ def test_the_jobs_of_another_team_are_not_printed(tmp_path: Path, mirror: Mirror
     assert len(load(inputs, "blue")) == 2
 
 
+@pytest.mark.parametrize("user", ["mallory", ""])
+def test_nobody_else_submits_jobs_of_a_team(user: str) -> None:
+    """A team that has users alone; who is in a group, the identity provider alone knows."""
+    teams = [{"name": name, "users": [f"{name}s-own"], "share": 1} for name in ("blue", "red")]
+    load = {"trace": "reference/examples/trace.csv"}
+    given = {**settings(), "teams": teams}
+    with pytest.raises(ValueError, match=f"--user '{user}': this user is not in team blue, .*its users are blues-own"):
+        manifest(given, "synthetic", load, {"team": "blue", "user": user})
+    with pytest.raises(ValueError, match="this user is not in team red"):
+        manifest(given, "synthetic", load, {"team": None, "user": "blues-own"})
+    assert "submitted-for: blues-own" in manifest(given, "synthetic", load, {"team": "blue", "user": "blues-own"})
+
+
 def test_a_team_without_jobs_is_told_those_that_have_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "day.csv"
     file.write_text(TRACE)
