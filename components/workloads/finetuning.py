@@ -59,8 +59,8 @@ _LOGS: Final = {"RAY_LOG_TO_STDERR": "1"}
 """What a worker prints goes into a file of its pod otherwise, where `kubectl logs` does not look (ray-project/ray 2.35,
 `python/ray/_private/node.py`, should_redirect_logs)."""
 _ACCOUNT: Final = {"USER": "ray"}
-"""For a user that the image does not know, as OpenShift gives one: PyTorch asks for its name (getpass.getuser), and this
-answers."""
+"""For a user that the image does not know, as OpenShift gives one: PyTorch asks for its name (getpass.getuser), which
+this answers."""
 _PORTS: Final = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 _GROUP: Final = "workers"
 
