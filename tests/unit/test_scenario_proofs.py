@@ -39,7 +39,8 @@ SEEN: Mapping[str, str] = {
 SLOW = (
     "last seen: []; nobody says why",
     "last seen: ['gpu-node-0']; nobody says why",
-    "last seen: []; Kueue says: Pending the preemption of 1 workload(s)",
+    f"last seen: []; {NO_QUOTA}. Pending the preemption of 1 workload(s)",
+    f"last seen: []; {NO_QUOTA}. Preempting 1 workload(s) failed, will retry.",
     "last seen: []; the scheduler says: 0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims",
     "last seen: {}",
     "last seen: 0",
