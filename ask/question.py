@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError, ResourceNotFoundError
+from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
@@ -406,11 +406,12 @@ class Question:
         """Have AppWrapper look at a job that ends, of which nothing is left.
 
         By itself it looks again after five seconds, or when the AppWrapper changes (v1.1.2,
-        `appwrapper_controller.go`, Reconcile): most of what a question would take whose job is admitted.
+        `appwrapper_controller.go`, Reconcile): most of what a question would take whose job is admitted. Where the job
+        has gone meanwhile, or may not be changed, there is nothing to hurry.
         """
         if self.job.kind == APPWRAPPER.kind:
             change = {"metadata": {"annotations": {_TOUCHED: str(time.monotonic_ns())}}}
-            with contextlib.suppress(NotFoundError):
+            with contextlib.suppress(DynamicApiError):
                 self.client.patch(
                     resource, body=change, name=self.job.name, namespace=self.team, content_type=_MERGE_PATCH
                 )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import api_exception
 
 from ask import question, wrapped
 from ask.answer import Answer, Verdict
@@ -330,6 +331,23 @@ def test_a_question_does_not_wait_until_appwrapper_looks_again_by_itself() -> No
     admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
     pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
     replica = Slow(Workload=[admitted], Pod=[pod], Namespace=[{"metadata": {"name": "blue"}}])
+    assert asked(replica).verdict is Verdict.ADMITTED
+    assert replica.touched == 1
+
+
+@pytest.mark.parametrize("status", [403, 404, 409, 422, 500])
+def test_an_answer_stands_where_the_job_cannot_be_touched(status: int) -> None:
+    """AppWrapper may just have taken it away, and a site's rules may let nobody change a job: it looks by itself then."""
+
+    class Stubborn(Slow):
+        def patch(self, *_: Any, **__: Any) -> None:
+            self.touched += 1
+            self.objects = {}
+            raise api_exception(ApiException(status=status, reason="no"))
+
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
+    replica = Stubborn(Workload=[admitted], Pod=[pod], Namespace=[{"metadata": {"name": "blue"}}])
     assert asked(replica).verdict is Verdict.ADMITTED
     assert replica.touched == 1
 
