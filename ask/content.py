@@ -135,8 +135,12 @@ def _without_address(item: Document) -> Document:
 
 
 def _without_data(item: Document) -> Document:
-    """Return a ConfigMap that only has its name taken, which no job may then have for its own: no pod reads it here."""
-    return {key: value for key, value in item.items() if key not in ("data", "binaryData")}
+    """Return a ConfigMap that only has its name taken, which no job may then have for its own: no pod reads it here.
+
+    `kubectl apply` notes the data in an annotation, too, and some programs elect a leader by one every few seconds.
+    """
+    metadata = {key: value for key, value in item["metadata"].items() if key != "annotations"}
+    return {key: value for key, value in item.items() if key not in ("data", "binaryData")} | {"metadata": metadata}
 
 
 def _bound(volumes: Mapping[str, Document], claim: Document) -> list[Document]:

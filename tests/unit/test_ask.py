@@ -587,8 +587,9 @@ def test_names_that_are_taken_in_a_teams_namespace_are_taken_on_the_replica() ->
         named("Service", "by-hand", "blue", spec={"type": "NodePort", **here}),
         named("Service", "head", "blue", metadata=owned),
     ]
+    noted = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x" * 99}}
     files = [
-        named("ConfigMap", "by-hand", "blue", data={"large": "x" * 99}, binaryData={"a": "QQ=="}),
+        named("ConfigMap", "by-hand", "blue", metadata=noted, data={"large": "x" * 99}, binaryData={"a": "QQ=="}),
         named("ConfigMap", "of-a-job", "blue", metadata=owned),
     ]
     elsewhere = [named(kind, "elsewhere", "default") for kind in ("Service", "ConfigMap")]
