@@ -337,7 +337,7 @@ def test_a_question_does_not_wait_until_appwrapper_looks_again_by_itself() -> No
 
 @pytest.mark.parametrize("status", [403, 404, 409, 422, 500])
 def test_an_answer_stands_where_the_job_cannot_be_touched(status: int) -> None:
-    """AppWrapper may just have taken it away, and a site's rules may let nobody change a job: it looks by itself then."""
+    """AppWrapper may just have taken it away, and a site's rules may let nobody change it: it looks by itself then."""
 
     class Stubborn(Slow):
         def patch(self, *_: Any, **__: Any) -> None:
