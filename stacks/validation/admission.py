@@ -35,6 +35,7 @@ from stacks.settings.workloads import (
 
 _VLLM: Final[Path] = ("workloads", "vllm")
 _GPU_MEMORY: Final = re.compile(r"-(\d+)GB")
+_GIB: Final = Quantity.parse("1Gi")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,14 +245,19 @@ def _on_nodes(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
     yield ConfigError(
         path=blamed or (*job.path, job.size),
         value=str(job.requests[scarce]) if blamed else job.pods,
-        message=f"{pool.count} nodes hold {fitting} such pods at once: a node has {available[scarce]} {scarce}"
-        + (f" and {reserved} for its DaemonSets" if (reserved := pool.reserved.get(scarce)) else "")
-        + f", a pod asks for {job.requests[scarce]}",
+        message=f"{pool.count} nodes hold {fitting} such pods at once: {_has(pool, scarce)}, a pod asks for "
+        f"{job.requests[scarce]}",
         expected=f"at most {fitting} pods" if fitting else f"pods that ask for at most {available[scarce]} {scarce}",
         hint="ask for less, or take larger nodes"
         if blamed
         else f"ask for fewer pods or less for each, or {_more_room(partial)}",
     )
+
+
+def _has(pool: NodePool, resource: str) -> str:
+    """Return how much of a resource a node has for jobs, and keeps from them, in words."""
+    kept = pool.reserved.get(resource)
+    return f"a node has {pool.for_jobs[resource]} {resource}" + (f" and {kept} for its DaemonSets" if kept else "")
 
 
 def _team(partial: PartialSettings, job: Job) -> Iterator[ConfigError]:
@@ -591,14 +597,17 @@ def _going_on(partial: PartialSettings, training: PretrainingSettings, pool: Nod
     if memory is None or memory.nano >= processes * each * 10**9:
         return
     path: Path = ("workloads", "pretraining", "memory") if training.memory is not None else ("workloads", "memory")
-    least = math.ceil(processes * each / (1 << 30))
+    least, room = math.ceil(processes * each / (1 << 30)), pool.for_jobs[names.MEMORY] // _GIB
+    more = f"{2 * least}Gi or more" if room >= 2 * least else f"{room}Gi"
     yield ConfigError(
         path=path,
         value=str(memory),
         message=f"a pod has {processes} processes, each of which reads a checkpoint of {each / 1e9:.1f} GB when the "
         "job is started anew: it would go on from none",
         expected=f"{least}Gi or more",
-        hint=f"set it to {2 * least}Gi or more, or train a smaller model",
+        hint=f"set it to {more}, or train a smaller model"
+        if room >= least
+        else f"train a smaller model, or take larger nodes: {_has(pool, names.MEMORY)}",
     )
 
 
@@ -657,8 +666,8 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
             yield ConfigError(
                 path=(*path, "workers"),
                 value=tuning.workers,
-                message=f"{pool.count} nodes hold {fitting} such workers beside the head: a node has {room[scarce]} "
-                f"{scarce}, a worker asks for {worker[scarce]} and the head for {head.get(scarce, ZERO)}",
+                message=f"{pool.count} nodes hold {fitting} such workers beside the head: {_has(pool, scarce)}, a "
+                f"worker asks for {worker[scarce]} and the head for {head.get(scarce, ZERO)}",
                 expected=f"at most {fitting} workers"
                 if fitting
                 else f"a worker and a head that ask for at most {room[scarce]} {scarce} together",

@@ -232,7 +232,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     (
         {"workers": 16, "memory": "200Gi", "headMemory": "300Gi"},
         "workers = 16",
-        "2 nodes hold 15 such workers beside the head: a node has 1891Gi memory, a worker asks for 200Gi",
+        "2 nodes hold 15 such workers beside the head: a node has 1891Gi memory and 4Gi for its DaemonSets, a worker",
         "ask for fewer workers, or for less for each or for the head, or raise mlbatch:azure.gpuPool.count",
     ),
     ({"submission": {"gang": "none"}}, 'submission.gang = "none"', "in the namespaces of teams alone", "name a team"),
@@ -256,7 +256,8 @@ def test_the_head_has_room_beside_the_workers() -> None:
     assert (problem.path[-1], problem.expected) == ("workers", "at most 15 workers")
     (problem,) = errors_of(cpouta(finetuning=queued(workers=1, cpu=10, memory="64Gi", headCpu=4)))
     assert problem.message == (
-        "1 nodes hold 0 such workers beside the head: a node has 12 cpu, a worker asks for 10 and the head for 4"
+        "1 nodes hold 0 such workers beside the head: a node has 12 cpu and 2 for its DaemonSets, a worker asks for 10 "
+        "and the head for 4"
     )
     assert problem.expected == "a worker and a head that ask for at most 12 cpu together"
     assert problem.hint == "ask for less for each or for the head, or take a larger mlbatch:openstack.flavor"

@@ -225,6 +225,30 @@ def test_a_pod_that_holds_its_processes_checkpoints_is_let() -> None:
     assert (problem.path, problem.expected) == (("workloads", "memory"), "28Gi or more")
 
 
+@pytest.mark.parametrize(
+    ("node", "fix"),
+    [
+        ("2Ti", "set it to 866Gi or more, or train a smaller model"),
+        ("500Gi", "set it to 496Gi, or train a smaller model"),
+        ("256Gi", "train a smaller model, or take larger nodes: a node has 252Gi memory and 4Gi for its DaemonSets"),
+    ],
+)
+def test_a_pod_is_told_no_more_memory_than_a_node_has(node: str, fix: str) -> None:
+    large = {"embedding": 4096, "heads": 32, "memory": "200Gi", "checkpoints": {"size": "1Ti"}}
+    pool = {"nodeSelector": {"pool": "gpus"}, "count": 2, "gpusPerNode": 8, "cpu": 96, "memory": node}
+    job = {"enabled": True, "submission": {"team": "blue"}, **large}
+    (problem,) = errors_of(
+        {
+            "target": "existing",
+            "cluster": {"pool": pool},
+            "queueing": {"trainingOperator": {"enabled": True}},
+            "teams": [{"name": "blue", "users": ["alice"], "share": 1}],
+            "workloads": {"pretraining": job},
+        }
+    )
+    assert (problem.path[-1], problem.expected, problem.hint) == ("memory", "433Gi or more", fix)
+
+
 def test_without_the_training_operator_it_is_refused() -> None:
     (problem,) = errors_of({**raw(), "queueing": {}})
     assert "mlbatch:workloads.pretraining.enabled = true" in str(problem)
