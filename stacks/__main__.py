@@ -77,11 +77,11 @@ def manifest(raw: Mapping[str, Any], job: str, changes: Mapping[str, Any], submi
             raise ValueError(f"the trace has no job of team {submission['team']}; it has jobs of {teams}")
         _check_member(inputs, {str(each["metadata"]["namespace"]) for each in found}, submission["user"])
         return _written(found)
-    inputs = interpret(wanted(raw, job, changes, submission), base=Path.cwd(), environment=os.environ)
-    problems = list(_not_queued(job, inputs.settings.workloads))
-    if job == "metaseq" and not problems:
-        problems += _without_logs(raw, inputs.settings.workloads)
-    if problems:
+    asked = wanted(raw, job, changes, submission)
+    if problems := list(_not_queued(job, asked)):
+        raise SettingsError(problems)
+    inputs = interpret(asked, base=Path.cwd(), environment=os.environ)
+    if job == "metaseq" and (problems := list(_without_logs(raw, inputs.settings.workloads))):
         raise SettingsError(problems)
     return _written(documents(inputs, job))
 
@@ -91,8 +91,10 @@ def _check_member(inputs: StackInputs[Any], teams: Collection[str], user: str | 
     for team in inputs.settings.teams:
         if user is not None and team.name in teams and not may_be_member(user, team):
             known = f"its users are {listed(team.users)}" if team.users else "it has none"
+            own = [each.name for each in inputs.settings.teams if each.name in teams and may_be_member(user, each)]
             raise ValueError(
                 f"--user {user!r}: this user is not in team {team.name}, of which jobs are printed; {known}"
+                + (f"; --team {own[0]} prints the jobs of {own[0]} alone" if own else "")
             )
 
 
@@ -142,10 +144,12 @@ def _changed(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-def _not_queued(job: str, settings: WorkloadsSettings) -> Iterator[ConfigError]:
-    """Yield a way of submission that no member has. settings: with the job as it is to run."""
-    workload = settings.every()[job]
-    if not workload.queued:
+def _not_queued(job: str, asked: Mapping[str, Any]) -> Iterator[ConfigError]:
+    """Yield a way of submission that no member has. asked: the configuration with the job as it is to run."""
+    partial, _ = parsing.read(asked)
+    settings = partial.section(WorkloadsSettings)
+    workload = settings.every()[job] if settings is not None else None
+    if workload is not None and not workload.queued:
         yield ConfigError(
             path=(_TREE, job, _SUBMISSION, "gang"),
             value=str(workload.submission.gang),

@@ -147,7 +147,8 @@ def test_it_is_printed_as_yaml_with_programs_as_they_are(capsys: pytest.CaptureF
         (["nccl", "--set", "tag=1", "--set", "submission.priority=high"], "workloads.nccl.submission.priority"),
         (["nccl", "--set", "tag=1", "--set", "nodes.most=2"], "mlbatch:workloads.nccl.nodes"),
         (["nccl", "--set", "enabled=false"], "--set enabled=false: what is printed is on"),
-        (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission.gang=none"], "set mlbatch:workloads.nccl"),
+        (["nccl", "--team", "blue", "--set", "submission.gang=none"], "leave --set submission.gang out"),
+        (["nccl", "--team", "blue", "--set", "tag=1", "--set", "submission.gang=no"], "nccl.submission.gang"),
         (["olmo", "--team", "blue", "--set", "tag=1"], "there is none, but data is in workloads"),
     ],
 )
@@ -160,9 +161,10 @@ def test_a_mistake_is_told_as_by_the_program(
     assert shown.out == ""
 
 
-def test_no_job_is_printed_that_passes_by_the_queues() -> None:
+@pytest.mark.parametrize("team", [None, "blue"])
+def test_no_job_is_printed_that_passes_by_the_queues(team: str | None) -> None:
     with pytest.raises(SettingsError) as refused:
-        manifest(raw(nccl={"tag": "1"}), "nccl", {"submission.gang": "none"}, {"team": None, "user": None})
+        manifest(raw(nccl={"tag": "1"}), "nccl", {"submission.gang": "none"}, {"team": team, "user": None})
     (problem,) = refused.value.problems
     assert problem.path == ("workloads", "nccl", "submission", "gang")
     assert problem.hint == "leave --set submission.gang out, and name the team with --team"
