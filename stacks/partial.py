@@ -64,7 +64,7 @@ class PartialSettings:
         pool = self.target.pool(self) if self.target is not None else None
         if pool is None:
             return None
-        has = self._shared(pool.shape.resources)
+        has = self.shared(pool.shape.resources)
         kept = {resource: amount for resource, amount in self.reserved.items() if amount < has[resource]}
         return replace(pool, shape=replace(pool.shape, resources=has), reserved=kept)
 
@@ -74,7 +74,7 @@ class PartialSettings:
         nvshare = self.section(NvshareSettings)
         return names.SHARED_GPU if nvshare is not None and nvshare.enabled else names.GPU
 
-    def _shared(self, has: Mapping[str, Quantity]) -> Mapping[str, Quantity]:
+    def shared(self, has: Mapping[str, Quantity]) -> Mapping[str, Quantity]:
         """Return what a node has as pods may ask for it: several shares of each GPU, where it is shared."""
         nvshare = self.section(NvshareSettings)
         if nvshare is None or not nvshare.enabled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from components import names
@@ -657,11 +657,14 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
     path: Path = ("workloads", "finetuning")
     head, worker, pool = tuning.head_amounts(), tuning.amounts(), partial.pool
     if pool is not None and pool.count:
-        room = pool.for_jobs
-        alone = min(room[resource] // amount for resource, amount in worker.items())
-        left = {resource: (room[resource] - head.get(resource, ZERO)) // amount for resource, amount in worker.items()}
-        scarce = min(left, key=lambda resource: left[resource])
-        fitting = alone * (pool.count - 1) + left[scarce]
+        rooms = _rooms(partial, pool)
+        alone = [_fitting(room, worker)[0] for room in rooms]
+        beside = [_fitting({name: room[name] - head.get(name, ZERO) for name in worker}, worker) for room in rooms]
+        taken, scarce, room = min(
+            ((each - left, resource, room) for each, (left, resource), room in zip(alone, beside, rooms, strict=True)),
+            key=lambda found: found[0],
+        )
+        fitting = sum(alone) - taken
         if fitting < tuning.workers:
             yield ConfigError(
                 path=(*path, "workers"),
@@ -679,6 +682,19 @@ def _beside(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[Co
         needs[names.PODS] = Quantity.parse(tuning.workers + 1)
         for short in _beyond(partial, tuning.submission.team, needs):
             yield short.error((*path, "workers"), tuning.workers, f"{tuning.what} with its head")
+
+
+def _rooms(partial: PartialSettings, pool: NodePool) -> list[Quota]:
+    """Return what each node has for jobs: each as it is, where that was read off them, for they may differ."""
+    nodes = partial.facts.nodes if pool.is_read and partial.facts is not None else ()
+    has = [{name: Quantity.parse(node.allocatable.get(name, "0")) for name in names.RESOURCES} for node in nodes]
+    read = [replace(pool, shape=replace(pool.shape, resources=partial.shared(amounts))).for_jobs for amounts in has]
+    return read + [pool.for_jobs] * (pool.count - len(read))
+
+
+def _fitting(room: Quota, pod: Quota) -> tuple[int, str]:
+    """Return how many such pods fit, and the resource that lets no more of them."""
+    return min((room[resource] // amount, resource) for resource, amount in pod.items())
 
 
 def _workers(partial: PartialSettings, tuning: FinetuningSettings) -> Iterator[ConfigError]:

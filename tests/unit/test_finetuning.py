@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,10 @@ from components.kubernetes.quantity import Quantity
 from components.workloads import finetuning
 from components.workloads.finetuning import Finetuning, FinetuningArgs
 from components.workloads.submission import Submission
+from stacks.errors import SettingsError
 from stacks.layers.jobs import documents
 from stacks.layers.scheduling import schedulers
+from tests.unit import test_existing
 from tests.unit.conftest import ROOT
 from tests.unit.test_aks import loaded, settings
 from tests.unit.test_object_names import errors_of
@@ -261,6 +264,22 @@ def test_the_head_has_room_beside_the_workers() -> None:
     )
     assert problem.expected == "a worker and a head that ask for at most 12 cpu together"
     assert problem.hint == "ask for less for each or for the head, or take a larger mlbatch:openstack.flavor"
+
+
+def test_of_nodes_that_differ_the_head_has_the_one_with_room(mirror: Mirror, kubeconfig: Path) -> None:
+    raw = test_existing.shipped()
+    raw["cluster"] = {"pool": {"nodeSelector": raw["cluster"]["pool"]["nodeSelector"]}}
+    raw |= {"samples": {}, "queueing": {"kuberay": {"enabled": True}}}
+    raw |= {"teams": [{"name": "blue", "users": ["alice"], "share": 1}]}
+    raw["workloads"] = {"finetuning": queued(workers=2, memory="40Gi", headMemory="32Gi")}
+    small = {"nvidia.com/gpu": "1", "cpu": "32", "memory": "64Gi"}
+    nodes = (test_existing.node("a", **small), test_existing.node("b", **{**small, "memory": "128Gi"}))
+    assert test_existing.loaded(raw, mirror, kubeconfig, nodes=nodes).resolved.pool.count == 2
+    alike = tuple(test_existing.node(name, **small) for name in "ab")
+    with pytest.raises(SettingsError) as refused:
+        test_existing.loaded(raw, mirror, kubeconfig, nodes=alike)
+    (problem,) = refused.value.problems
+    assert (problem.path[-1], problem.expected) == ("workers", "at most 1 workers")
 
 
 def test_the_quota_has_room_for_the_head_beside_the_workers() -> None:
