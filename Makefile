@@ -24,7 +24,7 @@ STORE := .venv-store
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
 # An option for a variable that somebody has set: what runs has defaults of its own.
-chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z a-z)='$($(1))')
+chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z_ a-z-)='$($(1))')
 
 ifneq (,$(findstring command line,$(origin KUBECONFIG)))
 $(error make acts on the local environment alone: for a cluster of your own use plain `pulumi up --stack <name>` (README.md))
@@ -157,7 +157,7 @@ scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, 
 
 gameday: $(ENVIRONMENT) build ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
 	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' $(call chosen,NODES) \
-		$(if $(TRACE),--trace '$(TRACE)') $(if $(HOURS),--hours='$(HOURS)') $(if $(TIME_SCALE),--time-scale='$(TIME_SCALE)') \
+		$(if $(TRACE),--trace '$(TRACE)') $(call chosen,HOURS) $(call chosen,TIME_SCALE) \
 		$(if $(HTML),--html '$(HTML)')
 
 soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a cluster that keeps failing, and kill KILLS updates (20); then what is too long for `make test`

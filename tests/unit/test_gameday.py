@@ -422,6 +422,7 @@ def test_a_trace_of_ones_own_is_held_to_the_cluster(tmp_path: Path, capsys: pyte
         ([], {"NODES": "8", "HOURS": "2"}, "--seed=1 --nodes=8 --hours=2"),
         (["TRACE=my day.csv", "SEED=7"], {}, "--seed=7 --trace 'my day.csv'"),
         (["NODES=", "SEED=-2"], {}, "--seed=-2 --nodes=''"),
+        (["HOURS=", "TIME_SCALE=60"], {}, "--seed=1 --hours='' --time-scale=60"),
     ],
 )
 def test_make_hands_over_what_was_chosen_however_it_was(
