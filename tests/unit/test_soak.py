@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.gameday.__main__ import main as plays_a_day
 from tests.scenarios.__main__ import main as plays_scenarios
 from tests.scenarios.memory import main as measures_memory
 from tests.soak.__main__ import main as runs_jobs
+from tests.soak.__main__ import most_jobs
 from tests.soak.answers.__main__ import main as asks
 from tests.soak.answers.cost import main as costs
 from tests.soak.judge import Judge
@@ -67,6 +69,14 @@ def test_a_seed_decides_everything() -> None:
         assert sum(other.at <= event.at < other.until for other in events) <= MOST_LOST < NODES
 
 
+def test_the_number_of_jobs_that_is_named_is_the_most_that_fits() -> None:
+    for seed in range(1, 6):
+        most = most_jobs(trace(seed, 3000)[0])
+        held = [max(Counter(job.team for job in trace(seed, count)[0]).values()) for count in (most, most + 1)]
+        assert held == [1000, 1001]
+    assert most_jobs(trace(1, 100)[0]) == 100
+
+
 def test_a_seed_decides_when_updates_are_killed_and_no_part_of_one_is_left_out() -> None:
     found = moments(1, kills=20, objects=120)
     assert found == moments(1, kills=20, objects=120)
@@ -88,7 +98,7 @@ WRONG: dict[str, tuple[Callable[[Sequence[str]], int | None], list[str], str]] =
     "more than a team's namespace holds": (
         runs_jobs,
         ["--jobs=3000"],
-        "JOBS=3000 are 1005 of team red, and its namespace holds 1000: give 2985 or fewer",
+        "JOBS=3000 are 1005 of team red, and its namespace holds 1000: give 2957 or fewer",
     ),
     "a seed that is none": (runs_jobs, ["--seed=x"], "SEED=x is none: give a whole number"),
     "no kill": (kills_updates, ["--kills=0"], "KILLS=0 is none: give a whole number from 1 to 1000"),
