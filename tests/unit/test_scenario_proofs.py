@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -125,7 +125,7 @@ def smooth(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Smooth]:
     twice = [{"status": {"phase": "Running"}, "metadata": {"ownerReferences": [{"uid": attempt}]}} for attempt in "12"]
 
     def played(scenario: Scenario) -> Smooth:
-        scene: Any = Smooth()
+        scene = Smooth()
         pods = twice if scenario.name == "retries" else []
         monkeypatch.setattr(plays, "time", SimpleNamespace(sleep=lambda _: None, monotonic=lambda: 0.0))
         monkeypatch.setattr(plays, "pods_of", lambda *_: pods)
@@ -134,8 +134,8 @@ def smooth(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], Smooth]:
         monkeypatch.setattr(plays, "lending_limit", lambda *_: None)
         monkeypatch.setattr(attacks, "_fails", lambda scene, what, *_: scene.held.append(f"not so: {what}"))
         monkeypatch.setattr(attacks, "_stored", lambda *_: {"spec": {"suspend": True}})
-        assert run.broken(scenario, scene) is None
-        return scene  # type: ignore[no-any-return]
+        assert run.broken(scenario, cast(stage.Stage, scene)) is None
+        return scene
 
     return played
 
