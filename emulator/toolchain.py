@@ -139,6 +139,8 @@ OPENDATAHUB_KUEUE = Module(
 operator, which cannot be had as a module and has the same controller in it."""
 OPERATOR_HUB = (OLM, OPENDATAHUB, OPENDATAHUB_KUEUE)
 """What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
+RELAY = Module("relay", (Tool("relay", "./relay"),))
+"""What copies the bytes of the local pods' connections."""
 KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
 HELM = Module(
     "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
@@ -248,7 +250,7 @@ class Toolchain:
             needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
         if cluster:
             needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
-            needs += [Need(module, tool) for module in (SCHEDULING, KWOK, HELM) for tool in module.tools]
+            needs += [Need(module, tool) for module in (SCHEDULING, RELAY, KWOK, HELM) for tool in module.tools]
         if monitoring:
             needs += [Need(module, tool) for module in MONITORING for tool in module.tools]
         if openshift:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from emulator.cluster import certificates, content, credentials, images
+from emulator.cluster import certificates, content, credentials, images, relay
 from emulator.cluster.api import Api
 from emulator.cluster.layout import MARKER, NODE_NAME, SERVICE_RANGE, SIMULATED_POD_RANGE, Layout
 from emulator.cluster.node import node_ready
@@ -35,7 +35,7 @@ OUTLIVING = (PROVIDER, AZURE)
 
 STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
-_BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+_BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", relay.PROGRAM)
 _OPENSHIFT_API_SERVER = "openshift-kube-apiserver"
 _SCHEDULER_API = "kubescheduler.config.k8s.io/v1"
 _POLICY_KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")

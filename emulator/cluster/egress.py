@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from emulator.cluster.relay import relay
+from emulator.cluster.relay import RelayError
 from emulator.cluster.routing import NoRouteError, resolve
 from emulator.cluster.store import Store
 
@@ -28,6 +28,7 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
     """Answers CONNECT on a Unix socket.
 
     connect: (pod address, port) -> a connected socket; its exceptions become the answer.
+    join: what connects two sockets, which are no longer the proxy's then; it may raise RelayError.
     nodes: host:port of a node -> what answers a connection to it.
     """
 
@@ -40,11 +41,13 @@ class Proxy(socketserver.ThreadingUnixStreamServer):
         services: Store,
         slices: Store,
         connect: Callable[[str, int], socket.socket],
+        join: Callable[[socket.socket, socket.socket], None],
         nodes: Mapping[str, Callable[[socket.socket], None]],
     ) -> None:
         path.unlink(missing_ok=True)  # what an earlier life left
         super().__init__(str(path), _Handler)
         self.nodes = nodes
+        self.join = join
         self._services = services
         self._slices = slices
         self._connect = connect
@@ -89,10 +92,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         self.send_response_only(200)
         self.end_headers()
-        self.connection.settimeout(None)
         if connection is not None:
-            relay(self.connection, connection)
+            try:
+                self.server.join(self.connection, connection)
+            except RelayError as error:
+                self.server.log_refusal(str(error))
         elif node is not None:
+            self.connection.settimeout(None)
             node(self.connection)
 
     def do_GET(self) -> None:

@@ -42,6 +42,7 @@ from emulator.cluster.pod_content import Host
 from emulator.cluster.pod_sandbox import SandboxError, isolation
 from emulator.cluster.provisioners import Provisioners
 from emulator.cluster.ready import announce
+from emulator.cluster.relay import PROGRAM, Relay, RelayError
 from emulator.cluster.simulations import NodeAgent, SimulationError, node_agents
 from emulator.cluster.store import Key, Store
 from emulator.paths import Paths
@@ -85,6 +86,7 @@ class Kubelet:
         slices = Store(self._api, "/apis/discovery.k8s.io/v1/endpointslices")
         self._stores = (*self._objects.values(), services, slices, self._pods)
         server = urlsplit(account.server)
+        self._relay = Relay(layout.paths.bin / PROGRAM)
         self._host = Host(
             api=self._api,
             binaries=layout.paths.bin,
@@ -92,18 +94,19 @@ class Kubelet:
             logs=layout.paths.logs,
             isolation=command,
             server=(server.hostname or "127.0.0.1", server.port or 443),
+            join=self._relay.join,
             pod=self._pods.get,
             lookup=self._lookup,
         )
         logs = NodeApi(layout.secret("apiserver.crt"), layout.secret("apiserver.key"), layout.paths.logs)
         nodes = {f"{NODE_NAME}:{node_api.PORT}": logs.serve}
-        self._proxy = Proxy(layout.socket("egress"), services, slices, self._connect, nodes)
+        self._proxy = Proxy(layout.socket("egress"), services, slices, self._connect, self._relay.join, nodes)
         self._ready_socket = layout.socket("kubelet")
 
     def run(self, stop: threading.Event) -> None:
         """Be the kubelet until told to stop, then end every pod's processes.
 
-        Raises TimeoutError when the API server does not answer.
+        Raises TimeoutError when the API server does not answer, RelayError when the relay's process ends.
         """
         for store in self._stores:
             store.start()
@@ -118,6 +121,8 @@ class Kubelet:
         announce(self._ready_socket)
         _log.info("node %s has its pods", NODE_NAME)
         while not stop.wait(_RESYNC_SECONDS):
+            if self._relay.ended:
+                raise RelayError("the process that relays the pods' connections has ended")
             try:
                 node.register(self._api)
                 for pod in self._pods.all():
@@ -125,6 +130,7 @@ class Kubelet:
             except ApiError as error:
                 _log.info("%s", error)
         self._stop_pods()
+        self._relay.close()
 
     def _wait_for_adopted(self, stop: threading.Event) -> None:
         """Wait, within bounds, until the pods that were ready in an earlier life of the kubelet are ready again."""
@@ -222,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         account = read_kubeconfig(layout.secret("kubelet.kubeconfig").read_text())
         runs_in = controllers(layout) if options.content else None
         Kubelet(layout, account, isolation(), node_agents(layout.simulations), runs_in).run(stop)
-    except (ApiError, SandboxError, SimulationError, TimeoutError) as error:
+    except (ApiError, RelayError, SandboxError, SimulationError, TimeoutError) as error:
         _log.error("%s", error)
         return 1
     return 0

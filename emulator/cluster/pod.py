@@ -142,7 +142,8 @@ class PodWorker:
                 container.wait(error.reason, str(error))
             return
         log = self._host.logs / f"{self.namespace}_{self.name}.sandbox.log"
-        self._sandbox = PodSandbox(self._host.isolation, self.name, self._host.server, log, self._receive)
+        host = self._host
+        self._sandbox = PodSandbox(host.isolation, self.name, host.server, log, self._receive, host.join)
 
     def _receive(self, name: str, what: str, detail: str) -> None:
         self._events.append((name, what, detail))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ class Host:
     """What pods have from their kubelet.
 
     binaries: folder of the programs that stand for images. pods, logs: where their volumes and their output go.
-    isolation: the command that makes namespaces. server: host and port of the API server.
+    isolation: the command that makes namespaces. server: host and port of the API server. join: what connects two
+    sockets, which are the other's from then on.
     pod: (namespace, name) -> the pod as the API server has it. lookup: (kind, namespace, name) -> ConfigMap or Secret.
     """
 
@@ -35,6 +37,7 @@ class Host:
     logs: Path
     isolation: Sequence[str]
     server: tuple[str, int]
+    join: Callable[[socket.socket, socket.socket], None]
     pod: Callable[[str, str], Object | None]
     lookup: Callable[[str, str, str], Object | None]
 

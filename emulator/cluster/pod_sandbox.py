@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cluster import sandbox
-from emulator.cluster.relay import relay
+from emulator.cluster.relay import RelayError
 
 API_PORT = 443
 """Port on 127.0.0.1 at which a pod finds the API server."""
@@ -92,7 +92,8 @@ class PodSandbox:
 
     `event` is called from a thread of the sandbox with (container name, what, detail): ("started", ""),
     ("failed", reason), ("exited", exit code as text, negative for a signal), and with ("", "gone", "") when the
-    sandbox itself has ended.
+    sandbox itself has ended. `join` connects two sockets, which are no longer the sandbox's then; it may raise
+    RelayError.
     """
 
     def __init__(
@@ -102,8 +103,10 @@ class PodSandbox:
         api_address: tuple[str, int],
         log: Path,
         event: Callable[[str, str, str], None],
+        join: Callable[[socket.socket, socket.socket], None],
     ) -> None:
         self._event = event
+        self._join = join
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         program = [os.path.realpath(sys.executable), "-I", "-S", sandbox.__file__]
         arguments = [str(theirs.fileno()), host_name, str(API_PORT)]
@@ -124,7 +127,7 @@ class PodSandbox:
         self._control.settimeout(None)
         self._listener = socket.socket(fileno=listener)
         threading.Thread(target=self._read, name=f"sandbox {host_name}", daemon=True).start()
-        threading.Thread(target=self._serve_api, args=(api_address,), name="api relay", daemon=True).start()
+        threading.Thread(target=self._serve_api, args=(api_address,), name="api connections", daemon=True).start()
 
     def start_container(self, container: ContainerRun, log: Path) -> None:
         """Start a container; an event tells how that went. The container's output is appended to `log`."""
@@ -200,7 +203,9 @@ class PodSandbox:
                     _log.info("a pod's connection to the API server failed: %s", error)
                     inside.close()
                     continue
-                outside.settimeout(None)
                 for end in (inside, outside):
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=relay, args=(inside, outside), daemon=True).start()
+                try:
+                    self._join(inside, outside)
+                except RelayError as error:
+                    _log.info("a pod's connection to the API server failed: %s", error)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ _ONE_NODE: Final = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _SYNC_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 5.0  # after a refusal
+_PACE_SECONDS: Final = 0.2
 _log = logging.getLogger("volumes")
 
 
@@ -169,6 +171,8 @@ class Provisioners:
         while True:
             self._serve()
             self._wake.wait(_RETRY_SECONDS)
+            # A cluster of thousands of pods changes all the time, and each round looks at all of them.
+            time.sleep(_PACE_SECONDS)
             self._wake.clear()
 
     def _serve(self) -> None:

@@ -1,31 +1,56 @@
-"""Copying bytes between two connected sockets."""
+"""Bytes between two connected sockets, copied by a process of its own (`emulator/tools/relay`)."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
-import threading
+import subprocess
+from pathlib import Path
 
-_CHUNK = 1 << 16
+PROGRAM = "relay"
+"""Its name among the built tools."""
 
-
-def relay(left: socket.socket, right: socket.socket) -> None:
-    """Copy in both directions until both have ended, then close both sockets. Returns when that is done."""
-    other = threading.Thread(target=_copy, args=(right, left), daemon=True)
-    other.start()
-    _copy(left, right)
-    other.join()
-    left.close()
-    right.close()
+_END_SECONDS = 3.0
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    """Copy until the source ends, and pass the end on; after an error neither direction can go on."""
-    try:
-        while chunk := source.recv(_CHUNK):
-            target.sendall(chunk)
-        target.shutdown(socket.SHUT_WR)
-    except OSError:
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+class RelayError(Exception):
+    """The relay's process has ended, or takes nothing any more."""
+
+
+class Relay:
+    """Joins pairs of sockets, from construction to `close`; safe to use from threads.
+
+    program: the built tool.
+    """
+
+    def __init__(self, program: Path) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen([program], stdin=theirs)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has: then no pod reaches the API server, which reaches none."""
+        return self._process.poll() is not None
+
+    def join(self, left: socket.socket, right: socket.socket) -> None:
+        """Have bytes copied in both directions until both have ended. Both sockets are the relay's from here on.
+
+        Raises RelayError.
+        """
+        with left, right:
+            try:
+                socket.send_fds(self._control, [b"join"], [left.fileno(), right.fileno()])
+            except OSError as error:
+                raise RelayError(f"connections are not relayed any more: {error}") from error
+
+    def close(self) -> None:
+        """End the process, and with it all connections."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._control.close()

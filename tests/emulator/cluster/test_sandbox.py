@@ -15,6 +15,7 @@ import pytest
 
 from emulator.cluster.images import resolve
 from emulator.cluster.pod_sandbox import API_PORT, ContainerRun, Mount, PodSandbox, SandboxError, isolation
+from emulator.cluster.relay import Relay
 
 Event = tuple[str, str, str]
 
@@ -45,11 +46,13 @@ def api() -> Iterator[tuple[str, int]]:
 class Pod:
     """A sandbox with one container that runs a Python program."""
 
-    def __init__(self, folder: Path, command: tuple[str, ...], api: tuple[str, int]) -> None:
+    def __init__(self, folder: Path, command: tuple[str, ...], api: tuple[str, int], relay: Relay) -> None:
         self.folder = folder
         self.log = folder / "c.log"
         self.events: queue.Queue[Event] = queue.Queue()
-        self.sandbox = PodSandbox(command, "pod-0", api, folder / "sandbox.log", lambda *event: self.events.put(event))
+        self.sandbox = PodSandbox(
+            command, "pod-0", api, folder / "sandbox.log", lambda *event: self.events.put(event), relay.join
+        )
 
     def run(self, program: str, *, read_only_root: bool = False) -> None:
         image = resolve("python", self.folder)
@@ -76,8 +79,8 @@ class Pod:
 
 
 @pytest.fixture
-def pod(tmp_path: Path, command: tuple[str, ...], api: tuple[str, int]) -> Iterator[Pod]:
-    found = Pod(tmp_path, command, api)
+def pod(tmp_path: Path, command: tuple[str, ...], api: tuple[str, int], relay: Relay) -> Iterator[Pod]:
+    found = Pod(tmp_path, command, api, relay)
     yield found
     found.sandbox.close()
 

@@ -1,0 +1,3 @@
+module mlbatch/tools/relay
+
+go 1.25.0

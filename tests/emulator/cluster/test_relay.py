@@ -1,0 +1,128 @@
+"""The relay's process copies what it is handed, both ways and to the end, and ends with who started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from emulator.cluster.relay import Relay, RelayError
+
+_SECONDS = 20.0
+
+
+@pytest.fixture(params=["two of TCP", "one of TCP, one of Unix"])
+def ends(relay: Relay, request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Two ends that the relay joins: what is sent into one comes out of the other."""
+    with ExitStack() as stack:
+        ours, theirs = tcp() if request.param == "two of TCP" else socket.socketpair()
+        far, near = tcp()
+        relay.join(theirs, near)
+        for end in (ours, far):
+            end.settimeout(_SECONDS)
+            stack.enter_context(end)
+        yield ours, far
+
+
+def tcp() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        return client, server.accept()[0]
+
+
+def send_on_and_on(end: socket.socket) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        end.sendall(b"anybody?")
+        time.sleep(0.01)
+
+
+def received(end: socket.socket) -> bytes:
+    """Read until the other side ends."""
+    found = bytearray()
+    while chunk := end.recv(1 << 16):
+        found += chunk
+    return bytes(found)
+
+
+def test_bytes_go_both_ways_and_an_end_is_passed_on(ends: tuple[socket.socket, socket.socket]) -> None:
+    left, right = ends
+    question, answer = os.urandom(5_000_000), os.urandom(3_000_000)
+
+    def ask() -> None:
+        left.sendall(question)
+        left.shutdown(socket.SHUT_WR)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert received(right) == question
+    right.sendall(answer)  # the other direction is open still
+    right.shutdown(socket.SHUT_WR)
+    assert received(left) == answer
+    asking.join()
+
+
+def test_who_goes_away_takes_the_other_along(ends: tuple[socket.socket, socket.socket]) -> None:
+    left, right = ends
+    left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, where the socket is TCP's
+    left.close()
+    assert received(right) == b""
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        send_on_and_on(right)
+
+
+def test_sockets_are_no_longer_open_here(relay: Relay) -> None:
+    (ours, theirs), (far, near) = tcp(), tcp()
+    with ours, far:
+        relay.join(theirs, near)
+        assert (theirs.fileno(), near.fileno()) == (-1, -1)
+
+
+def test_a_relay_that_has_ended_is_told(relay: Relay) -> None:
+    relay._process.kill()
+    relay._process.wait(_SECONDS)
+    assert relay.ended
+    (ours, theirs), (far, near) = tcp(), tcp()
+    with ours, far, pytest.raises(RelayError, match="not relayed any more"):
+        relay.join(theirs, near)
+    assert theirs.fileno() == -1
+
+
+def test_it_ends_with_who_started_it_and_not_by_a_signal_to_the_group(relay_program: Path) -> None:
+    text = f"""
+import os, signal, sys
+from pathlib import Path
+from emulator.cluster.relay import Relay
+relay = Relay(Path({str(relay_program)!r}))
+os.kill(relay._process.pid, signal.SIGTERM)
+print(relay._process.pid, flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as starter:
+        assert starter.stdout
+        process = int(starter.stdout.readline())
+        time.sleep(0.2)
+        os.kill(process, 0)
+        starter.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + _SECONDS
+    while runs(process) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not runs(process)
+
+
+def runs(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
