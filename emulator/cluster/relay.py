@@ -26,7 +26,7 @@ class Relay:
     def __init__(self, program: Path) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen([program], stdin=theirs)
+            self._process = subprocess.Popen([program], stdin=theirs.fileno())
 
     @property
     def ended(self) -> bool:

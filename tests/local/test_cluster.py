@@ -21,6 +21,7 @@ from emulator import cluster as local_cluster
 from emulator.cluster import processes
 from emulator.cluster.api import is_ready
 from emulator.cluster.layout import NODE_NAME, Layout
+from emulator.cluster.relay import PROGRAM as RELAY
 from emulator.paths import Paths
 from tests.local.environment import ROOT, Cluster, eventually
 
@@ -112,6 +113,21 @@ def test_a_simulated_pod_outlives_the_kubelet_and_goes_at_once_when_deleted(seco
         cluster.delete("v1", "Pod", name, "default")
         gone = "the pod is gone, within less than the seconds that a pod has to end"
         eventually(gone, lambda: cluster.get("v1", "Pod", name, "default"), lambda pod: pod is None, seconds=20)
+
+
+def relay_of(paths: Paths) -> int:
+    """The id of the process that relays the pods' connections, 0 while it does not run."""
+    found = (pid for pid, command in processes.find(Layout(paths)).items() if command == str(paths.bin / RELAY))
+    return next(found, 0)
+
+
+def test_a_killed_relay_takes_the_kubelet_along_and_both_come_back(second: Paths) -> None:
+    local_cluster.start(second, print)
+    kubelet, relay = pid_of(second, "kubelet"), relay_of(second)
+    os.kill(relay, signal.SIGKILL)
+    eventually("there is another kubelet", lambda: pid_of(second, "kubelet"), lambda pid: pid not in (0, kubelet))
+    eventually("the kubelet is back", lambda: local_cluster.status(second), lambda s: s.ready)
+    assert relay_of(second) not in (0, relay)
 
 
 def test_a_cluster_without_a_seed_has_its_own_node_alone(second: Paths) -> None:
