@@ -61,12 +61,16 @@ the Job, called as itself, that submits its program (KubeRay v1.5.1, `controller
 _OF_JOB: Final = "kueue.x-k8s.io/job-uid"
 """By which Kueue labels what it counts for a job (v0.15.2 and 0.8.3, `pkg/controller/constants/constants.go`)."""
 _SUBMITTER: Final = "job-name"
-_BAD_REQUEST, _CONFLICT, _INVALID = 400, 409, 422
+_BAD_REQUEST, _FORBIDDEN, _CONFLICT, _INVALID = 400, 403, 409, 422
 _UNREADABLE: Final = "cannot be handled as a"
 """What the API server says of an object of its own kinds with a text in place of a number (k8s.io/apiserver v0.34.2,
 `pkg/endpoints/handlers/rest.go`, transformDecodeError). AppWrapper tries again and again to make it."""
 _AS_KUBECTL: Final = ("fieldValidation", "Strict")
 """Fields that the API server does not know are refused, as for `kubectl apply` (its option --validate)."""
+_EXCEEDED: Final = "exceeded quota"
+_COUNTED: Final = re.compile(_EXCEEDED + r": (\S+), requested: (\S+), used: \S+, limited: (\S+)")
+"""What the API server says of an object that is too much for a ResourceQuota (k8s.io/apiserver v0.34.2,
+`pkg/admission/plugin/resourcequota/controller.go`, checkQuotas): amounts as `services=1,services.nodeports=1`."""
 _TOUCHED: Final = "mlbatch/touched"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -190,8 +194,8 @@ class Question:
     def _refused_parts(self, wrapper: Document | None) -> Answer | None:
         """Return the refusal of what an AppWrapper makes when it is admitted: of a Job, say, that never may be.
 
-        What is wrong with it by itself alone counts, and that its name is taken: rules, and who makes it, have been
-        asked by the job and its pods.
+        What is wrong with it by itself alone counts, that its name is taken, and that the team has too many of its
+        kind: rules, and who makes it, have been asked by the job and its pods.
         """
         for part in wrapped.parts(wrapper) if wrapper else ():
             try:
@@ -201,7 +205,9 @@ class Question:
                 said = _message(error)
                 is_invalid = error.status == _INVALID and not _POLICY.search(said)
                 is_other = error.status == _BAD_REQUEST and _UNREADABLE in said
-                if is_invalid or is_other or (error.status == _CONFLICT and self._is_taken(part)):
+                is_taken = error.status == _CONFLICT and self._is_taken(part)
+                is_too_much = error.status == _FORBIDDEN and _EXCEEDED in said and not self._is_made(part)
+                if is_invalid or is_other or is_taken or is_too_much:
                     return self._refusal(error)
             except ResourceNotFoundError:
                 continue
@@ -213,9 +219,17 @@ class Question:
         The job fails then, for good (AppWrapper v1.1.2, `resource_management.go`, createComponent). One of its own is
         there where it has been admitted meanwhile.
         """
+        return any(self.job.name not in owners for owners in self._owners(part))
+
+    def _is_made(self, part: Document) -> bool:
+        """Tell whether the job has been admitted meanwhile and has the object, which would count twice."""
+        return any(self.job.name in owners for owners in self._owners(part))
+
+    def _owners(self, part: Document) -> list[list[str]]:
+        """Return the names of those that control the object of that name, for each that is there."""
         found = self._named(part["apiVersion"], part["kind"], part["metadata"].get("name") or "")
         there = [item["metadata"].get("ownerReferences") or () for item in found]
-        return any(self.job.name not in [each["name"] for each in owners if each.get("controller")] for owners in there)
+        return [[each["name"] for each in owners if each.get("controller")] for owners in there]
 
     def _wrapper(self) -> Document | None:
         """Return the job as AppWrapper has noted its pods, None where it is no AppWrapper or nobody has."""
@@ -322,14 +336,14 @@ class Question:
         if found:
             rule, reason = found[1], found[2].strip()
             return self._answer(Verdict.REFUSED, rule=rule, reason=reason, change="change what the rule names")
-        if status == 403 and "cannot create" in said:
+        if status == _FORBIDDEN and "cannot create" in said:
             change = f"have {self.user} added to the members of team {self.team}, or ask as one of them (--user)"
             return self._answer(Verdict.REFUSED, rule="RBAC", reason=said, change=change)
         if status == _CONFLICT:
             change = "delete what has that name, or take another one"
             return self._answer(Verdict.REFUSED, rule="name", reason=said, change=change)
-        if "exceeded quota" in said:
-            change = "delete jobs of the team that are over, or ask for less"
+        if _EXCEEDED in said:
+            change = _beyond(said) or "delete jobs of the team that are over, or ask for less"
             return self._answer(Verdict.REFUSED, rule="ResourceQuota", reason=said, change=change)
         return self._answer(Verdict.REFUSED, rule="validation", reason=said, change="correct what it names")
 
@@ -474,6 +488,21 @@ def _declared(queue: Document, resource: str) -> int:
     noted = json.loads((queue["metadata"].get("annotations") or {}).get(DECLARED) or "{}")
     nominal = _quota(queue, resource, "nominalQuota") or 0
     return min(nominal, Quantity.parse(noted[resource]).nano) if resource in noted else nominal
+
+
+def _beyond(said: str) -> str:
+    """Return what to change of an object of which a quota never lets as much; nothing where it may fit later."""
+    found = _COUNTED.search(said)
+    if found is None:
+        return ""
+    requested, limited = (dict(each.split("=") for each in text.split(",")) for text in found.groups()[1:])
+    for resource, amount in requested.items():
+        most = Quantity.parse(limited[resource])
+        if most.nano == 0:
+            return f"take out what the ResourceQuota {found[1]} counts ({resource}): teams have none of it"
+        if Quantity.parse(amount).nano > most.nano:
+            return f"ask for at most {most} {resource}, in place of {amount}"
+    return ""
 
 
 def _message(error: Any) -> str:

@@ -276,6 +276,44 @@ def test_a_wrapped_object_whose_name_is_taken_is_refused(owner: dict[str, Any] |
         assert answer.verdict is Verdict.ADMITTED
 
 
+COUNTED_OUT = 'services "job" is forbidden: exceeded quota: bounds, requested: {}, used: {}, limited: {}'
+
+
+@pytest.mark.parametrize(
+    ("amounts", "change"),
+    [
+        (
+            ("services.nodeports=1", "services.nodeports=0", "services.nodeports=0"),
+            "take out what the ResourceQuota bounds counts (services.nodeports): teams have none of it",
+        ),
+        (
+            ("count/x=1,requests.storage=30Ti", "count/x=500,requests.storage=0", "count/x=500,requests.storage=20Ti"),
+            "ask for at most 20Ti requests.storage, in place of 30Ti",
+        ),
+        (("services=1", "services=500", "services=500"), "delete jobs of the team that are over, or ask for less"),
+    ],
+)
+def test_a_wrapped_object_that_is_more_than_a_team_may_have_is_refused(
+    amounts: tuple[str, str, str], change: str
+) -> None:
+    """AppWrapper tries to make it again and again, until it gives the job up."""
+    said = COUNTED_OUT.format(*amounts)
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    answer = asked(Replica({"Job": (403, said)}, Workload=[admitted]))
+    assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "ResourceQuota", said)
+    assert answer.change == change
+
+
+def test_a_wrapped_object_that_is_there_already_does_not_count_twice() -> None:
+    said = COUNTED_OUT.format("services=1", "services=500", "services=500")
+    admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
+    pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
+    own = {"metadata": {"name": "job", "ownerReferences": [{"name": "job", "controller": True}]}}
+    team = {"metadata": {"name": "blue"}}
+    replica = Replica({"Job": (403, said)}, Workload=[admitted], Pod=[pod], Namespace=[team], Job=[own])
+    assert asked(replica).verdict is Verdict.ADMITTED
+
+
 def test_a_job_that_no_queue_counts_is_refused_for_what_is_wrong_with_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "SECONDS", 0.2)
     said = 'Pod "x" is invalid: spec.containers[0].resources.limits[nvidia.com/gpu]: must be an integer'
