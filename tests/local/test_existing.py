@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.local.environment import Cluster, Project, eventually, is_ready, machines, mirrored, stack_settings
+from tests.local.jobs import pods_of, running
 from tests.local.standing import Standing
 
-APPWRAPPER = "workload.codeflare.dev/v1beta2"
 KUEUE = "kueue.x-k8s.io/v1beta1"
 GPU = "nvidia.com/gpu"
 
@@ -33,11 +33,8 @@ def test_quotas_follow_the_nodes_that_are_there_and_a_second_look_changes_nothin
 
 
 def test_the_gang_runs_on_the_sites_own_nodes(project: Project, cluster: Cluster) -> None:
-    def phase() -> object:
-        return ((cluster.get(APPWRAPPER, "AppWrapper", "sample-gang", "blue") or {}).get("status") or {}).get("phase")
-
-    eventually("the gang runs", phase, lambda found: found == "Running")
-    pods = cluster.list("v1", "Pod", "blue", label_selector="workload.codeflare.dev/appwrapper=sample-gang")
+    running(cluster, "blue", "sample-gang", pods=2)
+    pods = pods_of(cluster, "blue", "sample-gang")
     assert {pod["spec"]["nodeName"] for pod in pods} <= {"lab-gpu-0", "lab-gpu-1", "lab-gpu-2"}
     assert len(pods) == 2
 

@@ -14,8 +14,10 @@ from components.kubernetes.network import METADATA_ADDRESSES
 from emulator.paths import Paths
 from runner.report import platform_report
 from tests.local.environment import Cluster, Project, eventually, gang, mirrored, stack_settings
+from tests.local.jobs import pods_of, running
 from tests.local.member import as_member, refused
 from tests.local.standing import Standing
+from tests.local.submission import submitted
 from tests.reachability import End, Reachability
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
@@ -84,13 +86,9 @@ def phase(cluster: Cluster, name: str, namespace: str) -> object:
 
 def pod_of(cluster: Cluster, namespace: str) -> End:
     """Return a pod of a team's job as the network sees it; it has run."""
-    job = gang("net", namespace, pods=1, gpus=1)
-    cluster.create(job)
-    try:
-        eventually("the job runs", lambda: phase(cluster, "net", namespace), lambda found: found == "Running")
-        (pod,) = cluster.list("v1", "Pod", namespace, label_selector="workload.codeflare.dev/appwrapper=net")
-    finally:
-        cluster.delete(APPWRAPPER, "AppWrapper", "net", namespace)
+    with submitted(cluster, gang("net", namespace, pods=1, gpus=1)):
+        running(cluster, namespace, "net", pods=1)
+        (pod,) = pods_of(cluster, namespace, "net")
     return End(namespace=namespace, address="10.244.1.1", labels=pod["metadata"]["labels"])
 
 
