@@ -669,6 +669,10 @@ DIRECT = {
 }
 
 
+WAITS = {"template": pods(**{"nvidia.com/gpu": "1000"})}
+"""Pods for which no queue ever has room: soon after a kind is defined, Kueue knows it and starts what it can."""
+
+
 @pytest.mark.usefixtures("direct_kinds")
 class TestDirectJobs:
     """Jobs that members submit without an AppWrapper around them."""
@@ -680,7 +684,11 @@ class TestDirectJobs:
 
     @pytest.mark.parametrize(
         "document",
-        [pytorch(), ray_job(), direct("ray.io/v1", "RayCluster", suspend=True, **ray())],
+        [
+            pytorch(replicas={"Master": {"replicas": 1, **WAITS}}),
+            ray_job(rayClusterSpec=ray(**WAITS)),
+            direct("ray.io/v1", "RayCluster", suspend=True, **ray(**WAITS)),
+        ],
         ids=lambda document: document["kind"],
     )
     def test_a_job_that_waits_is_taken_and_not_started_by_its_author(self, alice: Cluster, document: Document) -> None:

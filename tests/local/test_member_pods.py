@@ -30,6 +30,7 @@ from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
 from tests.local.jobs import KUEUE, pods_of, running
 from tests.local.member import as_member, dry_run, refused
+from tests.local.member import message as reason_of
 from tests.local.standing import Standing
 from tests.local.submission import submitted
 
@@ -76,7 +77,11 @@ def platform(standing: Standing, cluster: Cluster) -> Iterator[Project]:
         cluster.create(document)
     for where in (UNLABELLED, ROOMY):
         eventually(f"service accounts of {where}", lambda w=where: cluster.get("v1", "ServiceAccount", "default", w))
-        eventually(f"the policy of {where}", lambda w=where: is_refused(cluster, pod(w, hostNetwork=True)))
+        eventually(
+            f"the policy of {where}",
+            lambda w=where: refusal(cluster, pod(w, hostNetwork=True)),
+            lambda said: "spec.hostNetwork" in said,
+        )
     yield project
     for document in reversed(made):
         metadata = document["metadata"]
@@ -116,12 +121,13 @@ def bound(subject: str, where: str, *, role: str, kind: str) -> dict[str, Any]:
     }
 
 
-def is_refused(cluster: Cluster, document: dict[str, Any]) -> bool:
+def refusal(cluster: Cluster, document: dict[str, Any]) -> str:
+    """Return why the API server would not take an object, nothing where it would."""
     try:
         dry_run(cluster, document)
-    except (ApiException, DynamicApiError):
-        return True
-    return False
+    except (ApiException, DynamicApiError) as error:
+        return reason_of(error)
+    return ""
 
 
 def container(**fields: Any) -> dict[str, Any]:
