@@ -16,8 +16,9 @@ from tests.dashboards.drawing import page
 from tests.dashboards.scraping import Prometheus, prometheus
 from tests.local.browser import Browser
 from tests.local.environment import Cluster, dev_settings, eventually, gang
-from tests.local.jobs import cordon, gpu_nodes, lending_limit, phase, pods_of, running
+from tests.local.jobs import cordon, gpu_nodes, lending_limit, mark, phase, pods_of, running
 from tests.local.standing import Standing
+from tests.local.submission import submitted
 
 pytestmark = pytest.mark.emulated("metrics of the controllers are read by the local way to Services")
 SECONDS = 300.0
@@ -36,21 +37,29 @@ def source(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 @pytest.fixture(scope="module")
-def happened(cluster: Cluster, source: Prometheus) -> None:
+def happened(cluster: Cluster, source: Prometheus) -> Iterator[None]:
     """A node is lost, an owner takes its quota back, and who was preempted starts again."""
     running(cluster, "blue", "sample-gang", pods=2)
     used = {pod["spec"]["nodeName"] for pod in pods_of(cluster, "blue", "sample-gang")}
     (idle,) = set(gpu_nodes(cluster)) - used
-    cordon(cluster, idle, is_cordoned=True)
-    cluster.patch("v1", "Node", idle, {"metadata": {"labels": {"autopilot.ibm.com/gpuhealth": "WARN"}}})
-    cluster.create(gang("too-large", "red", pods=3, gpus=8))
-    eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
-    cluster.create(gang("short", "red", pods=1, gpus=8, seconds=5))
-    # It may be over before anybody looks.
-    eventually(
-        "red/short has run", lambda: phase(cluster, "red", "short"), lambda seen: seen in ("Running", "Succeeded")
-    )
-    running(cluster, "blue", "sample-gang", pods=2)
+    try:
+        cordon(cluster, idle, is_cordoned=True)
+        mark(cluster, idle, "WARN")
+        with submitted(cluster, gang("too-large", "red", pods=3, gpus=8)):
+            eventually("the slack queue lends nothing", lambda: lending_limit(cluster), lambda limit: limit == "0")
+            with submitted(cluster, gang("short", "red", pods=1, gpus=8, seconds=5)):
+                # It may be over before anybody looks.
+                eventually(
+                    "red/short has run",
+                    lambda: phase(cluster, "red", "short"),
+                    lambda seen: seen in ("Running", "Succeeded"),
+                )
+                running(cluster, "blue", "sample-gang", pods=2)
+                yield
+    finally:
+        mark(cluster, idle, None)
+        cordon(cluster, idle, is_cordoned=False)
+    eventually("the slack queue lends all again", lambda: lending_limit(cluster), lambda limit: limit is None)
 
 
 @pytest.mark.usefixtures("happened")
