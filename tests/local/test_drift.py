@@ -20,6 +20,7 @@ from drift.cluster import connected
 from drift.compare import render
 from drift.state import read
 from emulator.paths import Paths
+from runner import webhooks
 from runner.environment import inherited
 from tests.local.environment import ROOT, Cluster, Project, dev_settings, drift, eventually
 from tests.local.jobs import APPWRAPPER, KUEUE, running
@@ -723,13 +724,14 @@ def kueue_pods(cluster: Cluster) -> set[str]:
 
 
 def rolled_out(cluster: Cluster) -> None:
-    """Wait until all pods of each Deployment are of its newest template, and ready."""
+    """Wait until all pods of each Deployment are of its newest template, and ready, and webhooks lead to them."""
 
     def unfinished() -> list[str]:
         deployments = cluster.list("apps/v1", "Deployment")
         return [each["metadata"]["name"] for each in deployments if not _is_rolled_out(each)]
 
     eventually("every Deployment is rolled out", unfinished, lambda names: not names, seconds=180)
+    eventually("every webhook is answered", lambda: webhooks.absent(cluster.client), lambda found: not found)
 
 
 def _is_rolled_out(deployment: dict[str, Any]) -> bool:

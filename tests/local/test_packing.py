@@ -109,11 +109,11 @@ def test_a_gang_never_half_starts(packing: Packing, cluster: Cluster, paths: Pat
         for node in (first, second):
             assert runs(cluster, "red", f"small-{node}") == [node]
         with submitted(as_member(paths, "alice"), whole("gang", "blue", pods=2, gpus=8)):
+            if packing is Packing.COSCHEDULING:
+                eventually("Kueue admits it", lambda: pods_of(cluster, "blue", "gang"), lambda found: len(found) == 2)
             deadline = time.monotonic() + 20
             while time.monotonic() < deadline:
                 assert bound(cluster, "blue", "gang") == []
                 time.sleep(0.2)
-            if packing is Packing.COSCHEDULING:
-                assert len(pods_of(cluster, "blue", "gang")) == 2, "Kueue has admitted it"
             cluster.delete(APPWRAPPER, "AppWrapper", f"small-{first}", "red")
             assert len(set(runs(cluster, "blue", "gang", pods=2))) == 2
