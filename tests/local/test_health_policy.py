@@ -20,7 +20,7 @@ from components.kubernetes.namespace import NamespaceArgs, namespace_body
 from components.kubernetes.own_node import OwnNodeAccount
 from components.kubernetes.placement import ANYWHERE
 from emulator.paths import Paths
-from tests.local.environment import Cluster, eventually
+from tests.local.environment import Cluster, eventually, is_ready
 
 NODES = ("health-0", "health-1")
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -40,18 +40,29 @@ def core(kubeconfig: Path, token: str | None = None) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def nodes(cluster: Cluster) -> Iterator[None]:
-    """Two nodes."""
+    """Two nodes that live, so that Kubernetes adds no taint, with none left of those that it adds to a new node."""
     documents = [
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": {"nvidia.com/gpu.present": "true"}},
+            "metadata": {
+                "name": name,
+                "annotations": {"kwok.x-k8s.io/node": "fake"},
+                "labels": {"nvidia.com/gpu.present": "true"},
+            },
             "spec": {"taints": [GPU_TAINT]},
         }
         for name in NODES
     ]
     for document in documents:
         cluster.create(document)
+    for name in NODES:
+        eventually(f"{name} is ready", lambda name=name: is_ready(cluster, name))
+        eventually(
+            f"{name} has no taint but its own",
+            lambda name=name: cluster.existing("v1", "Node", name)["spec"]["taints"],
+            lambda found: found == [GPU_TAINT],
+        )
     yield
     for name in NODES:
         cluster.delete("v1", "Node", name)
