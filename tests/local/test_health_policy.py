@@ -51,6 +51,7 @@ def nodes(cluster: Cluster) -> Iterator[None]:
                 "labels": {"nvidia.com/gpu.present": "true"},
             },
             "spec": {"taints": [GPU_TAINT]},
+            "status": {part: {"cpu": "1", "memory": "1Gi", "pods": "10"} for part in ("allocatable", "capacity")},
         }
         for name in NODES
     ]
