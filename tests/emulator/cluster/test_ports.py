@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from components.openstack.access.host import Host
+from components.openstack.access.kubeconfig import local_port
 from emulator.cluster import ports
 
 
@@ -16,6 +18,14 @@ def test_ports_are_distinct_and_the_same_for_the_same_folder() -> None:
     assert len(set(asdict(first).values())) == len(ports.NAMES)
     assert first == ports.choose("/a", {}, free=lambda port: True)
     assert first != ports.choose("/b", {}, free=lambda port: True)
+
+
+def test_no_port_is_that_of_a_tunnel_to_a_vm() -> None:
+    """Whoever listens there is taken for a tunnel to it, which somebody else has open."""
+    host = Host(address="203.0.113.7", user="ubuntu", private_key_file="key", public_key="ssh-ed25519 A", vm="0")
+    tunnels = {local_port(replace(host, vm=str(number))) for number in range(1000)}
+    chosen = {port for folder in range(100) for port in asdict(ports.choose(f"/{folder}", {}, free=bool)).values()}
+    assert max(tunnels) < min(chosen)
 
 
 def test_only_a_taken_port_changes() -> None:
