@@ -75,3 +75,5 @@ def test_what_is_open_breaks_when_the_caller_moves(tmp_path: Path, monkeypatch: 
     assert guest.dropped == 1
     assert main(["move", "--to", "my house", "--state", str(tmp_path)]) == 1
     assert Deployment(paths).folder.caller() == "198.51.100.9"
+    assert main(["move", "--off", "--state", str(tmp_path)]) == 0
+    assert Deployment(paths).folder.caller() is None
