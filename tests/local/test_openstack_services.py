@@ -17,7 +17,9 @@ from openstack.exceptions import HttpException
 from emulator import cluster
 from emulator.cluster.layout import Layout
 from emulator.environment import environment
+from emulator.openstack import seed
 from emulator.openstack.__main__ import main as act
+from emulator.openstack.deployment import Deployment
 from emulator.openstack.overview import report
 from emulator.paths import Paths
 from tests.local.environment import eventually, local_environment
@@ -163,12 +165,23 @@ def test_what_exceeds_a_quota_is_refused(
     cloud.compute.wait_for_delete(gpu, interval=0.5, wait=SECONDS)
 
 
-def test_a_change_of_flavor_is_a_resize(cloud: Connection, server: Any) -> None:
-    cloud.compute.resize_server(server, cloud.compute.find_flavor("standard.medium").id)
+def test_a_change_of_flavor_is_a_resize(cloud: Connection, server: Any, paths: Paths) -> None:
+    medium: Any = cloud.compute.find_flavor("standard.medium")
+    cloud.compute.resize_server(server, medium.id)
     cloud.compute.wait_for_server(server, status="VERIFY_RESIZE", interval=0.5, wait=SECONDS)
     cloud.compute.confirm_server_resize(server)
     resized = cloud.compute.wait_for_server(server, interval=0.5, wait=SECONDS)
     assert (resized.id, resized.flavor.name) == (server.id, "standard.medium")
+    # Nova gives back what the server had before once it is ACTIVE: the hosts that are full next would have room again.
+    eventually("its former memory is free", lambda: memory_taken(paths), lambda taken: taken == medium.ram)
+
+
+def memory_taken(paths: Paths) -> int:
+    """Return the MiB of the hosts that servers have, as Placement counts them."""
+    administrator = seed.administrator(Deployment(paths).folder)
+    hosts = [each.id for each in administrator.placement.resource_providers()]
+    answers = [administrator.placement.get(f"/resource_providers/{host}/usages").json() for host in hosts]
+    return sum(int(answer["usages"].get("MEMORY_MB", 0)) for answer in answers)
 
 
 def test_hosts_that_are_full_take_no_server(cloud: Connection, server: Any, change: Callable[..., None]) -> None:
