@@ -68,6 +68,8 @@ def project(cluster: Cluster) -> Iterator[Callable[[str], dict[str, str]]]:
     def make(name: str) -> dict[str, str]:
         cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         made.append(name)
+        # The account is another controller's, and no pod that names none is taken without it.
+        eventually(f"{name} has its account", lambda: cluster.get("v1", "ServiceAccount", "default", name))
         return eventually(f"{name} has users", lambda: annotations(cluster, name), lambda found: UIDS in found)
 
     yield make
@@ -323,7 +325,6 @@ def test_each_account_of_monitoring_is_refused_until_it_has_its_grant(
                 f"{account} has its pods",
                 lambda pod=pod: judgement(controller, namespace, pod),
                 lambda found, account=account: found == granted[account],
-                seconds=20,
             )
         of_nobody = {**made[accounts.NODE_EXPORTER], "serviceAccountName": "default"}
         assert NO_CONSTRAINT in judgement(controller, namespace, of_nobody)
@@ -383,9 +384,11 @@ def test_a_user_who_may_edit_a_namespace_gets_no_privileged_pod_there(
         "metadata": {"name": "probe", "namespace": "blue"},
         "spec": {"containers": [{**container, "securityContext": {"privileged": True}}]},
     }
+    plain = {**pod, "spec": {"containers": [container]}}
+    eventually("the API server knows that alice may edit", lambda: not dry_run_said(alice, plain))
     said = refused(alice.create, pod)
     assert "containers[0].privileged: Invalid value: true: Privileged containers are not allowed" in said
-    alice.create({**pod, "spec": {"containers": [container]}})
+    alice.create(plain)
     assert pod_of(cluster, "blue")["metadata"]["annotations"][SCC] == "restricted-v2"
 
 
@@ -423,10 +426,10 @@ def own_pod(namespace: str, gpus: str = "8", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
 
 
-def dry_run_said(cluster: Cluster, pod: dict[str, Any]) -> str:
-    """Return why the API server would refuse a pod, nothing where it would not."""
+def dry_run_said(cluster: Cluster, document: dict[str, Any]) -> str:
+    """Return why the API server would refuse to create an object, nothing where it would not."""
     try:
-        dry_run(cluster, pod)
+        dry_run(cluster, document)
     except (ApiException, DynamicApiError) as error:
         return message(error)
     return ""
@@ -440,7 +443,11 @@ def test_who_makes_a_project_gets_neither_gpus_nor_teams_nodes_there(
     requested(cluster, "mine", "alice")
     requested(cluster, "admins", "kube:admin")
     alice = as_member(paths, "alice")
-    assert "nvidia.com/gpu are counted by the queues of teams" in dry_run_said(alice, own_pod("mine"))
+    eventually(
+        "the API server knows whose project it is, and who may make pods in it",
+        lambda: dry_run_said(alice, own_pod("mine")),
+        lambda said: "nvidia.com/gpu are counted by the queues of teams" in said,
+    )
     evicting = own_pod("mine", "", priorityClassName="openshift-user-critical")
     assert "the scheduler would evict jobs of teams" in dry_run_said(alice, evicting)
     for name in ("nvidia", "kata"):
@@ -537,5 +544,7 @@ def test_who_may_not_hold_an_owner_up_cannot_block_its_end(
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "owner", "uid": uid, "blockOwnerDeletion": True}
     owned = {"name": "owned", "namespace": "owners", "ownerReferences": [owner]}
     bob = as_member(paths, "bob")
+    free = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "free", "namespace": "owners"}}
+    eventually("the API server knows what bob may", lambda: not dry_run_said(bob, free))
     said = refused(bob.create, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
     assert "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on" in said

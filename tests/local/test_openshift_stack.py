@@ -118,9 +118,15 @@ def test_a_queue_takes_no_job_of_another_namespace(project: Project, cluster: Cl
     leads = {"apiVersion": names.KUEUE_API, "kind": "LocalQueue", "metadata": metadata}
     cluster.create({**leads, "spec": {"clusterQueue": QUEUE}})
     cluster.create(gang("guest", "stranger", pods=1, gpus=1, labels={names.QUEUE_LABEL: "default-queue"}))
-    said = eventually("the job waits", lambda: why_not_reserved(cluster, "stranger"))
-    assert "namespace doesn't match ClusterQueue selector" in said
+    # While Kueue does not know the new queue, or the namespace, it gives that as the reason.
+    eventually(
+        "the job waits for its namespace's sake",
+        lambda: why_not_reserved(cluster, "stranger"),
+        lambda said: "namespace doesn't match ClusterQueue selector" in said,
+    )
     cluster.delete("v1", "Namespace", "stranger")
+    # Its job goes by AppWrapper, which the next test takes away.
+    eventually("stranger goes", lambda: cluster.get("v1", "Namespace", "stranger") is None)
 
 
 def why_not_reserved(cluster: Cluster, namespace: str) -> str:
