@@ -58,25 +58,29 @@ class Browser:
 
 @dataclass
 class Page:
-    """An open page. said: errors and warnings in its console. asked: the addresses that it asked for."""
+    """An open page. said: errors and warnings in its console. asked: the addresses that it asked for.
+
+    loaded: what is there whole, by the protocol's name for each document that is opened.
+    """
 
     address: str
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    loaded: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         # Chromium refuses whoever names an origin, as a web page would.
         self._connection = websocket.create_connection(self.address, timeout=_SECONDS, suppress_origin=True)
         self._number = 0
-        self._is_loaded = False
 
     def open(self, file: Path) -> None:
         """Open a file and wait until it is drawn."""
         for domain in _PAGE_EVENTS:
             self._call(f"{domain}.enable")
-        self._is_loaded = False
-        self._call("Page.navigate", url=file.as_uri())
-        while not self._is_loaded:
+        # The tab's blank page may be told of only now.
+        self._call("Page.setLifecycleEventsEnabled", enabled=True)
+        document = self._call("Page.navigate", url=file.as_uri())["loaderId"]
+        while document not in self.loaded:
             self._take()
 
     def close(self) -> None:
@@ -109,8 +113,8 @@ class Page:
         message: Mapping[str, Any] = json.loads(self._connection.recv())
         told = message.get("params", {})
         match message.get("method"):
-            case "Page.loadEventFired":
-                self._is_loaded = True
+            case "Page.lifecycleEvent" if told["name"] == "load":
+                self.loaded.add(told["loaderId"])
             case "Network.requestWillBeSent":
                 self.asked.append(told["request"]["url"])
             case "Log.entryAdded" if told["entry"]["level"] in ("warning", "error"):
