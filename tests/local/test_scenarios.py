@@ -43,5 +43,5 @@ def test_without_its_mechanism_a_promise_is_not_kept(
     settle(cluster)
     scenario = SCENARIOS[name]
     with MECHANISMS[scenario.breaks](cluster, project, SIZE):
-        outcome = play(scenario, paths, SIZE, patience=30)
+        outcome = play(scenario, paths, SIZE, hopeless=30)
     assert outcome.is_proof, outcome.verdict

@@ -22,7 +22,8 @@ from tests.scenarios.size import FEWEST, Size, settings
 from tests.scenarios.stage import settle
 
 PATIENCE, SHORT = 180, 45
-"""Seconds after which a promise counts as not kept; and where its mechanism is away, so that nobody waits for it."""
+"""Seconds after which a promise counts as not kept; and what its mechanism keeps, where that is away, so that nobody
+waits for it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +76,8 @@ def run(names: Sequence[str], size: Size, pictures: Path, *, is_broken: bool) ->
                 continue
             print(f"without {scenario.breaks}", flush=True)
             with MECHANISMS[scenario.breaks](cluster, project, size):
-                outcomes.append(play(scenario, paths, size, pictures / f"{name}-without-{scenario.breaks}.svg", SHORT))
+                without = pictures / f"{name}-without-{scenario.breaks}.svg"
+                outcomes.append(play(scenario, paths, size, without, PATIENCE, SHORT))
     return outcomes
 
 

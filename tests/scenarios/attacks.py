@@ -14,6 +14,8 @@ from tests.local.member import dry_run, message
 from tests.scenarios.stage import Stage, asked
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
+ADMITTED, PLACED = "Kueue's labels", "nodeName"
+"""What the refusals of `admitted` and `placed` say."""
 Document = dict[str, Any]
 
 
@@ -30,7 +32,6 @@ def quota_dodging(stage: Stage) -> None:
     larger = {**counted, "template": {**job, "spec": {**job["spec"], "parallelism": 2, "completions": 2}}}
     owner = stage.cluster.existing(APPWRAPPER, "AppWrapper", "honest", "blue")
     owned = {"name": "honest", "uid": owner["metadata"]["uid"], "controller": True}
-    prebuilt = {"kueue.x-k8s.io/prebuilt-workload-name": "x"}
     attempts: dict[str, tuple[Document, str]] = {
         "a pod without a queue": (pod, "cannot create"),
         "a Job without an AppWrapper": ({**job, **plain}, "cannot create"),
@@ -38,7 +39,7 @@ def quota_dodging(stage: Stage) -> None:
             _with(wrapper, ownerReferences=[{"apiVersion": APPWRAPPER, "kind": "AppWrapper", **owned}]),
             "controls it",
         ),
-        "a job that says it is admitted": (_with(wrapper, labels=prebuilt), "Kueue's labels"),
+        "a job that says it is admitted": (admitted("dodge", "blue"), ADMITTED),
         "two pods that count as one": ({**wrapper, "spec": {"components": [larger]}}, "the pods of all"),
     }
     for what, (document, reason) in attempts.items():
@@ -79,11 +80,21 @@ def isolation(stage: Stage) -> None:
     }
     for what, attempt in attempts.items():
         _fails(stage, f"alice may not {what}", attempt, "cannot")
-    job = gang("placed", "blue", pods=1, gpus=1)["spec"]["components"][0]["template"]
-    spec = {**job["spec"]["template"]["spec"], "nodeName": stage.nodes[0]}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "placed", "namespace": "blue"}, "spec": spec}
-    _fails(stage, "no pod of blue takes a node past the scheduler", lambda: dry_run(stage.cluster, pod), "nodeName")
+    pod = placed("placed", "blue", node=stage.nodes[0])
+    _fails(stage, "no pod of blue takes a node past the scheduler", lambda: dry_run(stage.cluster, pod), PLACED)
     assert stage.up("red", "own"), "red's job runs no more"
+
+
+def admitted(name: str, team: str) -> Document:
+    """Return a job that says that it is admitted already."""
+    return gang(name, team, pods=1, gpus=8, labels={"kueue.x-k8s.io/prebuilt-workload-name": "x"})
+
+
+def placed(name: str, team: str, node: str) -> Document:
+    """Return a pod that says which node it is on, as the scheduler alone may."""
+    job = gang(name, team, pods=1, gpus=1)["spec"]["components"][0]["template"]
+    spec = {**job["spec"]["template"]["spec"], "nodeName": node}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": team}, "spec": spec}
 
 
 def _fails(stage: Stage, what: str, attempt: Callable[[], object], reason: str) -> None:

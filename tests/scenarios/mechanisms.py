@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.tenancy.promises import Promise
 from tests.local.environment import Cluster, Project, eventually
-from tests.local.jobs import KUEUE
+from tests.local.jobs import KUEUE, gpu_nodes
+from tests.local.member import dry_run, message
+from tests.scenarios.attacks import ADMITTED, PLACED, admitted, placed
 from tests.scenarios.size import TEAMS, Size, settings
+from tests.scenarios.stage import asked
 
 SYSTEM: Final = "mlbatch-system"
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
@@ -94,15 +100,28 @@ def _anew(item: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def not_in_force(cluster: Cluster, promise: Promise) -> Iterator[None]:
-    """Take an admission policy out of force, for the length of the context."""
+def not_in_force(cluster: Cluster, promise: Promise, document: Mapping[str, Any], reason: str) -> Iterator[None]:
+    """Take an admission policy out of force, for the length of the context.
+
+    document: what it alone refuses, and for what reason: the API server learns of each change a moment later.
+    """
     kind = "ValidatingAdmissionPolicyBinding"
     binding = cluster.existing(ADMISSION, kind, promise.policy)
+
+    def refuses() -> bool:
+        try:
+            asked(lambda: dry_run(cluster, document))
+        except (ApiException, DynamicApiError) as error:
+            return reason in message(error)
+        return False
+
     cluster.delete(ADMISSION, kind, promise.policy)
     try:
+        eventually(f"{promise} is not in force", lambda: not refuses())
         yield
     finally:
         cluster.create(_anew(binding))
+        eventually(f"{promise} is in force", refuses)
 
 
 @contextlib.contextmanager
@@ -126,7 +145,9 @@ MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
     "packing": lambda _, project, size: spread(project, size),
     "slack-controller": lambda cluster, *_: stopped(cluster, "slack-controller"),
     "appwrapper": lambda cluster, *_: without_appwrapper(cluster),
-    "quota-gate": lambda cluster, *_: not_in_force(cluster, Promise.QUOTA_GATE),
-    "pod-isolation": lambda cluster, *_: not_in_force(cluster, Promise.POD_ISOLATION),
+    "quota-gate": lambda cluster, *_: not_in_force(cluster, Promise.QUOTA_GATE, admitted("dodge", "blue"), ADMITTED),
+    "pod-isolation": lambda cluster, *_: not_in_force(
+        cluster, Promise.POD_ISOLATION, placed("placed", "blue", gpu_nodes(cluster)[0]), PLACED
+    ),
 }
 """By its name, what returns a context in which a mechanism does not work."""

@@ -39,11 +39,22 @@ class Outcome:
         return f"{self.scenario.name}: {self.scenario.promise}: {self.word}"
 
 
-def play(scenario: Scenario, paths: Paths, size: Size, picture: Path | None = None, patience: float = 120) -> Outcome:
-    """Play a scenario: print its timeline and verdict, write its picture. Leaves the cluster as it found it."""
+def play(
+    scenario: Scenario,
+    paths: Paths,
+    size: Size,
+    picture: Path | None = None,
+    patience: float = 120,
+    hopeless: float | None = None,
+) -> Outcome:
+    """Play a scenario: print its timeline and verdict, write its picture. Leaves the cluster as it found it.
+
+    patience: seconds for each step. hopeless: those for the step that its mechanism keeps, where that is away: to wait
+    as little for all steps would be to take a slow machine for a broken promise.
+    """
     print(f"{scenario.name}: {scenario.promise}", flush=True)
     cluster, record = Cluster(paths.kubeconfig), Record()
-    stage = Stage(paths, size, record, patience)
+    stage = Stage(paths, size, record, patience, None if hopeless is None else (scenario.hopeless, hopeless))
     try:
         with Recorder(cluster, record):
             found = broken(scenario, stage)

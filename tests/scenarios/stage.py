@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
@@ -35,11 +36,17 @@ HURRIED = {
 class Stage:
     """A cluster of this size, on which nothing runs when a scenario begins.
 
-    patience: seconds after which what is awaited counts as not kept.
+    patience: seconds after which what is awaited counts as not kept. hopeless: the step, a regular expression, that is
+    not expected to come about, and after how many seconds it counts as not kept.
     """
 
-    def __init__(self, paths: Paths, size: Size, record: Record, patience: float) -> None:
+    hopeless: tuple[str, float] | None = None
+
+    def __init__(
+        self, paths: Paths, size: Size, record: Record, patience: float, hopeless: tuple[str, float] | None = None
+    ) -> None:
         self.cluster, self.size, self.record, self.patience = Cluster(paths.kubeconfig), size, record, patience
+        self.hopeless = hopeless
         self.members = {team: as_member(paths, user) for team, user in TEAMS.items()}
         self.nodes = gpu_nodes(self.cluster)
         self._submitted: list[tuple[str, str]] = []
@@ -57,10 +64,15 @@ class Stage:
 
         seconds: those in which it was promised, else as many times the stage's patience as times says.
         """
-        patience = times * self.patience if seconds is None else seconds
+        patience = times * self._patience(what) if seconds is None else seconds
         found = eventually(what, lambda: asked(probe), accept, seconds=patience)
         self.record.say(f"✓ {what}")
         return found
+
+    def _patience(self, what: str) -> float:
+        if self.hopeless is not None and re.fullmatch(self.hopeless[0], what):
+            return self.hopeless[1]
+        return self.patience
 
     def stays(self, what: str, probe: Callable[[], bool], seconds: float) -> None:
         """Watch that something holds for a while. Raises AssertionError where it does not."""
@@ -114,7 +126,6 @@ class Stage:
                 f"{team}/{name} is gone",
                 lambda job=(team, name): asked(lambda: remains(self.cluster, *job)),
                 lambda n: not n,
-                seconds=120,
             )
         self._submitted.clear()
 
@@ -169,9 +180,13 @@ class Stage:
         unplaced = [c["message"] for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")]
         return f"the scheduler says: {unplaced[0]}" if unplaced else ""
 
+    def judged(self, team: str, name: str) -> dict[str, Any]:
+        """Wait until Kueue has made a job's Workload and looked at it; return the condition that says of its quota."""
+        return self.until(f"Kueue has looked at {team}/{name}", lambda: self._quota(team, name))
+
     def waits(self, team: str, name: str) -> str:
         """Wait until Kueue has said why a job has no quota yet; return that. Raises AssertionError where it has one."""
-        quota = self.until(f"Kueue has looked at {team}/{name}", lambda: self._quota(team, name))
+        quota = self.judged(team, name)
         assert quota["status"] == "False", f"not so: {team}/{name} waits"
         self.record.say(f"✓ {team}/{name} waits: {quota['message'][:160]}")
         return str(quota["message"])
@@ -206,5 +221,4 @@ def settle(cluster: Cluster) -> None:
             f"{queue} lends all",
             lambda queue=queue: asked(lambda: lending_limit(cluster, f"{queue}-cluster-queue")),
             lambda limit: limit is None,
-            seconds=120,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
@@ -104,8 +105,11 @@ class Smooth:
     def all_run(self, jobs: Mapping[str, str]) -> None:
         self.steps += [f"{team}/{name} runs" for name, team in jobs.items()] + ["Kueue sees them run"]
 
-    def waits(self, team: str, name: str) -> str:
+    def judged(self, team: str, name: str) -> None:
         self.steps.append(f"Kueue has looked at {team}/{name}")
+
+    def waits(self, team: str, name: str) -> str:
+        self.judged(team, name)
         self.held.append(f"not so: {team}/{name} waits")
         return "insufficient quota for nvidia.com/gpu"
 
@@ -178,6 +182,17 @@ def test_what_is_promised_within_seconds_is_not_waited_for_longer() -> None:
     scene.patience, scene.record = 3600, Record()
     with pytest.raises(AssertionError, match=r"^it is there: not within 0 s"):
         scene.until("it is there", lambda: False, seconds=0)
+
+
+def test_only_what_a_mechanism_keeps_is_given_up_early_where_it_is_away() -> None:
+    for name, text in SEEN.items():
+        step, slow, _ = text.partition(": not within")
+        assert bool(re.fullmatch(SCENARIOS[name].hopeless, step)) == bool(slow)
+    scene = object.__new__(stage.Stage)
+    scene.patience, scene.record, scene.hopeless = 0, Record(), (SCENARIOS["reclaim"].hopeless, -1)
+    for what, seconds in (("blue/loan-0 runs", 0), ("red/own-0 runs", -1)):
+        with pytest.raises(AssertionError, match=f"^{what}: not within {seconds} s"):
+            scene.until(what, lambda: False)
 
 
 @pytest.mark.parametrize(

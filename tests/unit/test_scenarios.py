@@ -197,6 +197,9 @@ class Queue:
     def runs(self, team: str, name: str) -> None:
         assert name in self.running
 
+    def judged(self, team: str, name: str) -> None:
+        """Each is looked at."""
+
     def waits(self, team: str, name: str) -> str:
         assert name in self.waiting, f"not so: {team}/{name} waits"
         return "insufficient unused quota for nvidia.com/gpu"
