@@ -285,14 +285,40 @@ def make_wait(records: Path, engine: Engine) -> subprocess.Popen[Any]:
     return process
 
 
-def terminating(records: Path, *kills: Callable[[], None]) -> threading.Thread:
-    """Send SIGTERM in these ways, one after the other, and then let the update fail."""
+def awaited(is_so: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until something is so; a test that goes on where it never is fails by what it asserts."""
+    deadline = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def catches(process: int) -> bool:
+    """Whether a process has its own answer to SIGTERM, which else ends it (proc(5), SigCgt)."""
+    found = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def heard(records: Path) -> int:
+    """Return how many SIGTERMs the update has noted."""
+    file = records / "signals"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def terminating(
+    records: Path, *kills: Callable[[], None], process: int | None = None, times: int = 1
+) -> threading.Thread:
+    """Send SIGTERM in these ways, one after the other, and let the update fail once it has heard as many as it is to.
+
+    process: who is to take them, this one by default. It is given time for a SIGTERM that it is not to pass on.
+    """
 
     def terminate() -> None:
-        time.sleep(0.1)
+        awaited(lambda: catches(process or os.getpid()))
         for kill in kills:
             kill()
             time.sleep(0.5)
+        awaited(lambda: heard(records) >= times)
         (records / "fail").touch()
         (records / "wait").unlink()
 
@@ -340,7 +366,8 @@ def test_a_termination_of_the_whole_group_reaches_the_engine_once(
         os.write(wait, b".")
         os._exit(10 + engine.finish(process) + engine.cancelled)
     os.read(ready, 1)
-    thread = terminating(records, lambda: os.killpg(child, signal.SIGTERM), lambda: os.kill(child, signal.SIGTERM))
+    kills = (lambda: os.killpg(child, signal.SIGTERM), lambda: os.kill(child, signal.SIGTERM))
+    thread = terminating(records, *kills, process=child)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 12
     thread.join()
     assert (records / "signals").read_text() == "TERM\n"
@@ -354,7 +381,8 @@ def test_a_termination_that_is_repeated_is_a_second_one(
     monkeypatch.setattr("runner.engine._REACHES_ALL", 0.1)
     engine.prepare()
     process = make_wait(records, engine)
-    thread = terminating(records, alone, alone)
+    # The script, a shell, would take two that come at once for one.
+    thread = terminating(records, alone, lambda: awaited(lambda: heard(records)), alone, times=2)
     engine.finish(process)
     thread.join()
     assert (records / "signals").read_text() == "TERM\nTERM\n"
@@ -368,8 +396,7 @@ def test_a_termination_while_something_is_looked_up_reaches_the_engine_and_ends_
     (records / "wait").touch()
 
     def terminate() -> None:
-        while not (records / "waiting").exists():
-            time.sleep(0.01)
+        awaited(lambda: (records / "waiting").exists() and catches(os.getpid()))
         alone()
 
     thread = threading.Thread(target=terminate)
