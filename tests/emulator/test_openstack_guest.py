@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import asyncssh
@@ -34,6 +36,7 @@ from components.openstack.access.kubeconfig import local_port, through_tunnel
 from components.openstack.first_boot import FirstBootArgs, HostKey, KindArgs
 from components.openstack.first_boot.user_data import cloud_config
 from emulator.cluster import certificates
+from emulator.openstack_guest import first_boot as played
 from emulator.openstack_guest.first_boot import FirstBoot
 from emulator.openstack_guest.server import Guest
 from emulator.openstack_guest.user_data import UserData, UserDataError
@@ -167,13 +170,17 @@ def plugin(kubeconfig: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, timeout=60)
 
 
-def found(host: Host, seconds: float = 20.0) -> tuple[Any, list[str]]:
+def found(host: Host, seconds: float = 60.0) -> tuple[Any, list[str]]:
     said: list[str] = []
     return wait(host, seconds, said.append, pause=0.2), said
 
 
-def test_a_late_marker_is_waited_for_and_progress_is_told(guests: Guests) -> None:
-    first_boot, said = found(guests.start(seconds=3.0))
+def test_a_late_marker_is_waited_for_and_progress_is_told(guests: Guests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clock goes on by a step with each look: a look may take any time."""
+    clock = itertools.count()
+    monkeypatch.setattr(played, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    steps = len(UserData.parse(user_data()).steps)
+    first_boot, said = found(guests.start(seconds=float(steps), begun=0.0))
     assert [text for text in said if "answer" not in text][-1] == "ready, step 'registry'"
     assert "running, step 'volume'" in said
     assert first_boot.versions == {"docker": "28.5.2"}
@@ -193,9 +200,14 @@ def test_a_vm_that_is_not_up_yet_is_waited_for(guests: Guests) -> None:
         vm="vm-1",
         port=port,
     )
-    starter = threading.Timer(1.0, guests.start, kwargs={"port": port})
-    starter.start()
-    first_boot, said = found(host)
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        if not said:
+            guests.start(port=port)
+        said.append(text)
+
+    first_boot = wait(host, 60.0, say, pause=0.2)
     assert said[0].startswith("it does not answer (")
     assert "Connection refused" in said[0]
     assert first_boot.kubeconfig is not None

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from http.client import CONFLICT
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.bounds import recovery
 from tests.commands import Parser, whole
 from tests.local.environment import Cluster, Project, dev_settings, gang, local_environment
 from tests.local.jobs import APPWRAPPER, HEALTH, KUEUE
+from tests.scenarios.stage import asked
 from tests.soak.breaking import Breaking
 from tests.soak.judge import Judge
 from tests.soak.trace import GPUS_PER_NODE, NODES, QUOTAS, SLACK, Event, Job, trace
@@ -80,13 +82,13 @@ class Run:
             self._submit()
             self._break()
             elapsed, last = self.now - last, self.now
-            self._look(elapsed)
+            asked(lambda elapsed=elapsed: self._look(elapsed))
             if self.now - told > 20:
                 told = self.now
                 print(self.line(), flush=True)
             time.sleep(1)
         for event in self.ends:
-            self.breaking.end(event)
+            asked(lambda event=event: self.breaking.end(event))
 
     def _submit(self) -> None:
         while self.to_come and self.to_come[0].at <= self.now:
@@ -94,21 +96,23 @@ class Run:
             try:
                 self.cluster.create(gang(job.name, job.team, job.pods, GPUS_PER_NODE, job.seconds))
             except (ApiException, DynamicApiError) as error:
-                self.refused += 1
-                print(f"{self.now:6.0f} s  {job.name} was refused: {str(error.body)[:400]}", flush=True)
-                return
+                # One that is there already was taken, though the answer was lost.
+                if error.status != CONFLICT:
+                    self.refused += 1
+                    print(f"{self.now:6.0f} s  {job.name} was refused: {str(error.body)[:400]}", flush=True)
+                    return
             self.open[job.name] = self.to_come.pop(0)
             self.moved = self.now
 
     def _break(self) -> None:
         for event in [event for event in self.ends if event.until <= self.now]:
-            self.breaking.end(event)
+            asked(lambda event=event: self.breaking.end(event))
             self.ends.remove(event)
         while self.faults and self.faults[0].at <= self.now and self.to_come:
             event = self.faults.pop(0)
             self.seen[event.fault] += 1
             print(f"{self.now:6.0f} s  {event.fault}" + (f": {self.nodes[event.node]}" if event.until else ""))
-            self.breaking.start(event)
+            asked(lambda event=event: self.breaking.start(event))
             if event.until:
                 self.ends.append(event)
 
