@@ -27,13 +27,13 @@ from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from tests.commands import Parser, whole
 from tests.local.environment import ROOT, Cluster, Project, eventually, gang, local_environment
-from tests.local.jobs import phase, pods_of
+from tests.local.jobs import KUEUE, phase, pods_of
 from tests.local.member import as_member
 from tests.local.submission import submitted
 from tests.scenarios.size import Size
 from tests.scenarios.size import settings as scenario_settings
 from tests.soak.answers.cases import WRITTEN, Case, State, generated
-from tests.soak.answers.live import Live, Outcome
+from tests.soak.answers.live import Live, Outcome, condition
 from tests.soak.answers.verdict import NO_JOB, difference
 
 COUNT = 30
@@ -138,7 +138,18 @@ def held(paths: Paths, state: State) -> Iterator[None]:
     with submitted(as_member(paths, "alice"), *loans):
         loans_run(cluster)
         with submitted(as_member(paths, "alice"), gang("first", "blue", 1, 8)):
+            eventually("the first one waits", lambda: waits(cluster, "first"))
             yield
+
+
+def waits(cluster: Cluster, name: str) -> bool:
+    """Whether Kueue has looked at a job and given it no quota."""
+    found = [
+        each
+        for each in cluster.list(KUEUE, "Workload", "blue")
+        if each["metadata"]["name"].startswith(f"appwrapper-{name}-")
+    ]
+    return any((condition(each, "QuotaReserved") or {}).get("status") == "False" for each in found)
 
 
 def loans_run(cluster: Cluster) -> None:

@@ -17,9 +17,9 @@ from tests.local.jobs import KUEUE
 from tests.local.member import as_member, message
 from tests.soak.answers.cases import Case
 
-SECONDS: Final = 45.0
+SECONDS: Final = 120.0
 """After which a job counts as one that does not run."""
-_SETTLED: Final = 12.0
+_SETTLED: Final = 20.0
 """Seconds for which a job has to stay as it is, when it does not run, before that counts."""
 _DENIED: Final = ("denied request", "is forbidden")
 
@@ -44,26 +44,27 @@ class Live:
 
     def outcome(self, case: Case) -> Outcome:
         """Submit a job as its member does, and return what becomes of it."""
-        before = self._given_way()
         member = as_member(self._paths, case.submitter)
         try:
             member.create(case.document)
         except (ApiException, DynamicApiError) as error:
             return Outcome(Verdict.REFUSED, said=message(error))
         try:
-            return self._watch(case, before)
+            return self._watch(case)
         finally:
             self._remove(case)
 
-    def _watch(self, case: Case, before: set[tuple[str, str]]) -> Outcome:
+    def _watch(self, case: Case) -> Outcome:
         deadline, still, last = time.monotonic() + SECONDS, time.monotonic(), ""
+        gone = set[str]()
         while True:
             workload = self._workload(case)
             state = self._state(case, workload)
+            # Who gave way may have its quota again by the end, and then says so no more.
+            gone |= self._given_way(workload) if workload is not None else set()
             if isinstance(state, Outcome):
-                gone = tuple(sorted({name for name, _ in self._given_way() - before}))
                 if state.verdict is Verdict.ADMITTED and gone:
-                    return Outcome(Verdict.PREEMPTS, gone)
+                    return Outcome(Verdict.PREEMPTS, tuple(sorted(gone)))
                 return state
             if state != last:
                 still, last = time.monotonic(), state
@@ -122,16 +123,17 @@ class Live:
             if (about["kind"], about["name"]) == (case.document["kind"], case.name) or self._descends(found, case):
                 yield str(event.get("message"))
 
-    def _given_way(self) -> set[tuple[str, str]]:
-        """Return the jobs that have been told to give way, and when."""
+    def _given_way(self, workload: Document) -> set[str]:
+        """Return the jobs that have been told to give way to a job.
+
+        For whom, is in the message (kueue v0.15.2, `pkg/scheduler/preemption/preemption.go`, preemptionMessage): one
+        that gave way may take the place of yet another.
+        """
         told = [(item, condition(item, "Preempted")) for item in self.cluster.list(KUEUE, "Workload")]
         return {
-            (
-                f"{item['metadata']['namespace']}/{item['metadata']['ownerReferences'][0]['name']}",
-                each["lastTransitionTime"],
-            )
+            f"{item['metadata']['namespace']}/{item['metadata']['ownerReferences'][0]['name']}"
             for item, each in told
-            if each and each["status"] == "True"
+            if each and each["status"] == "True" and f"(UID: {workload['metadata']['uid']}," in each["message"]
         }
 
     def _remove(self, case: Case) -> None:
@@ -148,7 +150,6 @@ class Live:
                 self._workload(case) is None
                 and not pods & {pod["metadata"]["uid"] for pod in self.cluster.list("v1", "Pod", case.team)}
             ),
-            seconds=120,
         )
 
 
