@@ -177,8 +177,11 @@ def fails(project: Project, *expected: str) -> str:
     for text in expected:
         assert text in printed, printed
     # An engine whose update has failed ends a program that still runs as Ctrl-C does, at whatever it is at.
-    interrupted = r"Exception ignored in:[^\n]*\n(?:[^\n]*\n){1,20}?[^\n]*KeyboardInterrupt: *\n"
-    assert "Traceback" not in re.sub(interrupted, "", printed), printed
+    interrupted = (
+        r"Exception ignored in:[^\n]*\n(?:[^\n]*\n){1,20}?[^\n]*KeyboardInterrupt: *\n"
+        r"|^( *)Traceback \(most recent call last\):\n(?:\1 +[^\n]*\n)+\1KeyboardInterrupt *\n"
+    )
+    assert "Traceback" not in re.sub(interrupted, "", printed, flags=re.MULTILINE), printed
     return printed
 
 
