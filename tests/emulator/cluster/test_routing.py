@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +12,7 @@ import pytest
 
 from emulator.cluster.egress import Proxy
 from emulator.cluster.errors import MissingError
+from emulator.cluster.relay import Relay
 from emulator.cluster.routing import NoRouteError, Route, resolve
 from emulator.cluster.store import Store
 
@@ -63,7 +66,7 @@ class Fixed:
         return self._objects
 
 
-def ask(tmp_path: Path, request: bytes, *, refuse: bool = False) -> bytes:
+def ask(tmp_path: Path, relay: Relay, request: bytes, *, refuse: bool = False) -> bytes:
     """Send a request to a proxy whose only pod answers every connection with its port number."""
 
     def connect(address: str, port: int) -> socket.socket:
@@ -77,7 +80,7 @@ def ask(tmp_path: Path, request: bytes, *, refuse: bool = False) -> bytes:
     path = tmp_path / "egress.sock"
     services, slices = cast(Store, Fixed(SERVICE)), cast(Store, Fixed(endpoints(True)))
     nodes = {"node:10250": lambda client: client.close()}
-    Proxy(path, services, slices, connect, nodes).start()
+    Proxy(path, services, slices, connect, relay.join, nodes).start()
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5)
         client.connect(str(path))
@@ -86,13 +89,13 @@ def ask(tmp_path: Path, request: bytes, *, refuse: bool = False) -> bytes:
         return b"".join(iter(lambda: client.recv(4096), b""))
 
 
-def test_the_proxy_connects_with_the_pod(tmp_path: Path) -> None:
-    answer = ask(tmp_path, b"CONNECT 10.96.7.7:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+def test_the_proxy_connects_with_the_pod(tmp_path: Path, relay: Relay) -> None:
+    answer = ask(tmp_path, relay, b"CONNECT 10.96.7.7:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     assert answer == b"HTTP/1.1 200 OK\r\n\r\n10.244.0.0:9443"
 
 
-def test_a_node_answers_for_itself(tmp_path: Path) -> None:
-    assert ask(tmp_path, b"CONNECT node:10250 HTTP/1.1\r\n\r\n") == b"HTTP/1.1 200 OK\r\n\r\n"
+def test_a_node_answers_for_itself(tmp_path: Path, relay: Relay) -> None:
+    assert ask(tmp_path, relay, b"CONNECT node:10250 HTTP/1.1\r\n\r\n") == b"HTTP/1.1 200 OK\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -103,12 +106,32 @@ def test_a_node_answers_for_itself(tmp_path: Path) -> None:
         (b"GET / HTTP/1.1", b"GET is not CONNECT"),
     ],
 )
-def test_the_proxy_refuses_with_a_reason(tmp_path: Path, request_line: bytes, reason: bytes) -> None:
-    answer = ask(tmp_path, request_line + b"\r\n\r\n")
+def test_the_proxy_refuses_with_a_reason(tmp_path: Path, relay: Relay, request_line: bytes, reason: bytes) -> None:
+    answer = ask(tmp_path, relay, request_line + b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 502 ")
     assert reason in answer
 
 
-def test_a_pod_that_refuses_is_named(tmp_path: Path) -> None:
-    answer = ask(tmp_path, b"CONNECT 10.96.7.7:443 HTTP/1.1\r\n\r\n", refuse=True)
+def test_a_pod_that_refuses_is_named(tmp_path: Path, relay: Relay) -> None:
+    answer = ask(tmp_path, relay, b"CONNECT 10.96.7.7:443 HTTP/1.1\r\n\r\n", refuse=True)
     assert b"pod 10.244.0.0 port 9443: Connection refused" in answer
+
+
+def test_a_connection_goes_on_when_the_proxy_has_done_its_part(tmp_path: Path, relay: Relay) -> None:
+    """The server of the standard library ends what it has answered, both ways, unless it has it no more."""
+    path = tmp_path / "egress.sock"
+    services, slices = cast(Store, Fixed(SERVICE)), cast(Store, Fixed(endpoints(True)))
+    ours, pod = socket.socketpair()
+    Proxy(path, services, slices, lambda address, port: ours, relay.join, {}).start()
+    with pod, socket.socket(socket.AF_UNIX) as client:
+        for end in (pod, client):
+            end.settimeout(5)
+        client.connect(str(path))
+        client.sendall(b"CONNECT 10.96.7.7:443 HTTP/1.1\r\n\r\n")
+        assert client.recv(4096) == b"HTTP/1.1 200 OK\r\n\r\n"
+        while any(thread.name.endswith("(process_request_thread)") for thread in threading.enumerate()):
+            time.sleep(0.01)
+        client.sendall(b"question")
+        assert pod.recv(4096) == b"question"
+        pod.sendall(b"answer")
+        assert client.recv(4096) == b"answer"

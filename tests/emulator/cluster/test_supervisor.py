@@ -99,7 +99,7 @@ def test_stop_and_reset_do_nothing_when_nothing_is_there(paths: Paths) -> None:
 
 
 def test_start_names_the_missing_binaries(paths: Paths) -> None:
-    with pytest.raises(ClusterError, match=r"lacks etcd, kube-apiserver, .*kwok: build the tools first"):
+    with pytest.raises(ClusterError, match=r"lacks etcd, kube-apiserver, .*kwok, relay: build the tools first"):
         start(paths, lambda line: None)
 
 
