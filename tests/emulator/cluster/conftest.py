@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from emulator.cluster.relay import Relay
-
-_SOURCE = Path(__file__).resolve().parents[3] / "emulator" / "tools" / "relay"
+from emulator.cluster.relay import PROGRAM, Relay
+from emulator.paths import Paths
+from emulator.toolchain import RELAY, Need, Toolchain
 
 
 @pytest.fixture(scope="session")
-def relay_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The relay, built."""
-    program = tmp_path_factory.mktemp("relay") / "relay"
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
-    subprocess.run(["go", "build", "-o", str(program), "./relay"], cwd=_SOURCE, env=environment, check=True)
-    return program
+def relay_program() -> Path:
+    """The relay, built as `make build` builds it, and kept where that keeps it."""
+    tools, need = Toolchain(Paths.of()), Need(RELAY, RELAY.named(PROGRAM))
+    if not tools._built(need).exists():
+        tools._check_go([RELAY])
+        tools._build(need)
+    return tools._built(need)
 
 
 @pytest.fixture
