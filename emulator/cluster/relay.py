@@ -14,19 +14,23 @@ _END_SECONDS = 3.0
 
 
 class RelayError(Exception):
-    """The relay's process has ended, or takes nothing any more."""
+    """The relay's process cannot be started, has ended, or takes nothing any more."""
 
 
 class Relay:
     """Joins pairs of sockets, from construction to `close`; safe to use from threads.
 
-    program: the built tool.
+    program: the built tool. Raises RelayError where it cannot be started.
     """
 
     def __init__(self, program: Path) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen([program], stdin=theirs.fileno())
+            try:
+                self._process = subprocess.Popen([program], stdin=theirs.fileno())
+            except OSError as error:  # a checkout that was brought up to date under a running cluster has none yet
+                self._control.close()
+                raise RelayError(f"{program} does not start ({error.strerror}): `make up` builds it") from error
 
     @property
     def ended(self) -> bool:

@@ -97,13 +97,33 @@ def test_a_relay_that_has_ended_is_told(relay: Relay) -> None:
     assert theirs.fileno() == -1
 
 
-def test_it_ends_with_who_started_it_and_not_by_a_signal_to_the_group(relay_program: Path) -> None:
+def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """As under a cluster whose checkout was brought up to date without `make up`."""
+    with pytest.raises(RelayError, match=r"/relay does not start \(No such file or directory\): `make up` builds it"):
+        Relay(tmp_path / "relay")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_kubelets_group_ends_no_connection(relay: Relay, number: signal.Signals) -> None:
+    (ours, theirs), (far, near) = tcp(), tcp()
+    relay.join(theirs, near)
+    with ours, far:
+        for end in (ours, far):
+            end.settimeout(_SECONDS)
+        ours.sendall(b"before")  # it is up, and listens to signals
+        assert far.recv(10) == b"before"
+        os.kill(relay._process.pid, number)
+        time.sleep(0.2)
+        ours.sendall(b"after")
+        assert far.recv(10) == b"after"
+
+
+def test_it_ends_with_who_started_it(relay_program: Path) -> None:
     text = f"""
-import os, signal, sys
+import sys
 from pathlib import Path
 from emulator.cluster.relay import Relay
 relay = Relay(Path({str(relay_program)!r}))
-os.kill(relay._process.pid, signal.SIGTERM)
 print(relay._process.pid, flush=True)
 sys.stdin.read()
 """
@@ -112,8 +132,7 @@ sys.stdin.read()
     ) as starter:
         assert starter.stdout
         process = int(starter.stdout.readline())
-        time.sleep(0.2)
-        os.kill(process, 0)
+        assert runs(process)
         starter.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + _SECONDS
     while runs(process) and time.monotonic() < deadline:
