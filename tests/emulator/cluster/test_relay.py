@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,42 @@ def test_sockets_are_no_longer_open_here(relay: Relay) -> None:
     with ours, far:
         relay.join(theirs, near)
         assert (theirs.fileno(), near.fileno()) == (-1, -1)
+
+
+def test_a_connection_takes_two_descriptors_and_gives_them_back(
+    relay: Relay, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    """And no pipe: Linux lets an ordinary user's pipes have little memory in all, and makes theirs small beyond it."""
+    ask_each_other(*ends)
+    at_first = descriptors(relay)
+    (ours, theirs), (far, near) = tcp(), tcp()
+    relay.join(theirs, near)
+    with ours, far:
+        for end in (ours, far):
+            end.settimeout(_SECONDS)
+        ask_each_other(ours, far)
+        assert descriptors(relay) == at_first + Counter(socket=2)
+    deadline = time.monotonic() + _SECONDS
+    while descriptors(relay) != at_first and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert descriptors(relay) == at_first
+    assert not descriptors(relay)["pipe"]
+
+
+def ask_each_other(left: socket.socket, right: socket.socket) -> None:
+    for sender, reader in ((left, right), (right, left)):
+        sender.sendall(b"anybody?")
+        assert reader.recv(10) == b"anybody?"
+
+
+def descriptors(relay: Relay) -> Counter[str]:
+    """What the relay has open, beside its output, by kind."""
+    found: Counter[str] = Counter()
+    for each in Path(f"/proc/{relay._process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if each.name not in ("1", "2"):
+                found[os.readlink(each).partition(":")[0]] += 1
+    return found
 
 
 def test_a_relay_that_has_ended_is_told(relay: Relay) -> None:

@@ -99,8 +99,12 @@ func join(left, right closer) {
 }
 
 // copyTo copies until the source ends, and passes the end on; after an error neither direction can go on.
+//
+// It hides from io.Copy that these are sockets, between which it would splice(2), by a pipe of 1 MiB for each direction:
+// with some thirty connections an ordinary user has had all the memory that Linux lets pipes of one user have
+// (pipe(7), /proc/sys/fs/pipe-user-pages-soft), and the pipes of all their other programs hold 8 KiB from then on.
 func copyTo(target, source closer) {
-	if _, err := io.Copy(target, source); err != nil || target.CloseWrite() != nil {
+	if _, err := io.Copy(struct{ io.Writer }{target}, struct{ io.Reader }{source}); err != nil || target.CloseWrite() != nil {
 		source.Close()
 		target.Close()
 	}
