@@ -226,8 +226,13 @@ class Question:
         return any(self.job.name in owners for owners in self._owners(part))
 
     def _owners(self, part: Document) -> list[list[str]]:
-        """Return the names of those that control the object of that name, for each that is there."""
-        found = self._named(part["apiVersion"], part["kind"], part["metadata"].get("name") or "")
+        """Return the names of those that control the object, for each that is there of its name, or generateName."""
+        version, kind, wanted = part["apiVersion"], part["kind"], part["metadata"]
+        if wanted.get("name"):
+            found = self._named(version, kind, wanted["name"])
+        else:
+            every = objects(self.client, version, kind, namespace=self.team)
+            found = [item for item in every if item["metadata"].get("generateName") == wanted.get("generateName")]
         there = [item["metadata"].get("ownerReferences") or () for item in found]
         return [[each["name"] for each in owners if each.get("controller")] for owners in there]
 
@@ -499,7 +504,7 @@ def _beyond(said: str) -> str:
     for resource, amount in requested.items():
         most = Quantity.parse(limited[resource])
         if most.nano == 0:
-            return f"take out what the ResourceQuota {found[1]} counts ({resource}): teams have none of it"
+            return f"take out what the ResourceQuota {found[1]} counts ({resource}): the team has none of it"
         if Quantity.parse(amount).nano > most.nano:
             return f"ask for at most {most} {resource}, in place of {amount}"
     return ""

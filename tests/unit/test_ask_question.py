@@ -284,7 +284,7 @@ COUNTED_OUT = 'services "job" is forbidden: exceeded quota: bounds, requested: {
     [
         (
             ("services.nodeports=1", "services.nodeports=0", "services.nodeports=0"),
-            "take out what the ResourceQuota bounds counts (services.nodeports): teams have none of it",
+            "take out what the ResourceQuota bounds counts (services.nodeports): the team has none of it",
         ),
         (
             ("count/x=1,requests.storage=30Ti", "count/x=500,requests.storage=0", "count/x=500,requests.storage=20Ti"),
@@ -304,14 +304,24 @@ def test_a_wrapped_object_that_is_more_than_a_team_may_have_is_refused(
     assert answer.change == change
 
 
-def test_a_wrapped_object_that_is_there_already_does_not_count_twice() -> None:
+@pytest.mark.parametrize("owner", ["job", "another"])
+@pytest.mark.parametrize(
+    ("wanted", "made"), [({"name": "job"}, {"name": "job"}), ({"generateName": "job-"}, {"generateName": "job-"})]
+)
+def test_a_wrapped_object_that_is_there_already_does_not_count_twice(
+    wanted: dict[str, str], made: dict[str, str], owner: str
+) -> None:
     said = COUNTED_OUT.format("services=1", "services=500", "services=500")
     admitted = workload("job", "asked", ("QuotaReserved", "True", "x"))
     pod = {"metadata": {"namespace": "blue"}, "spec": {**POD, "nodeName": "gpu-node-0"}, "status": {}}
-    own = {"metadata": {"name": "job", "ownerReferences": [{"name": "job", "controller": True}]}}
+    there = {"metadata": {"name": "job-x7k2p", **made, "ownerReferences": [{"name": owner, "controller": True}]}}
     team = {"metadata": {"name": "blue"}}
-    replica = Replica({"Job": (403, said)}, Workload=[admitted], Pod=[pod], Namespace=[team], Job=[own])
-    assert asked(replica).verdict is Verdict.ADMITTED
+    replica = Replica({"Job": (403, said)}, Workload=[admitted], Pod=[pod], Namespace=[team], Job=[there])
+    document = gang("job", "blue", pods=1, gpus=8)
+    document["spec"]["components"][0]["template"]["metadata"] = wanted
+    client: Any = replica
+    answer = Question(client, read(yaml.safe_dump(document), "blue"), "blue", "alice").ask()
+    assert answer.verdict is (Verdict.ADMITTED if owner == "job" else Verdict.REFUSED)
 
 
 def test_a_job_that_no_queue_counts_is_refused_for_what_is_wrong_with_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
