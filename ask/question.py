@@ -71,6 +71,8 @@ _EXCEEDED: Final = "exceeded quota"
 _COUNTED: Final = re.compile(_EXCEEDED + r": (\S+), requested: (\S+), used: \S+, limited: (\S+)")
 """What the API server says of an object that is too much for a ResourceQuota (k8s.io/apiserver v0.34.2,
 `pkg/admission/plugin/resourcequota/controller.go`, checkQuotas): amounts as `services=1,services.nodeports=1`."""
+_FULL: Final = "delete jobs of the team that are over, or ask for less"
+"""What to do where a quota has no room now: there is some when other jobs have ended."""
 _TOUCHED: Final = "mlbatch/touched"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -134,7 +136,7 @@ class Question:
         refused = self._refused_pods(wrapper, workload) or self._refused_parts(wrapper)
         if workload is None:
             return refused or self._answer(Verdict.WAITS, reason="no queue has looked at it")
-        if refused is not None:
+        if refused is not None and not (refused.change == _FULL and self._waits(uid)):
             # Pods are made when a job is admitted: one that never is comes to no refusal.
             return self._never_admitted(uid) or refused
         judged = self._impossible(workload)
@@ -248,16 +250,25 @@ class Question:
 
     def _never_admitted(self, uid: str) -> Answer | None:
         """Return the answer for a job that no queue ever admits, None for any other."""
+        workload, said = self._decided(uid)
+        answer = self._without_quota(workload, str(said["message"])) if said and said["status"] != "True" else None
+        return answer if answer and answer.verdict is Verdict.NEVER else None
+
+    def _waits(self, uid: str) -> bool:
+        """Tell whether the job waits for others to end: quotas that are full now may have room by then."""
+        _, said = self._decided(uid)
+        return bool(said) and said["status"] != "True" and _PREEMPTING not in said["message"]
+
+    def _decided(self, uid: str) -> tuple[Document, Document]:
+        """Return what Kueue counts for the job and what it says of its quota, nothing where it says nothing."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             workload = self._workload(uid)
             said = _condition(workload, "QuotaReserved") if workload else None
             if workload and said:
-                waits = said["status"] != "True"
-                answer = self._without_quota(workload, str(said["message"])) if waits else None
-                return answer if answer and answer.verdict is Verdict.NEVER else None
+                return workload, said
             time.sleep(_EVERY)
-        return None
+        return {}, {}
 
     def _impossible(self, workload: Document) -> Answer | None:
         """Return the answer for pods that the nodes do not hold even when no team runs anything."""
@@ -348,7 +359,7 @@ class Question:
             change = "delete what has that name, or take another one"
             return self._answer(Verdict.REFUSED, rule="name", reason=said, change=change)
         if _EXCEEDED in said:
-            change = _beyond(said) or "delete jobs of the team that are over, or ask for less"
+            change = _beyond(said) or _FULL
             return self._answer(Verdict.REFUSED, rule="ResourceQuota", reason=said, change=change)
         return self._answer(Verdict.REFUSED, rule="validation", reason=said, change="correct what it names")
 

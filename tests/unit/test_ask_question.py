@@ -276,6 +276,7 @@ def test_a_wrapped_object_whose_name_is_taken_is_refused(owner: dict[str, Any] |
         assert answer.verdict is Verdict.ADMITTED
 
 
+LATER = "insufficient unused quota for nvidia.com/gpu in flavor default-flavor, 8 more needed"
 COUNTED_OUT = 'services "job" is forbidden: exceeded quota: bounds, requested: {}, used: {}, limited: {}'
 
 
@@ -302,6 +303,23 @@ def test_a_wrapped_object_that_is_more_than_a_team_may_have_is_refused(
     answer = asked(Replica({"Job": (403, said)}, Workload=[admitted]))
     assert (answer.verdict, answer.rule, answer.reason) == (Verdict.REFUSED, "ResourceQuota", said)
     assert answer.change == change
+
+
+@pytest.mark.parametrize(
+    ("amounts", "said", "verdict"),
+    [
+        (("services=1", "services=500", "services=500"), LATER, Verdict.WAITS),
+        (("services=1", "services=500", "services=500"), TOO_MUCH, Verdict.NEVER),
+        (("services=1", "services=500", "services=500"), "Pending the preemption of 1 workload(s)", Verdict.REFUSED),
+        (("services.nodeports=1", "services.nodeports=0", "services.nodeports=0"), LATER, Verdict.REFUSED),
+    ],
+)
+def test_a_job_that_waits_may_find_room_in_a_quota_that_is_full_now(
+    amounts: tuple[str, str, str], said: str, verdict: Verdict
+) -> None:
+    """What it has in it is made when it is admitted, and those who go before it take with them what they have."""
+    answer = asked(Replica({"Job": (403, COUNTED_OUT.format(*amounts))}, Workload=[waiting(said)]))
+    assert answer.verdict is verdict
 
 
 @pytest.mark.parametrize("owner", ["job", "another"])
