@@ -13,9 +13,9 @@ from emulator.openstack.folder import SERVICES
 from runner.files import write_private
 
 # Below the kernel's ephemeral range (from 32768 by default, ip-sysctl.rst): no outgoing connection takes a kept port.
-# Above those of tunnels to VMs (components/openstack/access/kubeconfig.py), each of which is the same everywhere.
-_LOWEST = 30000
-_HIGHEST = 31999
+# And below those of tunnels to VMs (components/openstack/access/kubeconfig.py), each of which is the same everywhere.
+_LOWEST = 10000
+_HIGHEST = 19999
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def choose(seed: str, kept: Mapping[str, int], free: Callable[[int], bool] = is_
     """Return a port for every listener: the kept one while it is free, else the next free one.
 
     The search starts at a place derived from `seed` (the state folder), so that two checkouts rarely meet and a wiped
-    environment gets the same ports again. Raises RuntimeError when no free port is left in 30000..31999.
+    environment gets the same ports again. Raises RuntimeError when no free port is left in 10000..19999.
     """
     chosen = {name: kept[name] for name in NAMES if isinstance(kept.get(name), int) and free(kept[name])}
     span = _HIGHEST - _LOWEST + 1

@@ -25,7 +25,7 @@ def test_no_port_is_that_of_a_tunnel_to_a_vm() -> None:
     host = Host(address="203.0.113.7", user="ubuntu", private_key_file="key", public_key="ssh-ed25519 A", vm="0")
     tunnels = {local_port(replace(host, vm=str(number))) for number in range(1000)}
     chosen = {port for folder in range(100) for port in asdict(ports.choose(f"/{folder}", {}, free=bool)).values()}
-    assert max(tunnels) < min(chosen)
+    assert max(chosen) < min(tunnels)
 
 
 def test_only_a_taken_port_changes() -> None:
