@@ -95,7 +95,7 @@ def test_free_memory_is_what_new_processes_can_have(tmp_path: Path) -> None:
 def test_a_long_run_says_how_long_and_what_is_short() -> None:
     assert list(command.introduction(Scale(60, 10, 130), 4)) == ["130 jobs of 10 teams on 60 nodes of 8 GPUs, 4 rows"]
     (_, note) = command.introduction(Scale(1000, 100, 10_000), 4)
-    assert note.startswith("note: this takes 337m20s, more or less; JOBS=")
+    assert note.startswith("note: this takes 226m13s, more or less; JOBS=")
     assert "JOBS=" in note
 
 

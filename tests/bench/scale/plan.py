@@ -20,7 +20,7 @@ whole nodes hold a third.
 GPUs are powers of two, so that filling the nodes from the largest pod to the smallest leaves none idle that a waiting
 pod could have: the best possible packing of a wave is all of it.
 """
-_JOBS_A_SECOND: Final = 2.0
+_JOBS_A_SECOND: Final = 3.0
 """How many jobs get through a row, from submission until nothing is left of them, on two cores."""
 _ROW_SECONDS: Final = 60.0
 
