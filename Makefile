@@ -93,6 +93,8 @@ test: build ## run everything, three at a time: lint, types, tests against local
 lint: $(ENVIRONMENT) ## check format and style
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l emulator/tools) || exit; \
+		[ -z "$$unformatted" ] || { echo "not as gofmt writes it: $$unformatted"; exit 1; }
 
 types: $(ENVIRONMENT) ## check types
 	$(VENV)/bin/mypy
