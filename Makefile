@@ -23,6 +23,9 @@ TRAINING := .venv-training
 STORE := .venv-store
 EMULATOR := $(VENV)/bin/python -m emulator
 OPTIONS = --stack $(STACK)
+# A test that never ends tells where it stands, and ends the run before whoever waits for all of `make test` gives up. The
+# longest take minutes; what takes hours, and what acts on a cloud (CONTRIBUTING.md), has no such end.
+TEST := $(VENV)/bin/python -m pytest -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 # An option for a variable that somebody has set: what runs has defaults of its own.
 chosen = $(if $(filter command environment,$(firstword $(origin $(1)))),--$(shell echo $(1) | tr A-Z_ a-z-)='$($(1))')
 
@@ -100,22 +103,22 @@ types: $(ENVIRONMENT) ## check types
 	$(VENV)/bin/mypy
 
 unit: $(ENVIRONMENT) mirror ## run the tests that need no cluster
-	$(VENV)/bin/python -m pytest tests/unit tests/emulator
+	$(TEST) tests/unit tests/emulator
 
 local: local-aks local-cpouta local-members local-openshift local-platform local-recovery local-shown ## run the tests against local clusters of their own
 
 local-aks: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_aks.py
+	$(TEST) --durations 10 tests/local/test_aks.py
 
 local-cpouta: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py
+	$(TEST) --durations 10 tests/local/test_openstack_services.py tests/local/test_cpouta.py
 
 local-members: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_existing.py tests/local/test_member*.py \
+	$(TEST) --durations 10 tests/local/test_existing.py tests/local/test_member*.py \
 		tests/local/test_quota.py tests/local/test_without_policies.py
 
 local-openshift: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \
+	$(TEST) --durations 10 tests/local/test_openshift.py tests/local/test_openshift_operators.py \
 		tests/local/test_openshift_stack.py
 
 local-long: $(ENVIRONMENT) build
@@ -128,7 +131,7 @@ local-openshift-ai: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_openshift_ai.py
 
 local-platform: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
+	$(TEST) --durations 10 tests/local --ignore tests/local/test_aks.py --ignore-glob 'tests/local/test_member*.py' \
 		--ignore tests/local/test_quota.py --ignore tests/local/test_without_policies.py \
 		--ignore tests/local/test_existing.py \
 		--ignore tests/local/test_recovery.py --ignore tests/local/test_packing.py \
@@ -139,11 +142,11 @@ local-platform: $(ENVIRONMENT) build
 		--ignore tests/local/test_dashboards.py --ignore tests/local/test_picture.py
 
 local-recovery: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_killed.py tests/local/test_recovery.py \
+	$(TEST) --durations 10 tests/local/test_killed.py tests/local/test_recovery.py \
 		tests/local/test_packing.py tests/local/test_drift.py
 
 local-shown: $(ENVIRONMENT) build
-	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_scenarios.py tests/local/test_ask.py \
+	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_ask.py \
 		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
 
 bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
