@@ -65,8 +65,8 @@ class Tale:
     attempt: GPU seconds of the pods that it has now. is_lost: those are what is left of an attempt, until others come.
     useful, wasted: GPU seconds of what led to its end, and of what had to be done again or led to nothing.
     marked_at: since when it runs on a node that is lost. lost_at: the same once it had to go, until it runs again.
-    owed_at: since when it waits for GPUs that others have borrowed. evictions: how often it ran on no lost node and had
-    its quota taken, by Kueue's reason.
+    owed_at: since when it waits for quota or GPUs that others have borrowed. evictions: how often it ran on no lost
+    node and had its quota taken, by Kueue's reason.
     """
 
     job: SyntheticJob
@@ -102,7 +102,7 @@ class Ledger:
     gpus: of all nodes. used, idle: GPU seconds of those that pods held, and of healthy nodes' that none held.
     below: seconds for which each team had less than its quota while it had work for it; scarce: the part of them in
     which too few nodes were healthy for all quotas that were wanted. reclaims: seconds until an owner's job ran that
-    had to wait for a borrower's GPUs; recoveries: until a job ran again that had lost a node.
+    had to wait for a borrower's quota or GPUs; recoveries: until a job ran again that had lost a node.
     """
 
     quotas: Mapping[str, int]
@@ -201,12 +201,13 @@ class Ledger:
         use = Counter[str]()
         for name in served:
             use[self._claims[name].team] += self._claims[name].gpus
+        room = min(free, well - use.total())  # a borrower whose pods are down for a moment has its quota still
         below, scarce = set[str](), set[str]()
         for name in is_owed.keys() - served:
             claim, tale = self._claims[name], self.tales[name]
             if name in self.judge.waiting:
                 below.add(claim.team)
-                if tale.owed_at is None and free < claim.gpus:
+                if tale.owed_at is None and room < claim.gpus:
                     tale.owed_at = now
                 continue
             tale.owed_at = None

@@ -146,6 +146,23 @@ def test_an_owner_that_waits_for_a_borrower_reclaims() -> None:
     assert ledger.below == {"blue": 4}, "the loan is beyond its team's quota, and owed to nobody"
 
 
+def test_an_owner_that_waits_for_the_quota_of_a_borrower_between_two_attempts_reclaims() -> None:
+    """As on most of a busy day: the GPUs are free, and Kueue counts them for who will have them again in a moment."""
+    ledger = Ledger(QUOTAS, gpus=32, bound=100)
+    ledger.submit(LOAN, 0)
+    ledger.look(0, {"loan": Seen("Running", 4, 32, HERE)}, frozenset(), 32, 32)
+    ledger.submit(ONE, 1)
+    ledger.look(1, {"loan": Seen("Resetting"), "one": WAITS}, frozenset(), 32, 0)
+    ledger.look(2, {"loan": Seen("Suspended", evicted="Preempted"), "one": WAITS}, frozenset(), 32, 0)
+    ledger.look(3, {"loan": WAITS, "one": UP}, frozenset(), 32, 8)
+    assert ledger.reclaims == [2]
+
+
+def test_an_owner_for_whom_there_is_quota_and_room_reclaims_nothing() -> None:
+    ledger = played([WAITS, WAITS, UP])
+    assert (ledger.below["blue"], ledger.reclaims) == (1, [])
+
+
 def test_too_few_nodes_are_told_apart() -> None:
     ledger = Ledger(QUOTAS, gpus=32, bound=100)
     ledger.submit(ONE, 0)
