@@ -201,13 +201,15 @@ class Ledger:
         use = Counter[str]()
         for name in served:
             use[self._claims[name].team] += self._claims[name].gpus
-        room = min(free, well - use.total())  # a borrower whose pods are down for a moment has its quota still
+        # Whose pods are down for a moment, or not up yet, has its quota.
+        has_quota = {name for name in is_owed if self.tales[name].phase not in _WITHOUT_QUOTA}
+        left = well - sum(self._claims[name].gpus for name in has_quota)
         below, scarce = set[str](), set[str]()
         for name in is_owed.keys() - served:
             claim, tale = self._claims[name], self.tales[name]
             if name in self.judge.waiting:
                 below.add(claim.team)
-                if tale.owed_at is None and room < claim.gpus:
+                if tale.owed_at is None and (free if name in has_quota else min(free, left)) < claim.gpus:
                     tale.owed_at = now
                 continue
             tale.owed_at = None

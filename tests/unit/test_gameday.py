@@ -158,6 +158,16 @@ def test_an_owner_that_waits_for_the_quota_of_a_borrower_between_two_attempts_re
     assert ledger.reclaims == [2]
 
 
+def test_quota_of_a_borrower_that_has_not_begun_is_waited_for_too() -> None:
+    ledger = Ledger(QUOTAS, gpus=40, bound=100)
+    ledger.submit(LOAN, 0)
+    ledger.look(0, {"loan": Seen("Running")}, frozenset(), 32, 0)
+    ledger.submit(ONE, 1)
+    ledger.look(1, {"loan": Seen("Running"), "one": WAITS}, frozenset(), 32, 0)
+    ledger.look(2, {"loan": Seen("Suspended"), "one": UP}, frozenset(), 32, 8)
+    assert ledger.reclaims == [1]
+
+
 def test_an_owner_for_whom_there_is_quota_and_room_reclaims_nothing() -> None:
     ledger = played([WAITS, WAITS, UP])
     assert (ledger.below["blue"], ledger.reclaims) == (1, [])
