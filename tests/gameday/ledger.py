@@ -209,7 +209,8 @@ class Ledger:
             claim, tale = self._claims[name], self.tales[name]
             if name in self.judge.waiting:
                 below.add(claim.team)
-                if tale.owed_at is None and (free if name in has_quota else min(free, left)) < claim.gpus:
+                room = free if name in has_quota else min(free, left)
+                if tale.owed_at is None and room < claim.gpus:
                     tale.owed_at = now
                 continue
             tale.owed_at = None

@@ -147,7 +147,7 @@ def test_an_owner_that_waits_for_a_borrower_reclaims() -> None:
 
 
 def test_an_owner_that_waits_for_the_quota_of_a_borrower_between_two_attempts_reclaims() -> None:
-    """As on most of a busy day: the GPUs are free, and Kueue counts them for who will have them again in a moment."""
+    """The GPUs are free, and Kueue counts them for who will have them again in a moment."""
     ledger = Ledger(QUOTAS, gpus=32, bound=100)
     ledger.submit(LOAN, 0)
     ledger.look(0, {"loan": Seen("Running", 4, 32, HERE)}, frozenset(), 32, 32)
