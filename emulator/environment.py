@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from emulator import azure, cluster
+from emulator import cluster
 from emulator.cluster.layout import Layout
 from emulator.openstack.deployment import Deployment
 from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
-from emulator.recovery import Created
 from runner.engine import EngineError
 from runner.environment import Environment
+from runner.files import private_folder
 
 KUBERNETES: Final = "kubernetes"
-EMULATED: Final = frozenset({"azure-native", KUBERNETES, "random"})
+EMULATED: Final = frozenset({"azure-native", "random"})
 """The plugins whose providers are emulated, by the names under which the engine looks for them."""
+
+PATCH_FORCE: Final = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
+"""The provider input `enablePatchForce`, which the version that is built here takes from the environment alone."""
 
 
 def environment(paths: Paths) -> Environment:
     """Return the environment of a running local cluster.
 
-    The official Kubernetes plugin is used where the user has it: it reaches what the kubeconfig names, and that is the
-    local cluster. Raises EngineError where the emulated providers are not all there.
+    An official plugin of the SDK's version is used where the user has it, else the one that is built here. Raises
+    EngineError where the emulated providers do not run.
     """
-    plugin = official_plugin()
-    official = {KUBERNETES} if plugin is not None else set()
     of_openstack = official_plugin(openstack.NAME) or openstack.install(paths)
     state, layout = cluster.status(paths), Layout(paths)
     found = state.providers
-    missing = EMULATED - official - found.keys()
+    missing = EMULATED - found.keys()
     if missing:
         raise EngineError(
             f"the local environment serves no provider for {', '.join(sorted(missing))}; `make down`, then `make up`, "
@@ -42,20 +42,23 @@ def environment(paths: Paths) -> Environment:
     return Environment(
         kubeconfig=paths.kubeconfig,
         mirror=paths.mirror,
-        providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
+        providers=dict(sorted(found.items())),
         programs=(layout.azure_bin, *((layout.guests_bin,) if state.openstack else ()), paths.bin),
-        plugins=(of_openstack, *([plugin] if plugin is not None else [])),
-        variables=Deployment(paths).variables() if state.openstack else {},
+        plugins=(official_plugin() or built_plugin(paths), of_openstack),
+        variables={**PATCH_FORCE, **(Deployment(paths).variables() if state.openstack else {})},
         ssh_key=layout.guests_key if state.openstack else None,
     )
 
 
-def orphans(paths: Paths, variables: Mapping[str, str]) -> dict[str, Created]:
-    """Return what was created in a cloud for engines that do not know it, by URN. variables: of the engine.
-
-    Raises EngineError where an OpenStack cannot be asked.
-    """
-    return {**azure.orphans(paths), **openstack.orphans(paths, variables)}
+def built_plugin(paths: Paths, name: str = KUBERNETES) -> Path:
+    """Return the folder of a plugin that is built here, under the version by which the engine looks for it."""
+    program = f"pulumi-resource-{name}"
+    folder = private_folder(paths.state / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}")
+    link, target = folder / program, paths.bin / program
+    if not link.is_symlink() or link.readlink() != target:
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+    return folder
 
 
 def official_plugin(name: str = KUBERNETES) -> Path | None:
@@ -68,4 +71,6 @@ def official_plugin(name: str = KUBERNETES) -> Path | None:
     plugin = home / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}"
     # The shell of `make env` has an engine's own home, with links to the files of these plugins, and of our own one.
     program = (plugin / f"pulumi-resource-{name}").resolve()
-    return program.parent if program.is_file() and not openstack.is_ours(program) else None
+    # A plugin that is built here leads to the cache of tools, whose folders have other names.
+    is_official = program.is_file() and program.parent.name == plugin.name and not openstack.is_ours(program)
+    return program.parent if is_official else None

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from emulator.recovery import lost
 from openstack.connection import Connection
 
 from components import catalogue
@@ -21,7 +22,6 @@ from emulator.charts import archive
 from emulator.environment import orphans
 from emulator.openstack.__main__ import main
 from emulator.paths import Paths
-from emulator.recovery import lost
 from runner import clusters
 from tests.local.environment import Cluster, Project, eventually, local_environment, stack_settings
 from tests.local.test_openstack_services import connect

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from emulator.recovery import UPSERT
 from openstack.connection import Connection
 
 from emulator import cluster
 from emulator.openstack.deployment import Deployment
 from emulator.openstack.faults import Faults
 from emulator.paths import Paths
-from emulator.recovery import UPSERT
 from tests.local.environment import Cluster, Project, eventually, local_environment
 from tests.local.test_cpouta import NAME, act, eventually_without_tunnel, settings, small_platform
 from tests.local.test_openstack_services import connect
