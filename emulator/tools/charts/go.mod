@@ -1,6 +1,6 @@
 module mlbatch/tools/charts
 
-go 1.25.0
+go 1.24.0
 
 require (
 	github.com/prometheus-community/helm-charts v0.0.0-20260828105119-ed5d7d9b5933
