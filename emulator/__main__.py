@@ -55,6 +55,9 @@ SETTING_UP = (
     "pulumi up",
 )
 
+AGAIN = "start the cluster again from nothing: the first update of this stack was killed"
+"""A step of its own where it was: nobody has worked with such a stack yet."""
+
 FINISHING = "finish the update that was killed"
 """A step of its own where there was one."""
 
@@ -193,7 +196,12 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
         _prepare(engine)
         engine.unlock()
         was_killed = bool(pending.creations(engine))
-    if was_killed:
+    if engine.was_killed_first:
+        with progress.further_step(AGAIN):
+            cluster.reset(paths)
+            cluster.start(paths, progress.note, stack=options.stack, openstack=openstack is not None, **parts)
+        engine = _engine(paths, options)
+    elif was_killed:
         with progress.further_step(FINISHING):
             pending.finish(engine, paths)
     with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
@@ -256,6 +264,10 @@ def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
     engine.unlock()
+    if engine.was_killed_first:
+        raise EngineError(
+            "the first update of this stack was killed, and nothing of it is in the state: `make clean` removes it"
+        )
     pending.finish(engine, paths)
     _require_answers(engine, paths, options)
     looking = _looking(engine)
@@ -396,7 +408,7 @@ def _stop(paths: Paths, *, purge: bool) -> None:
         cluster.reset(paths)
         for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
             shutil.rmtree(paths.state / name, ignore_errors=True)
-        for marker in paths.run.glob("*.updating") if not paths.run.is_symlink() else ():
+        for marker in paths.run.glob("*.creating") if not paths.run.is_symlink() else ():
             marker.unlink()
     else:
         cluster.stop(paths)

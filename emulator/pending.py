@@ -43,7 +43,7 @@ def finish(engine: Engine, paths: Paths) -> None:
     if code != 0:
         raise EngineError(
             f"`pulumi refresh` ended with exit code {code}: the killed update is not finished. Start this local "
-            "environment again from nothing: make clean, then make up"
+            f"environment again from nothing: make clean, then make up STACK={engine.stack}"
         )
 
 

@@ -40,6 +40,11 @@ class FileBackend:
         """Whether there is a state that is not whole."""
         return self.state.exists() and _checkpoint(self.state) is None
 
+    @property
+    def has_resources(self) -> bool:
+        """Whether the state holds any resource."""
+        return bool(((_checkpoint(self.state) or {}).get("latest") or {}).get("resources"))
+
     def held(self) -> str | None:
         """Return who holds a lock since when, being alive or of another host; None where nobody does."""
         return next((_told(holder) for _, holder in self._holders() if holder and _may_live(holder)), None)

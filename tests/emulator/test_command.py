@@ -256,6 +256,7 @@ class FakeEngine:
     """An engine whose last update ended by itself."""
 
     operations: tuple[str, ...] = ()
+    was_killed_first = False
     changing: str | None = None
     cancelled = False
     stack = "dev"
@@ -452,6 +453,23 @@ def test_an_update_that_was_killed_is_finished_in_a_step_of_its_own(
         "[3/4] prepare the stack ...",
         *(finishing if was_killed else ["[4/4] pulumi up --stack dev ..."]),
     ]
+
+
+def test_a_first_update_that_was_killed_starts_on_an_empty_cluster(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    serving(monkeypatch)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Engine", type("Killed", (FakeEngine,), {"was_killed_first": True, "code": 1}))
+    without_a_cluster(monkeypatch)
+    monkeypatch.setattr(cluster, "start", lambda *what, **parts: print("started", file=sys.stderr))
+    monkeypatch.setattr(cluster, "reset", lambda paths: print("emptied", file=sys.stderr))
+    command.main(["up"])
+    lines = capsys.readouterr().err.splitlines()
+    done = [line for line in lines if line in ("started", "emptied") or line.startswith("[5/5] pulumi up")]
+    assert done[:4] == ["started", "emptied", "started", "[5/5] pulumi up --stack dev ..."]
+    assert command.main(["destroy"]) == 1
+    assert "the first update of this stack was killed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["up", "destroy"])

@@ -61,6 +61,8 @@ class Cluster:
 class KilledEngine:
     """An engine that was killed as it created some resources."""
 
+    stack = "dev"
+
     def __init__(self, *resources: Mapping[str, Any], operation: str = "creating", code: int = 0) -> None:
         self.refreshes: list[list[str]] = []
         self._operations = [{"type": operation, "resource": each} for each in resources]

@@ -135,6 +135,33 @@ def test_the_engine_writes_its_state_for_each_resource_without_backup_copies(eng
     assert variables["PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS"] == "true"
 
 
+@pytest.mark.parametrize(
+    ("command", "resources", "without"),
+    [("up", [], True), ("up", [{"urn": "u"}], False), ("destroy", [{"urn": "u"}], True), ("preview", [], False)],
+)
+def test_only_what_can_be_done_again_from_nothing_leaves_checkpoints_out(
+    engine: Engine, records: Path, command: str, resources: list[Any], without: bool
+) -> None:
+    engine.prepare()
+    engine.state_file.parent.mkdir(parents=True, exist_ok=True)
+    engine.state_file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": {"resources": resources}}}))
+    engine.run(command)
+    assert ("PULUMI_SKIP_CHECKPOINTS" in told(records)) is without
+    assert not engine.was_killed_first, "it has ended by itself"
+
+
+def test_a_first_update_that_was_killed_is_remembered_until_another_ends(engine: Engine, records: Path) -> None:
+    engine.prepare()
+    (records / "wait").touch()
+    process = engine.start("up")
+    process.kill()
+    assert engine.finish(process) < 0
+    (records / "wait").unlink()
+    assert engine.was_killed_first
+    engine.run("up")
+    assert not engine.was_killed_first
+
+
 def test_only_the_plugins_of_the_environment_are_found(engine: Engine, tmp_path: Path) -> None:
     users = tmp_path / "users" / "plugins"
     for name in ("resource-kubernetes-v1", "resource-openstack-v1"):
