@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,15 +31,15 @@ from typing import Final, TypeAlias
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from emulator import cluster, distribution, mirror
+from emulator import azure, cluster, distribution, mirror
 from emulator.cluster import ClusterError
-from emulator.environment import environment, orphans
+from emulator.environment import environment
 from emulator.openshift import definitions, operator_hub
 from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
-from emulator.recovery import Created, foreseen, lost, recover, unfinished
+from emulator.recovery import foreseen, lost, recover, unfinished
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
 from emulator.turn import alone, at_work
@@ -233,12 +233,7 @@ def _died(before: Lives, after: Lives) -> str | None:
 
 
 def _lost(engine: Engine, paths: Paths) -> str | None:
-    try:
-        orphans = _orphans(engine, paths)()
-    except EngineError as error:
-        # What answers nothing now may be what the update failed by.
-        return f"nobody can tell what it has created ({error})"
-    found = lost(engine.read_state(), orphans)
+    found = lost(engine.read_state(), azure.orphans(paths))
     return LOST.format(names=", ".join(found)) if found else None
 
 
@@ -272,7 +267,7 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
     code = _run(engine, command, [*arguments, *looking, *options.pulumi])
     if was_killed and command == "preview" and code == 0:
         # Again, because the first one is hundreds of lines above by now.
-        lines = foreseen(engine, _orphans(engine, paths), paths.bin / "helm")
+        lines = foreseen(engine, lambda: azure.orphans(paths), paths.bin / "helm")
         print("\n".join([KILLED, *(f"  it would {line}" for line in lines)]), file=sys.stderr)
     return code
 
@@ -352,16 +347,12 @@ def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) 
 
 
 def _recover(engine: Engine, paths: Paths) -> None:
-    recover(engine, _orphans(engine, paths), paths.bin / "helm")
+    recover(engine, lambda: azure.orphans(paths), paths.bin / "helm")
 
 
 def _alone(paths: Paths, options: argparse.Namespace, command: str) -> contextlib.AbstractContextManager[None]:
     require_stack(paths.root, options.stack)
     return alone(paths, f"make {command}{_option(options.stack)}")
-
-
-def _orphans(engine: Engine, paths: Paths) -> Callable[[], dict[str, Created]]:
-    return lambda: orphans(paths, engine.variables())
 
 
 def _status(paths: Paths, options: argparse.Namespace) -> int:
@@ -443,7 +434,7 @@ def _unused(paths: Paths, command: str) -> Iterator[None]:
 def _stop(paths: Paths, *, purge: bool) -> None:
     if purge:
         cluster.reset(paths)
-        for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
+        for name in ("pulumi-state", "pulumi-home", "config", "logs"):
             shutil.rmtree(paths.state / name, ignore_errors=True)
         for marker in paths.run.glob("*.updating") if not paths.run.is_symlink() else ():
             marker.unlink()

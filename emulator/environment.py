@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from emulator import azure, cluster
+from emulator import cluster
 from emulator.cluster.layout import Layout
 from emulator.openstack.deployment import Deployment
-from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
-from emulator.recovery import Created
 from runner.engine import EngineError
 from runner.environment import Environment
+from runner.files import private_folder
 
 KUBERNETES: Final = "kubernetes"
+OPENSTACK: Final = "openstack"
 EMULATED: Final = frozenset({"azure-native", KUBERNETES, "random"})
 """The plugins whose providers are emulated, by the names under which the engine looks for them."""
 
@@ -30,7 +30,6 @@ def environment(paths: Paths) -> Environment:
     """
     plugin = official_plugin()
     official = {KUBERNETES} if plugin is not None else set()
-    of_openstack = official_plugin(openstack.NAME) or openstack.install(paths)
     state, layout = cluster.status(paths), Layout(paths)
     found = state.providers
     missing = EMULATED - official - found.keys()
@@ -44,18 +43,19 @@ def environment(paths: Paths) -> Environment:
         mirror=paths.mirror,
         providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
         programs=(layout.azure_bin, *((layout.guests_bin,) if state.openstack else ()), paths.bin),
-        plugins=(of_openstack, *([plugin] if plugin is not None else [])),
+        plugins=(built_plugin(paths, OPENSTACK), *([plugin] if plugin is not None else [])),
         variables=Deployment(paths).variables() if state.openstack else {},
         ssh_key=layout.guests_key if state.openstack else None,
     )
 
 
-def orphans(paths: Paths, variables: Mapping[str, str]) -> dict[str, Created]:
-    """Return what was created in a cloud for engines that do not know it, by URN. variables: of the engine.
-
-    Raises EngineError where an OpenStack cannot be asked.
-    """
-    return {**azure.orphans(paths), **openstack.orphans(paths, variables)}
+def built_plugin(paths: Paths, name: str) -> Path:
+    """Return a folder with a plugin that was built, named as the engine looks for it: with the version of its SDK."""
+    folder = private_folder(paths.state / "plugins" / _folder_name(name))
+    program = f"pulumi-resource-{name}"
+    with contextlib.suppress(FileExistsError):
+        (folder / program).symlink_to(paths.bin / program)
+    return folder
 
 
 def official_plugin(name: str = KUBERNETES) -> Path | None:
@@ -65,7 +65,11 @@ def official_plugin(name: str = KUBERNETES) -> Path | None:
     SelectCompatiblePlugin).
     """
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    plugin = home / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}"
-    # The shell of `make env` has an engine's own home, with links to the files of these plugins, and of our own one.
+    plugin = home / "plugins" / _folder_name(name)
+    # The shell of `make env` has an engine's own home, with links to the files of these plugins.
     program = (plugin / f"pulumi-resource-{name}").resolve()
-    return program.parent if program.is_file() and not openstack.is_ours(program) else None
+    return program.parent if program.is_file() else None
+
+
+def _folder_name(plugin: str) -> str:
+    return f"resource-{plugin}-v{version(f'pulumi-{plugin}')}"

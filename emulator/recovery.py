@@ -5,9 +5,10 @@ get there: what it created exists, the state does not have it, and to create it 
 the same steps for a stack of your own, whose engine writes down each resource at once.
 
 - Objects of Kubernetes are taken over by an update under the provider's own option `upsertExistingObjects`.
-- Resources in Azure and in an OpenStack, which have no such option, are added to the state first: the emulated Azure
-  and the provider for OpenStack know for which of the program's resources they have created each, with which inputs.
-  One that was created in place of another takes that one's place, and the update that follows deletes the other.
+- Resources in Azure, which has no such option, are added to the state first: the emulated Azure knows for which of the
+  program's resources it has created each, with which inputs. One that was created in place of another takes that one's
+  place, and the update that follows deletes the other.
+- Resources in OpenStack stay orphans: the user imports or deletes them, as docs/operations.md has it.
 - A release that the killed update has installed is uninstalled. Helm installs over none.
 - A cluster that the update was replacing is not looked at.
 

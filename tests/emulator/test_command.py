@@ -22,10 +22,9 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from emulator import __main__ as command
-from emulator import cluster, mirror
+from emulator import azure, cluster, mirror
 from emulator.cluster import ClusterStatus, ProcessStatus
-from emulator.environment import EMULATED, environment, official_plugin
-from emulator.openstack_provider import plugin as openstack
+from emulator.environment import EMULATED, built_plugin, environment, official_plugin
 from emulator.paths import Paths
 from emulator.toolchain import Toolchain
 from emulator.turn import alone
@@ -63,7 +62,11 @@ def test_all_local_providers_have_to_be_there(paths: Paths, monkeypatch: pytest.
     found = environment(paths.of_stack("dev"))
     assert found.providers.keys() == EMULATED
     assert (found.kubeconfig, found.mirror) == (paths.state / "dev" / "kubeconfig", paths.state / "dev" / "mirror")
-    assert found.plugins == (openstack.install(paths.of_stack("dev")),)
+    (plugin,) = found.plugins
+    assert plugin.name == f"resource-openstack-v{version('pulumi-openstack')}"
+    assert (
+        plugin / "pulumi-resource-openstack"
+    ).readlink() == paths.state / "dev" / "bin" / "pulumi-resource-openstack"
     assert [folder.name for folder in found.programs] == ["bin", "bin"]
     assert found.programs[0].parent.name == "azure", "what signs in to the emulated cluster comes first"
 
@@ -92,12 +95,10 @@ def test_an_installed_official_plugin_takes_the_place_of_the_emulated_one(
     (plugins / "resource-kubernetes-v1.2.3").mkdir(parents=True)
     assert official_plugin() is None, "the engine takes no other version than the SDK's"
     wanted = plugins / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
-    of_openstack = plugins / f"resource-openstack-v{version('pulumi-openstack')}"
-    for folder in (wanted, of_openstack):
-        folder.mkdir()
-        (folder / f"pulumi-{folder.name.partition('-v')[0]}").write_bytes(b"\x7fELF")
+    wanted.mkdir()
+    (wanted / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
     found = environment(paths)
-    assert found.plugins == (of_openstack, wanted)
+    assert found.plugins == (built_plugin(paths, "openstack"), wanted)
     assert found.providers.keys() == EMULATED - {"kubernetes"}
 
 
@@ -111,7 +112,7 @@ def test_in_a_shell_of_make_env_plugins_are_where_they_were(
     official.mkdir(parents=True)
     (official / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
     before = environment(paths)
-    assert before.plugins == (openstack.install(paths), official)
+    assert before.plugins[1] == official
     for plugin in before.plugins:
         linked = tmp_path / "engine" / "plugins" / plugin.name
         linked.mkdir(parents=True)
@@ -543,7 +544,7 @@ def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_
 
     monkeypatch.setattr(cluster, "status", status)
     monkeypatch.setattr(command, "Engine", Failing)
-    monkeypatch.setattr(command, "orphans", lambda *_: {"urn::ndv5": SimpleNamespace(id="/pools/ndv5")})
+    monkeypatch.setattr(azure, "orphans", lambda _: {"urn::ndv5": SimpleNamespace(id="/pools/ndv5")})
     before = datetime.now(UTC)
     assert command.main(["up"]) == 1
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ") and "token" not in line]
@@ -551,40 +552,6 @@ def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_
     assert all(note.startswith(f"note: {reason}") for note in notes)
     assert all(note.endswith("; the next `make up` or `make destroy` finishes it first") for note in notes)
     assert all(before <= began <= datetime.now(UTC) for began in doubted)
-
-
-def test_a_cloud_that_answers_nothing_hides_neither_how_an_update_ended_nor_what_it_has_created(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    without_a_cluster(monkeypatch)
-    doubted: list[datetime] = []
-
-    class Failing(FakeEngine):
-        killed = None
-
-        def run(self, name: str, arguments: list[str]) -> int:
-            return 1
-
-        def doubt(self, began: datetime) -> None:
-            doubted.append(began)
-
-        def read_state(self) -> dict[str, Any]:
-            return {}
-
-    def away(*_: object) -> NoReturn:
-        raise EngineError("what a killed update has created cannot be looked up: GET compute/servers: 503")
-
-    running = ProcessStatus("provider", 1, "running", 0, Path("log"))
-    state = ClusterStatus(1, (running,), True, "https://127.0.0.1:1", 1, {}, 2)
-    monkeypatch.setattr(cluster, "status", lambda paths: state)
-    monkeypatch.setattr(command, "Engine", Failing)
-    monkeypatch.setattr(command, "orphans", away)
-    assert command.main(["up"]) == 1
-    assert len(doubted) == 1
-    said = capsys.readouterr().err
-    assert "GET compute/servers: 503); the next `make up` or `make destroy` finishes it first" in said
-    assert "error: `pulumi up` ended with exit code 1" in said
 
 
 @pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False)])

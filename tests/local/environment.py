@@ -18,9 +18,9 @@ from typing import IO, Any, TypeVar
 import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from emulator import azure, mirror
 from emulator import cluster as local_cluster
-from emulator import mirror
-from emulator.environment import KUBERNETES, orphans
+from emulator.environment import KUBERNETES
 from emulator.environment import environment as emulated_environment
 from emulator.openstack.installation import Installation
 from emulator.paths import Paths
@@ -237,7 +237,7 @@ class Project:
         return self.engine.capture(command, ["--non-interactive", "--color", "never", *arguments])
 
     def recover(self) -> None:
-        recover(self.engine, lambda: orphans(self._paths, self.engine.variables()), self._paths.bin / "helm")
+        recover(self.engine, lambda: azure.orphans(self._paths), self._paths.bin / "helm")
 
     def up(self, *arguments: str) -> str:
         """Run `pulumi up` and require success; return what it printed."""

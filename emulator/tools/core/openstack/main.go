@@ -1,0 +1,84 @@
+// Command openstack serves terraform-provider-openstack as the plugin pulumi-resource-openstack.
+//
+// It serves the resource types that the program uses, and only an OpenStack on this machine.
+package main
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfbridge"
+	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
+	"github.com/terraform-provider-openstack/terraform-provider-openstack/v3/openstack"
+)
+
+// version is that of the Python SDK: the engine accepts no other.
+const version = "5.5.3"
+
+// types maps a type of Terraform, without its prefix, to the module and the name that the Python SDK has for it.
+var types = map[string][2]string{
+	"compute_keypair_v2":                 {"compute", "Keypair"},
+	"compute_instance_v2":                {"compute", "Instance"},
+	"compute_volume_attach_v2":           {"compute", "VolumeAttach"},
+	"networking_port_v2":                 {"networking", "Port"},
+	"networking_secgroup_v2":             {"networking", "SecGroup"},
+	"networking_secgroup_rule_v2":        {"networking", "SecGroupRule"},
+	"networking_floatingip_v2":           {"networking", "FloatingIp"},
+	"networking_floatingip_associate_v2": {"networking", "FloatingIpAssociate"},
+	"blockstorage_volume_v3":             {"blockstorage", "Volume"},
+}
+
+func main() {
+	stayOnThisMachine()
+	info := tfbridge.ProviderInfo{
+		P:         shimv2.NewProvider(local(openstack.Provider())),
+		Name:      "openstack",
+		Version:   version,
+		Resources: map[string]*tfbridge.ResourceInfo{},
+	}
+	for name, sdk := range types {
+		token := tfbridge.MakeResource("openstack", sdk[0], sdk[1])
+		info.Resources["openstack_"+name] = &tfbridge.ResourceInfo{Tok: token}
+	}
+	info.SetAutonaming(255, "-")
+	tfbridge.Main("openstack", version, info, nil)
+}
+
+// stayOnThisMachine sends every request to another host to a proxy that does not exist. Go uses no proxy for loopback.
+func stayOnThisMachine() {
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		os.Unsetenv(name)
+	}
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		os.Setenv(name, "http://127.0.0.1:1")
+	}
+}
+
+// local refuses an OpenStack that is not on this machine before it is contacted.
+func local(provider *schema.Provider) *schema.Provider {
+	configure := provider.ConfigureContextFunc
+	provider.ConfigureContextFunc = func(ctx context.Context, data *schema.ResourceData) (any, diag.Diagnostics) {
+		if cloud := data.Get("cloud").(string); cloud != "" {
+			return refuse("cloud " + cloud)
+		}
+		address := data.Get("auth_url").(string)
+		if found, err := url.Parse(address); address != "" && (err != nil || !isLoopback(found.Hostname())) {
+			return refuse("authUrl " + address)
+		}
+		return configure(ctx, data)
+	}
+	return provider
+}
+
+func refuse(named string) (any, diag.Diagnostics) {
+	return nil, diag.Errorf("%s is not on this machine, and the local environment accepts no other OpenStack than its "+
+		"own. Remove the setting: OS_AUTH_URL names the local OpenStack", named)
+}
+
+func isLoopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
