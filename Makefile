@@ -37,7 +37,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-openshift-ai local-mlops
+.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-openshift-ai local-mlops
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -69,7 +69,7 @@ status: $(ENVIRONMENT) ## tell what runs and what the platform holds; HTML=statu
 dashboards: $(ENVIRONMENT) build ## draw every dashboard into HTML (default dashboards.html), from a real Prometheus beside the local cluster
 	@$(VENV)/bin/python -m tests.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
 
-review: $(ENVIRONMENT) build ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
+review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
 	@$(VENV)/bin/python -m review --base $(BASE) $(addprefix --stack ,$(STACKS))
 
 azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
@@ -84,7 +84,10 @@ env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$
 mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests and charts
 	@$(EMULATOR) mirror
 
-build: $(ENVIRONMENT) ## build every tool of the local environment, without starting anything
+tools: $(ENVIRONMENT) ## build what `make up` needs, without starting anything
+	@$(EMULATOR) tools
+
+build: $(ENVIRONMENT) ## build every tool of the local environment, those of the tests among them
 	@$(EMULATOR) build
 
 # The longest come first. Go's programs, the engine and the API server among them, may take more memory for less time
@@ -149,18 +152,18 @@ local-shown: $(ENVIRONMENT) build
 	$(TEST) --durations 10 tests/local/test_scenarios.py tests/local/test_ask.py \
 		tests/local/test_dashboards.py tests/local/test_alerts.py tests/local/test_picture.py
 
-bench: $(ENVIRONMENT) build ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
+bench: $(ENVIRONMENT) tools ## print within ten minutes what the platform costs, as ratios: start, teams against kubectl, admission
 	$(VENV)/bin/python -m tests.bench
 
-bench-cluster: $(ENVIRONMENT) build ## put JOBS jobs (130) of TEAMS teams (10) onto NODES simulated nodes (60, at most 1000), side by side with plain Kueue
+bench-cluster: $(ENVIRONMENT) tools ## put JOBS jobs (130) of TEAMS teams (10) onto NODES simulated nodes (60, at most 1000), side by side with plain Kueue
 	$(VENV)/bin/python -m tests.bench.scale $(foreach size,NODES TEAMS JOBS SEED,$(call chosen,$(size)))
 
 scenario: scenarios
 
-scenarios: $(ENVIRONMENT) build ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
+scenarios: $(ENVIRONMENT) tools ## play what teams are promised, or NAME alone, on NODES (3) simulated nodes; BREAK=1 without what keeps it
 	$(VENV)/bin/python -m tests.scenarios $(NAME) --nodes='$(NODES)' $(if $(BREAK),--break)
 
-gameday: $(ENVIRONMENT) build ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
+gameday: $(ENVIRONMENT) tools ## play a day of a busy cluster in minutes, as SEED decides or TRACE=<file> says, on NODES (6) simulated nodes; write HTML (.local/gameday.html)
 	$(VENV)/bin/python -m tests.gameday --seed='$(SEED)' $(call chosen,NODES) \
 		$(if $(TRACE),--trace '$(TRACE)') $(call chosen,HOURS) $(call chosen,TIME_SCALE) \
 		$(if $(HTML),--html '$(HTML)')

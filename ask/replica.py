@@ -77,7 +77,7 @@ class Replica:
         private_folder(self.paths.state)
         report("filling the replica with what the cluster holds")
         save(layout, wanted)
-        cluster.start(self.paths, lambda line: None, provider=False, content=True)
+        cluster.start(self.paths, lambda line: None, azure=False, content=True)
         client = connect(self.paths.kubeconfig)
         _await_controllers(client, wanted)
         return client

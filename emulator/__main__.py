@@ -22,16 +22,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from emulator import azure, cluster, distribution, mirror
+from emulator import cluster, distribution, mirror, pending
 from emulator.cluster import ClusterError
 from emulator.environment import environment
 from emulator.openshift import definitions, operator_hub
@@ -39,7 +38,6 @@ from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
-from emulator.recovery import foreseen, lost, recover, unfinished
 from emulator.report import cluster_report, environment_report
 from emulator.toolchain import Toolchain, ToolchainError
 from emulator.turn import alone, at_work
@@ -75,19 +73,17 @@ NEXT = """Next
       remove the platform, stop the local cluster"""
 
 KILLED: Final = (
-    "note: the last `make up` was killed, and the stack's state lacks what that had created; the next `make up` or "
-    "`make destroy` finishes it first"
+    "note: the last `make up` was killed. The next `make up` or `make destroy` first finishes it (docs/operations.md)"
+)
+
+EXISTS: Final = (
+    " If an error says `already exists`, a provider plugin died in an earlier update, and the stack's state lacks what "
+    "it created: start this stack again with `make clean && make up{option}`."
 )
 
 CHANGING: Final = (
     "note: the stack is being changed by {changing}. The preview shows as still to be done what that has not recorded"
 )
-
-DIED: Final = (
-    "these ended while `pulumi up` ran: {names}. What they were creating may be there, and not in the stack's state"
-)
-
-LOST: Final = "created, and not in the stack's state, because the answer got lost: {names}"
 
 REPLACED: Final = (
     "note: an update has failed as it replaced the cluster, or what that stands on. Nobody is there to be looked at, "
@@ -103,12 +99,8 @@ LIVE: Final = (
 LOCKS: Final = Path("pulumi-state", ".pulumi", "locks")
 
 FULL: Final = (
-    "Make room where {state}, {cache} and {temporary} are, and run the same command again: what is done stays done, "
-    "and a state that was not written whole is put back"
+    "Make room where {state}, {cache} and {temporary} are, and run the same command again: completed changes are kept"
 )
-
-Lives: TypeAlias = Mapping[str, int | None]
-"""Processes of the local cluster by name; None for one that does not run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,11 +143,14 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
         if name == "status":
             commands.choices[name].add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
-    for name, with_cluster, text in (
-        ("mirror", False, "fill the mirror of upstream manifests and charts"),
-        ("build", True, "build every tool, fill the mirror"),
+    for name, with_cluster, with_monitoring, text in (
+        ("mirror", False, False, "fill the mirror of upstream manifests and charts"),
+        ("tools", True, False, "build what `up` needs, fill the mirror"),
+        ("build", True, True, "build every tool, fill the mirror"),
     ):
-        commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=_build, cluster=with_cluster)
+        commands.add_parser(name, parents=[stacked], help=text).set_defaults(
+            command=_build, cluster=with_cluster, monitoring=with_monitoring
+        )
     down = commands.add_parser("down", help="stop the local clusters")
     down.add_argument("--purge", action="store_true", help="also forget their data and the stacks' local state")
     down.set_defaults(command=_down)
@@ -197,44 +192,18 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
         engine.unlock()
-        was_killed = unfinished(engine) is not None
+        was_killed = bool(pending.creations(engine))
     if was_killed:
         with progress.further_step(FINISHING):
-            _recover(engine, paths)
+            pending.finish(engine, paths)
     with progress.step(f"{SETTING_UP[3]} --stack {options.stack}"):
-        began, before = datetime.now(UTC), cluster.status(paths).lives
         looking = _looking(engine)
         code = engine.run("up", ["--yes", "--skip-preview", "--suppress-outputs", *QUIET, *looking, *options.pulumi])
         if code != 0:
-            if engine.killed is None:
-                _doubt(engine, began, _died(before, cluster.status(paths).lives) or _lost(engine, paths))
-            raise EngineError(_ending(engine, "up", code, options.stack))
+            raise EngineError(_ending(engine, "up", code))
     await_settled(connect(paths.kubeconfig))
     print(f"\n{environment_report(paths)}\n\n{_next(options.stack)}")
     return 0
-
-
-def _doubt(engine: Engine, began: datetime, reason: str | None) -> None:
-    """Have the next update finish what one has created and not recorded that has failed, where there is reason to.
-
-    An engine forgets what it was creating when the provider is gone, or did not hear how it ended.
-    """
-    if reason is not None:
-        engine.doubt(began)
-        option = _option(engine.stack)
-        print(
-            f"note: {reason}; the next `make up{option}` or `make destroy{option}` finishes it first", file=sys.stderr
-        )
-
-
-def _died(before: Lives, after: Lives) -> str | None:
-    names = sorted(name for name, process in before.items() if after.get(name) != process)
-    return DIED.format(names=", ".join(names)) if names else None
-
-
-def _lost(engine: Engine, paths: Paths) -> str | None:
-    found = lost(engine.read_state(), azure.orphans(paths))
-    return LOST.format(names=", ".join(found)) if found else None
 
 
 def _looking(engine: Engine) -> list[str]:
@@ -260,16 +229,10 @@ def _look(paths: Paths, options: argparse.Namespace, command: str, arguments: Se
     changing = _changing(engine, paths) if command == "preview" else None
     if changing is not None:
         print(CHANGING.format(changing=changing), file=sys.stderr)
-    was_killed = changing is None and engine.killed is not None
-    if was_killed:
+    if changing is None and pending.creations(engine):
         print(KILLED, file=sys.stderr)
     looking = _looking(engine) if command == "preview" else []
-    code = _run(engine, command, [*arguments, *looking, *options.pulumi])
-    if was_killed and command == "preview" and code == 0:
-        # Again, because the first one is hundreds of lines above by now.
-        lines = foreseen(engine, lambda: azure.orphans(paths), paths.bin / "helm")
-        print("\n".join([KILLED, *(f"  it would {line}" for line in lines)]), file=sys.stderr)
-    return code
+    return _run(engine, command, [*arguments, *looking, *options.pulumi])
 
 
 def _changing(engine: Engine, paths: Paths) -> str | None:
@@ -293,7 +256,7 @@ def _tear_down(paths: Paths, options: argparse.Namespace) -> int:
     engine = _engine(paths, options)
     _prepare(engine)
     engine.unlock()
-    _recover(engine, paths)
+    pending.finish(engine, paths)
     _require_answers(engine, paths, options)
     looking = _looking(engine)
     arguments = ["--yes", "--skip-preview", "--exclude-protected", *QUIET, *looking, *options.pulumi]
@@ -304,23 +267,24 @@ def _run(engine: Engine, command: str, arguments: Sequence[str]) -> int:
     """Run `pulumi <command>`; say how it ended where nobody let it end."""
     code = engine.run(command, arguments)
     if engine.cancelled or code < 0:
-        raise EngineError(_ending(engine, command, code, engine.stack))
+        raise EngineError(_ending(engine, command, code))
     return code
 
 
-def _ending(engine: Engine, command: str, code: int, stack: str) -> str:
+def _ending(engine: Engine, command: str, code: int) -> str:
     """Return what is to be said of a `pulumi <command>` that has not succeeded."""
-    option = _option(stack)
+    option = _option(engine.stack)
     if code < 0:
         how = f"`pulumi {command}` was killed by signal {-code}"
     elif engine.cancelled:
         how = f"`pulumi {command}` was cancelled"
     else:
+        exists = EXISTS.format(option=option) if command == "up" else ""
         return (
-            f"`pulumi {command}` ended with exit code {code}; what it said stands above. "
-            f"Put it right and run `make {command}{option}` again: what is done stays done."
+            f"`pulumi {command}` ended with exit code {code}; its errors are above. "
+            f"Fix them and run `make {command}{option}` again: completed changes are kept.{exists}"
         )
-    if (code < 0 and command != "preview") or engine.killed is not None:
+    if code < 0 and command != "preview":
         return f"{how}; the next `make up{option}` or `make destroy{option}` finishes it"
     return f"{how}, and has stopped; `make {command}{option}` carries on"
 
@@ -344,10 +308,6 @@ def _require_answers(engine: Engine, paths: Paths, options: argparse.Namespace) 
             f"Bring them back with `make up{option}`, then run `make destroy{option}` again; `make clean` throws the "
             "local clusters away with all that they hold"
         )
-
-
-def _recover(engine: Engine, paths: Paths) -> None:
-    recover(engine, lambda: azure.orphans(paths), paths.bin / "helm")
 
 
 def _alone(paths: Paths, options: argparse.Namespace, command: str) -> contextlib.AbstractContextManager[None]:
@@ -393,7 +353,7 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
     operators = options.cluster and distribution.has_job_operators(paths.root, options.stack)
     with_openstack = options.cluster and distribution.has_openstack(paths.root, options.stack)
     openstack = Installation(paths) if with_openstack else None
-    monitoring = options.cluster
+    monitoring = options.monitoring
     missing = [
         *toolchain.missing(options.cluster, monitoring=monitoring, job_operators=operators, **parts),
         *(openstack.missing() if openstack else ()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -18,21 +17,23 @@ from runner.files import private_folder
 
 KUBERNETES: Final = "kubernetes"
 OPENSTACK: Final = "openstack"
-EMULATED: Final = frozenset({"azure-native", KUBERNETES, "random"})
+EMULATED: Final = frozenset({"azure-native", "random"})
 """The plugins whose providers are emulated, by the names under which the engine looks for them."""
+
+PATCH_FORCE: Final = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
+"""The provider input `enablePatchForce`, which the version that is built here takes from the environment alone."""
 
 
 def environment(paths: Paths) -> Environment:
     """Return the environment of a running local cluster.
 
-    The official Kubernetes plugin is used where the user has it: it reaches what the kubeconfig names, and that is the
-    local cluster. Raises EngineError where the emulated providers are not all there.
+    An official Kubernetes plugin of the SDK's version is used where the user has it, else the one that is built here.
+    The plugin for OpenStack is always the one that is built here, which refuses every cloud but the local one. Raises
+    EngineError where the emulated providers do not run.
     """
-    plugin = official_plugin()
-    official = {KUBERNETES} if plugin is not None else set()
     state, layout = cluster.status(paths), Layout(paths)
     found = state.providers
-    missing = EMULATED - official - found.keys()
+    missing = EMULATED - found.keys()
     if missing:
         raise EngineError(
             f"the local environment serves no provider for {', '.join(sorted(missing))}; `make down`, then `make up`, "
@@ -41,20 +42,22 @@ def environment(paths: Paths) -> Environment:
     return Environment(
         kubeconfig=paths.kubeconfig,
         mirror=paths.mirror,
-        providers={name: port for name, port in sorted(found.items()) if name in EMULATED - official},
+        providers=dict(sorted(found.items())),
         programs=(layout.azure_bin, *((layout.guests_bin,) if state.openstack else ()), paths.bin),
-        plugins=(built_plugin(paths, OPENSTACK), *([plugin] if plugin is not None else [])),
-        variables=Deployment(paths).variables() if state.openstack else {},
+        plugins=(official_plugin() or built_plugin(paths), built_plugin(paths, OPENSTACK)),
+        variables={**PATCH_FORCE, **(Deployment(paths).variables() if state.openstack else {})},
         ssh_key=layout.guests_key if state.openstack else None,
     )
 
 
-def built_plugin(paths: Paths, name: str) -> Path:
-    """Return a folder with a plugin that was built, named as the engine looks for it: with the version of its SDK."""
-    folder = private_folder(paths.state / "plugins" / _folder_name(name))
+def built_plugin(paths: Paths, name: str = KUBERNETES) -> Path:
+    """Return the folder of a plugin that is built here, under the version by which the engine looks for it."""
     program = f"pulumi-resource-{name}"
-    with contextlib.suppress(FileExistsError):
-        (folder / program).symlink_to(paths.bin / program)
+    folder = private_folder(paths.state / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}")
+    link, target = folder / program, paths.bin / program
+    if not link.is_symlink() or link.readlink() != target:
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
     return folder
 
 
@@ -65,11 +68,8 @@ def official_plugin(name: str = KUBERNETES) -> Path | None:
     SelectCompatiblePlugin).
     """
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    plugin = home / "plugins" / _folder_name(name)
+    plugin = home / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}"
     # The shell of `make env` has an engine's own home, with links to the files of these plugins.
     program = (plugin / f"pulumi-resource-{name}").resolve()
-    return program.parent if program.is_file() else None
-
-
-def _folder_name(plugin: str) -> str:
-    return f"resource-{plugin}-v{version(f'pulumi-{plugin}')}"
+    # A plugin that is built here leads to the cache of tools, whose folders have other names.
+    return program.parent if program.is_file() and program.parent.name == plugin.name else None

@@ -23,8 +23,7 @@ from emulator.openshift import operator_hub as hub
 from emulator.paths import Paths
 from emulator.toolchain import (
     CHARTS,
-    CLUSTER,
-    SCHEDULING,
+    CORE,
     Module,
     Toolchain,
     ToolchainError,
@@ -59,7 +58,7 @@ class Definitions:
     name: str
     module: str
     file: str
-    tool: Module = SCHEDULING
+    tool: Module = CORE
 
 
 _RAY = "github.com/ray-project/kuberay/ray-operator"
@@ -75,12 +74,11 @@ DEFINITIONS = (
         "training-operator",
         "github.com/kubeflow/training-operator",
         "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
-        CLUSTER,
     ),
-    Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml", CLUSTER),
-    Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml", CLUSTER),
-    Definitions("kuberay-rayservices", _RAY, "config/crd/bases/ray.io_rayservices.yaml", CLUSTER),
-    Definitions("kuberay-role", _RAY, "config/rbac/role.yaml", CLUSTER),
+    Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml"),
+    Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml"),
+    Definitions("kuberay-rayservices", _RAY, "config/crd/bases/ray.io_rayservices.yaml"),
+    Definitions("kuberay-role", _RAY, "config/rbac/role.yaml"),
 )
 
 
@@ -97,12 +95,12 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
     """
     paths.mirror.mkdir(parents=True, exist_ok=True)
     for source in SOURCES:
-        version = pinned_version(CLUSTER, source.module)
+        version = pinned_version(CORE, source.module)
         carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(source.name, version)}
         files = {wanted: paths.mirror / f"{source.name}-{wanted}.yaml" for wanted in (version, *carried)}
         missing = {wanted: file for wanted, file in files.items() if not file.exists()}
         if missing:
-            manifest = _kustomize(paths, toolchain.module_folder(CLUSTER, source.module) / source.kustomization)
+            manifest = _kustomize(paths, toolchain.module_folder(CORE, source.module) / source.kustomization)
             for wanted, file in missing.items():
                 carry = carried.get(wanted, _as_it_is)
                 unfinished = file.with_suffix(".unfinished")

@@ -1,6 +1,6 @@
 """Released versions that cannot be built here as they are, and what is built in their place.
 
-Where the Go module of a release cannot be had, the version that `emulator/tools/cluster` pins plays the release: the
+Where the Go module of a release cannot be had, the version that `emulator/tools/core` pins plays the release: the
 mirror renders the release's manifest from the built version's, with what upstream changed in it, and the local kubelet
 runs the built program for the release's image. `make up` and `make status` say so.
 """
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from emulator.cluster import images
-from emulator.toolchain import CLUSTER, OPENDATAHUB_KUEUE, SCHEDULING, ToolchainError, pinned_version
+from emulator.toolchain import CORE, OPENDATAHUB_KUEUE, ToolchainError, pinned_version
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def player(reference: str) -> Player | None:
     """Return what stands for an image, None for one of no controller of a release."""
     name = images.manager(reference)
     if name is not None:
-        return Player(name, pinned_version(_TOOLS.get(name, CLUSTER), MODULES[name]), images.tag(reference))
+        return Player(name, pinned_version(CORE, MODULES[name]), images.tag(reference))
     name = images.of_openshift_ai(reference)
     if name is not None:
         return Player(name, pinned_version(OPENDATAHUB_KUEUE, MODULES[name]), of_openshift_ai=True)
@@ -137,8 +137,6 @@ MODULES: Final = {
     "scheduler-plugins": "sigs.k8s.io/scheduler-plugins",
 }
 """The Go module of each controller that the local kubelet runs, by its name."""
-_TOOLS: Final = {"scheduler-plugins": SCHEDULING}
-"""Where a module is pinned, of those that `emulator/tools/cluster` does not build."""
 
 _BUILT_OTHERWISE: Final = {
     (

@@ -1,8 +1,8 @@
 """Builds the command line tools of the local environment from their Go modules, once, into the user's cache.
 
-Each folder of `emulator/tools/` is a module that pins one set of tools by `go.mod` and `go.sum`; tools that share a
-Kubernetes version share one module, so that what they have in common is compiled once. A built tool lies in a folder
-named after the content of its module files: a changed pin builds anew, an unchanged one costs nothing.
+Each folder of `emulator/tools/` is a module that pins one set of tools by `go.mod` and `go.sum`. Tools that share
+libraries share one module, so that Go compiles each library once. A built tool lies in a folder named after the content
+of its module files: a changed pin is built again, an unchanged one costs nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,41 +69,37 @@ def _kubernetes(name: str) -> Tool:
     return Tool(name, f"k8s.io/kubernetes/cmd/{name}", _KUBERNETES_VARIABLES)
 
 
-PULUMI = Module(
-    "pulumi",
+CORE = Module(
+    "core",
     (
         Tool(
             "pulumi",
             "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
             (f"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{PULUMI_VERSION}",),
         ),
+        Tool("pulumi-resource-kubernetes", "./kubernetes"),
+        Tool("pulumi-resource-openstack", "./openstack"),
+        _kubernetes("kubectl"),
+        _kubernetes("kube-apiserver"),
+        _kubernetes("kube-controller-manager"),
+        _kubernetes("kube-scheduler"),
+        Tool("etcd", "go.etcd.io/etcd/server/v3"),
+        Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+        Tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
+        Tool("scheduler-plugins-scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+        Tool("scheduler-plugins-controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
+        Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),
     ),
 )
+"""The engine, its providers, and the cluster: one module, so that what they share is compiled once."""
+KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
+"""KWOK 0.7 does not compile with the libraries of Kubernetes 1.34."""
 LANGUAGE_HOST = Module(
     "language",
     (Tool("pulumi-language-python", f"{PULUMI_SDK_MODULE}/python/cmd/pulumi-language-python"),),
 )
-CLUSTER = Module(
-    "cluster",
-    (
-        Tool("etcd", "go.etcd.io/etcd/server/v3"),
-        _kubernetes("kube-apiserver"),
-        _kubernetes("kube-controller-manager"),
-        _kubernetes("kube-scheduler"),
-        _kubernetes("kubectl"),
-        Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
-        Tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
-    ),
-)
-SCHEDULING = Module(
-    "scheduling",
-    (
-        Tool("scheduler-plugins-scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
-        Tool("scheduler-plugins-controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
-    ),
-)
-"""The packing scheduler and its controller, with the libraries of the cluster's own Kubernetes version: a module of its
-own, so that a new version of it has nothing else built anew."""
+ENGINE = ("pulumi", "kubectl")
+"""Tools of CORE in whose place an installed one is used."""
 OPENSHIFT = Module(
     "openshift",
     (
@@ -141,10 +138,6 @@ OPERATOR_HUB = (OLM, OPENDATAHUB, OPENDATAHUB_KUEUE)
 """What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
 RELAY = Module("relay", (Tool("relay", "./relay"),))
 """What copies the bytes of the local pods' connections."""
-KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
-HELM = Module(
-    "helm", (Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),)
-)
 PROMETHEUS = Module(
     "prometheus",
     tuple(
@@ -177,10 +170,10 @@ _MODULES = Path(__file__).resolve().parent / "tools"
 
 @dataclass(frozen=True)
 class Need:
-    """A tool and the module that it is built from."""
+    """Tools and the module that they are built from."""
 
     module: Module
-    tool: Tool
+    tools: tuple[Tool, ...]
 
 
 class Toolchain:
@@ -199,14 +192,12 @@ class Toolchain:
         monitoring: bool = False,
         job_operators: bool = False,
     ) -> list[Need]:
-        """Return the tools still to be built: the engine's, kubectl, with `cluster` the control plane's.
+        """Return what is still to be built, by module: the engine's tools, with `cluster` the control plane's.
 
-        With `openshift` also those by which that is an OpenShift's, with `operator_hub` those of its operators, with
-        `monitoring` what alerts are tried with, with `job_operators` those that make the pods of PyTorch's and Ray's
-        kinds.
+        With `openshift` also those of a local OpenShift, with `operator_hub` those of its operators, with `monitoring`
+        those of the tests of alerts, with `job_operators` those that make the pods of PyTorch's and Ray's kinds.
         """
-        needs = self._needs(cluster, openshift, operator_hub, monitoring, job_operators)
-        return [need for need in needs if not self._built(need).exists()]
+        return self._unbuilt(self._needs(cluster, openshift, operator_hub, monitoring, job_operators))
 
     def install(
         self,
@@ -218,17 +209,18 @@ class Toolchain:
         monitoring: bool = False,
         job_operators: bool = False,
     ) -> None:
-        """Build what is missing, one progress step each, and link everything into `paths.bin`.
+        """Build what is missing, one progress step for each module, and link all tools into `paths.bin`.
 
         Raises ToolchainError when Go is absent or too old, or a build fails.
         """
         needs = self._needs(cluster, openshift, operator_hub, monitoring, job_operators)
-        missing = [need for need in needs if not self._built(need).exists()]
+        missing = self._unbuilt(needs)
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
-            with progress.step(f"building {need.tool.name} (once; kept in the cache)"):
-                self._build(need)
+            names = ", ".join(tool.name for tool in need.tools)
+            with progress.step(f"building {names} (once; kept in the cache)"):
+                self.build(need)
         self._link(needs)
 
     def module_folder(self, module: Module, path: str) -> Path:
@@ -242,24 +234,33 @@ class Toolchain:
     def _needs(
         self, cluster: bool, openshift: bool, operator_hub: bool, monitoring: bool, job_operators: bool
     ) -> list[Need]:
-        needs: list[Need] = []
-        if installed_pulumi(self._paths.cache) is None:
-            needs.append(Need(PULUMI, PULUMI.named("pulumi")))
-            needs.append(Need(LANGUAGE_HOST, LANGUAGE_HOST.named("pulumi-language-python")))
-        if installed_kubectl(self._paths.cache) is None:
-            needs.append(Need(CLUSTER, CLUSTER.named("kubectl")))
-        if cluster:
-            needs += [Need(CLUSTER, tool) for tool in CLUSTER.tools if tool.name != "kubectl"]
-            needs += [Need(module, tool) for module in (SCHEDULING, RELAY, KWOK, HELM) for tool in module.tools]
-        if monitoring:
-            needs += [Need(module, tool) for module in MONITORING for tool in module.tools]
-        if openshift:
-            needs += [Need(OPENSHIFT, tool) for tool in OPENSHIFT.tools]
-        elif job_operators:
-            needs += [Need(OPENSHIFT, OPENSHIFT.named(name)) for name in JOB_OPERATORS]
-        if operator_hub:
-            needs += [Need(module, tool) for module in OPERATOR_HUB for tool in module.tools]
+        installed = {
+            name
+            for name, found in (
+                ("pulumi", installed_pulumi(self._paths.cache)),
+                ("kubectl", installed_kubectl(self._paths.cache)),
+            )
+            if found is not None
+        }
+        core = tuple(tool for tool in CORE.tools if tool.name not in installed and (cluster or tool.name in ENGINE))
+        needs = [Need(CORE, core)] if core else []
+        if "pulumi" not in installed:
+            needs.append(Need(LANGUAGE_HOST, LANGUAGE_HOST.tools))
+        modules = [RELAY, KWOK] if cluster else []
+        modules += MONITORING if monitoring else ()
+        modules += [OPENSHIFT] if openshift else ()
+        modules += OPERATOR_HUB if operator_hub else ()
+        needs += [Need(module, module.tools) for module in modules]
+        if job_operators and not openshift:
+            needs.append(Need(OPENSHIFT, tuple(OPENSHIFT.named(name) for name in JOB_OPERATORS)))
         return needs
+
+    def _unbuilt(self, needs: Iterable[Need]) -> list[Need]:
+        found = [
+            Need(need.module, tuple(tool for tool in need.tools if not (self.folder(need.module) / tool.name).exists()))
+            for need in needs
+        ]
+        return [need for need in found if need.tools]
 
     def folder(self, module: Module) -> Path:
         """Return where the tools of a module are, once they are built."""
@@ -271,25 +272,29 @@ class Toolchain:
             digest.update(repr(part).encode())
         return self._paths.cache / "tools" / f"{module.folder}-{digest.hexdigest()[:16]}"
 
-    def _built(self, need: Need) -> Path:
-        return self.folder(need.module) / need.tool.name
-
-    def _build(self, need: Need) -> None:
-        target = self._built(need)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open(target.parent / ".lock", "w") as lock:
+    def build(self, need: Need) -> None:
+        """Build tools of one module in one run of Go, which compiles what they share once; raises ToolchainError."""
+        folder = self.folder(need.module)
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / ".lock", "w") as lock, tempfile.TemporaryDirectory(dir=folder) as unfinished:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.exists():
+            tools = [tool for tool in need.tools if not (folder / tool.name).exists()]
+            if not tools:
                 return
-            unfinished = target.with_suffix(".unfinished")
-            flags = " ".join(["-s", "-w", *(f"-X {variable}" for variable in need.tool.variables)])
+            flags = ["-ldflags=-s -w"]
+            for tool in tools:
+                if tool.variables:
+                    values = " ".join(f"-X {variable}" for variable in tool.variables)
+                    flags.append(f"-ldflags={tool.package}=-s -w {values}")
             tags = ["-tags", ",".join(need.module.tags)] if need.module.tags else []
-            build = ["build", "-trimpath", "-buildvcs=false", *tags, "-ldflags", flags, "-o", str(unfinished)]
-            self._go(need.module, [*build, need.tool.package])
-            os.replace(unfinished, target)
+            packages = [tool.package for tool in tools]
+            options = ["-trimpath", "-buildvcs=false", *tags, *flags, "-o", f"{unfinished}/"]
+            self._go(need.module, ["build", *options, *packages])
+            for tool in tools:
+                os.replace(Path(unfinished) / _executable(tool.package), folder / tool.name)
 
     def _link(self, needs: Iterable[Need]) -> None:
-        wanted = {need.tool.name: self._built(need) for need in needs}
+        wanted = {tool.name: self.folder(need.module) / tool.name for need in needs for tool in need.tools}
         if "pulumi" in wanted:
             wanted |= self._bundled(wanted["pulumi"].parent, wanted["pulumi-language-python"])
         self._paths.bin.mkdir(parents=True, exist_ok=True)
@@ -315,7 +320,7 @@ class Toolchain:
         return bundled
 
     def _script(self, name: str) -> Path:
-        return self.module_folder(PULUMI, PULUMI_SDK_MODULE) / "python" / _SCRIPTS[name] / name
+        return self.module_folder(CORE, PULUMI_SDK_MODULE) / "python" / _SCRIPTS[name] / name
 
     def _check_go(self, modules: Iterable[Module]) -> None:
         wanted = max(_go_directive(self._modules / module.folder / "go.mod") for module in modules)
@@ -350,6 +355,12 @@ class Toolchain:
                 "what is already built stays."
             )
         return done.stdout
+
+
+def _executable(package: str) -> str:
+    """Return the file name that Go gives to the executable of a package: its last element that is not a version."""
+    *_, parent, last = package.split("/")
+    return parent if re.fullmatch(r"v\d+", last) else last
 
 
 def pinned_version(module: Module, path: str) -> str:

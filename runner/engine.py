@@ -20,7 +20,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ import yaml
 
 from runner import settings
 from runner.environment import Environment, inherited, past_proxies
-from runner.file_backend import FileBackend, LockedError, TornStateError
+from runner.file_backend import FileBackend, LockedError
 from runner.files import UMASK, private_folder, write_private
 from runner.placeholders import placeholder
 from runner.stack_file import ConfigPath, StackFile, spelled
@@ -43,8 +42,6 @@ _REACHES_ALL: Final = 1.0
 """Seconds within which a signal that is sent to a whole group reaches all of it."""
 _ONE_SIGNAL: Final = 3.0
 """Seconds within which further SIGTERMs are the same one: `make` passes on what its group has got, too."""
-
-_WITHOUT_CHECKPOINTS: Final = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 
 
 class EngineError(Exception):
@@ -65,8 +62,6 @@ class Engine:
         self._state = state
         self.cancelled = False
         """Whether the last process was told to stop, by an interrupt or a SIGTERM."""
-        # Process id -> when the state had been written, None where an earlier update had been killed.
-        self._updates: dict[int, int | None] = {}
 
     @property
     def configuration(self) -> Path:
@@ -82,11 +77,6 @@ class Engine:
     def changing(self) -> str | None:
         """By whom the stack is being changed now, and since when, as its lock says; None where nobody changes it."""
         return self._files.held()
-
-    @property
-    def killed(self) -> datetime | None:
-        """When an update began that has not come to its end, None where none has; one that is `changing` still may."""
-        return datetime.fromtimestamp(self._marker.stat().st_mtime, UTC) if self._marker.exists() else None
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables of the engine, without those that it inherits."""
@@ -104,6 +94,8 @@ class Engine:
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
             # Four for each processor by default; most operations here wait for a controller, not for a processor.
             "PULUMI_PARALLEL": "32",
+            # Else the backend writes the whole state twice for each resource.
+            "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
         }
         if self.environment.providers:
             attached = [f"{plugin}:{port}" for plugin, port in self.environment.providers.items()]
@@ -121,16 +113,20 @@ class Engine:
         return "".join(f"{line}\n" for line in lines)
 
     def prepare(self) -> tuple[str, ...]:
-        """Make the stack usable: create it once, put a state back that a full disk has torn, copy its settings.
+        """Make the stack usable: create it once, copy its settings.
 
         Returns the keys of secrets for which made-up values stand in, because the stack's own are encrypted for another
-        backend. Raises EngineError when the stack has no Pulumi.<stack>.yaml, its state is lost, or the engine fails.
+        backend. Raises EngineError when there is no Pulumi.<stack>.yaml, the state is not whole, or the engine fails.
         """
         require_stack(self._root, self.stack)
         for folder in (self._state, self._backend, self._home, self.configuration.parent):
             private_folder(folder)
         self._link_plugins()
-        self._restore()
+        if self._files.is_torn:
+            raise EngineError(
+                f"the state {self.state_file} is not whole, as after a full disk. Make room, then start this local "
+                f"environment again from nothing: make clean, then make up STACK={self.stack}"
+            )
         # Of a stack that was made there are both files; only where one is missing the engine is asked.
         if not (self.configuration.exists() and self.state_file.exists()) and self.stack not in self._stacks():
             self._create()
@@ -173,27 +169,13 @@ class Engine:
     def start(
         self, command: str, arguments: Sequence[str] = (), variables: Mapping[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[Any]:
-        """Start `pulumi <command>` on the stack; `finish` has to be told its process.
-
-        The engine's file backend writes the whole state twice for each resource it creates, so that time grows with
-        the square of their number. Updates therefore leave the checkpoints out and write the state at the end; an `up`
-        that is killed before that, or that cannot write it, is `killed`, until another one has succeeded.
-        """
+        """Start `pulumi <command>` on the stack; give its process to `finish`."""
         environment = {**self._environment(), **(variables or {})}
         if command in UPDATES:
             self.unlock()
             self._files.prune()
-            environment |= _WITHOUT_CHECKPOINTS
-        unfinished = self.killed is not None
-        before = self._files.written() if command == "up" else 0
-        if command == "up" and not unfinished:
-            private_folder(self._marker.parent)
-            self._marker.touch()
         line = [self._executable(), command, "--stack", self.stack, "--config-file", str(self.configuration)]
-        process = subprocess.Popen([*line, *arguments], cwd=self._root, env=environment, umask=UMASK, **options)
-        if command == "up":
-            self._updates[process.pid] = None if unfinished else before
-        return process
+        return subprocess.Popen([*line, *arguments], cwd=self._root, env=environment, umask=UMASK, **options)
 
     def finish(self, process: subprocess.Popen[Any]) -> int:
         """Wait for a process of `start` and return its exit code.
@@ -211,17 +193,7 @@ class Engine:
                 except KeyboardInterrupt:
                     self.cancelled = True
         self.cancelled = self.cancelled or passed_on.is_set()
-        if process.pid in self._updates:
-            before = self._updates.pop(process.pid)
-            if code == 0 or (code > 0 and before is not None and self._files.written() not in (before, 0)):
-                self._marker.unlink(missing_ok=True)
         return code
-
-    def doubt(self, began: datetime) -> None:
-        """Let the update that began then count as `killed`: what it has created may not be in the state."""
-        private_folder(self._marker.parent)
-        self._marker.touch()
-        os.utime(self._marker, (began.timestamp(),) * 2)
 
     def read_state(self, *, secrets: bool = False) -> dict[str, Any]:
         """Return the stack's deployment (resources, pending operations) as the engine keeps it.
@@ -231,32 +203,6 @@ class Engine:
         shown = ["--show-secrets"] if secrets else []
         done = self._pulumi(["stack", "export", "--stack", self.stack, *shown])
         return dict(json.loads(done.stdout)["deployment"] or {})
-
-    def write_state(self, deployment: Mapping[str, Any]) -> None:
-        """Replace the stack's deployment."""
-        with tempfile.NamedTemporaryFile("w", dir=self._state, suffix=".json") as file:
-            json.dump({"version": 3, "deployment": deployment}, file)
-            file.flush()
-            self._pulumi(["stack", "import", "--stack", self.stack, "--file", file.name])
-
-    def _restore(self) -> None:
-        """Put a torn state back, and have `make up` finish the update that it lacks."""
-        if not self._files.is_torn:
-            return
-        self.unlock()
-        try:
-            found = self._files.restore()
-        except TornStateError as error:
-            raise EngineError(str(error)) from None
-        if self.killed is None:
-            self.doubt(found.written)
-        print(
-            f"note: the state {found.state} was not whole, as after a full disk. It is put back from {found.copy}, as "
-            f"of {found.written:%Y-%m-%d %H:%M:%S %Z}; the broken one is kept as {found.broken}. What was created or "
-            "deleted since may be missing from it: make room, run `make refresh` for what was deleted, and `make up`, "
-            "which finishes the update.",
-            file=sys.stderr,
-        )
 
     @property
     def _files(self) -> FileBackend:
@@ -270,11 +216,6 @@ class Engine:
     def _home(self) -> Path:
         """PULUMI_HOME: workspaces and plugins stay out of the user's home folder."""
         return self._state / "pulumi-home"
-
-    @property
-    def _marker(self) -> Path:
-        """The file that stands while an update runs, and stays when it was killed."""
-        return self._state / "run" / f"{self.stack}.updating"
 
     def _search_path(self) -> list[str]:
         first = [str(folder) for folder in (self._root / ".venv" / "bin", *self.environment.programs)]

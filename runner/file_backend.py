@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 KEPT: Final = 3
-"""How many updates' copies of the state are kept. The backend itself keeps every one, twice."""
+"""How many updates' copies of the state are kept. The backend itself keeps every one."""
 
 _CLOCK_STEP: Final = 10.0
 """Seconds by which the clock may have been put right between the start of a process and its lock."""
@@ -27,20 +25,6 @@ class LockedError(Exception):
     """A live engine holds the stack's lock, or may hold it; the message says which."""
 
 
-class TornStateError(Exception):
-    """The stack's state does not parse, and no copy can take its place; the message says what to do."""
-
-
-@dataclass(frozen=True)
-class Restored:
-    """A state that was put back. state: its file. broken: what it was. copy: what it is from, as of `written`."""
-
-    state: Path
-    broken: Path
-    copy: Path
-    written: datetime
-
-
 class FileBackend:
     """One stack in the folder of a file backend."""
 
@@ -48,34 +32,13 @@ class FileBackend:
         self._folder, self._stack = folder, stack
         self._files = folder / ".pulumi"
         self._locks = self._files / "locks" / "organization" / project / stack
-        self._backups = self._files / "backups" / project / stack
         self._history = self._files / "history" / project / stack
         self.state = self._files / "stacks" / project / f"{stack}.json"
-
-    def written(self) -> int:
-        """Return when the state was written, in nanoseconds; 0 where it is not there, or not whole."""
-        return self.state.stat().st_mtime_ns if _checkpoint(self.state) is not None else 0
 
     @property
     def is_torn(self) -> bool:
         """Whether there is a state that is not whole."""
         return self.state.exists() and _checkpoint(self.state) is None
-
-    def restore(self) -> Restored:
-        """Put a whole copy in the place of a torn state, which no engine may be writing.
-
-        Raises TornStateError without a whole copy, or where the disk has no room for it.
-        """
-        copies = [self.state.with_name(f"{self.state.name}.bak"), *self._newest_backups()]
-        for copy in copies:
-            checkpoint = _checkpoint(copy)
-            if checkpoint is not None:
-                return self._put_back(copy, _written(checkpoint, copy))
-        raise TornStateError(
-            f"the state of stack {self._stack!r} in {self.state} is not whole (a full disk leaves it so), and "
-            f"neither is any of its copies {copies[0].name} and {self._backups}/*.json. Bring a copy of your own back "
-            "to its place, or forget the whole environment with `make clean`"
-        )
 
     def held(self) -> str | None:
         """Return who holds a lock since when, being alive or of another host; None where nobody does."""
@@ -103,40 +66,15 @@ class FileBackend:
         return tuple(torn)
 
     def prune(self) -> None:
-        """Forget the copies of the state that are older than the last few; torn ones do not count."""
-        whole, backups = 0, self._newest_backups()
-        for file in backups if len(backups) > KEPT else ():
-            if whole == KEPT:
-                _remove(file)
-            elif _checkpoint(file) is not None:
-                whole += 1
+        """Remove the history's copies of the state that are older than the last few."""
         updates = sorted(self._history.glob(f"{self._stack}-*.history.json"), reverse=True)
         for file in updates[KEPT:]:
             _remove(file.with_name(file.name.replace(".history.", ".checkpoint.")))
             _remove(file)
 
-    def _put_back(self, copy: Path, written: datetime) -> Restored:
-        broken = self.state.with_name(f"{self.state.name}.broken")
-        fresh = self.state.with_name(f"{self.state.name}.restored")
-        try:
-            shutil.copyfile(copy, fresh)
-        except OSError as error:
-            fresh.unlink(missing_ok=True)
-            raise TornStateError(
-                f"the state of stack {self._stack!r} in {self.state} is not whole, and {copy} cannot be put in its "
-                f"place: {error.strerror}. Make room, then run the command again"
-            ) from None
-        fresh.chmod(0o600)
-        self.state.rename(broken)
-        fresh.rename(self.state)
-        return Restored(self.state, broken, copy, written)
-
     def _holders(self) -> list[tuple[Path, dict[str, Any] | None]]:
         files = sorted(each for pattern in ("*.json", "*.tmp") for each in self._locks.glob(pattern))
         return [(file, _holder(file)) for file in files]
-
-    def _newest_backups(self) -> list[Path]:
-        return sorted(self._backups.glob(f"{self._stack}.*.json"), reverse=True)
 
     def _engines(self) -> Iterator[int]:
         """Return the processes of this user that are engines on this backend."""
@@ -157,13 +95,6 @@ def _checkpoint(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _written(checkpoint: dict[str, Any], file: Path) -> datetime:
-    try:
-        return datetime.fromisoformat(checkpoint["latest"]["manifest"]["time"])
-    except (KeyError, TypeError, ValueError):
-        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
 def _holder(file: Path) -> dict[str, Any] | None:

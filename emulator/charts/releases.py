@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.charts.left_out import documents
 from emulator.charts.sources import STUB_OF
 
 SELECTOR = "owner=helm"
@@ -21,7 +20,7 @@ class Release:
     """One revision of a release.
 
     status: deployed, failed, pending-install, superseded and so on. stub_of: the chart that a stub stands for, empty
-    for upstream's own. manifest: the objects that were installed.
+    for upstream's own.
     """
 
     name: str
@@ -33,7 +32,6 @@ class Release:
     app_version: str
     stub_of: str
     values: Mapping[str, Any]
-    manifest: str
 
     @classmethod
     def of(cls, secret: Mapping[str, Any]) -> Release:
@@ -51,12 +49,7 @@ class Release:
             app_version=chart.get("appVersion", ""),
             stub_of=(chart.get("annotations") or {}).get(STUB_OF, ""),
             values=found.get("config") or {},
-            manifest=found.get("manifest", ""),
         )
-
-    def objects(self) -> list[dict[str, Any]]:
-        """Return the installed objects as their manifests have them."""
-        return [content for _, content in documents(self.manifest)]
 
 
 def newest(secrets: Iterable[Mapping[str, Any]]) -> list[Release]:
@@ -65,17 +58,3 @@ def newest(secrets: Iterable[Mapping[str, Any]]) -> list[Release]:
     for secret in sorted(secrets, key=lambda secret: int(secret["metadata"]["labels"]["version"])):
         found[secret["metadata"]["namespace"], secret["metadata"]["labels"]["name"]] = secret
     return [Release.of(secret) for secret in found.values()]
-
-
-def resource_names(objects: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the objects' names by `<kind>.<group>/<apiVersion>`, as the official provider's output has them."""
-    found: dict[str, set[str]] = {}
-    for item in objects:
-        version = str(item["apiVersion"])
-        group = version.rpartition("/")[0]
-        kind = f"{item['kind']}.{group}" if group else str(item["kind"])
-        metadata = item["metadata"]
-        namespace = metadata.get("namespace")
-        name = f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
-        found.setdefault(f"{kind}/{version}", set()).add(name)
-    return {key: sorted(names) for key, names in sorted(found.items())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ STUB_OF = "emulator/stub-of"
 """Annotation of a stub's Chart.yaml: where its schema, by its `$comment`, was read."""
 
 _VALUES = "values.schema.json"
+_UNANSWERED = re.compile(rb"kind: (?:(?:Mutating|Validating)WebhookConfiguration|APIService)\b|helm\.sh/hook\b")
 _MODULES = Path(__file__).parents[1] / "tools" / "charts" / "go.mod"
 
 
@@ -44,7 +46,8 @@ class Source:
                 found = archive.folder(beside) if beside.is_dir() else stub(name, dependency["version"])
                 files |= {f"charts/{name}/{path}": content for path, content in found.items()}
         files.pop("Chart.lock", None)
-        return {**files, "Chart.yaml": yaml.safe_dump(chart).encode()}
+        kept = {path: content for path, content in files.items() if not _is_left_out(path, content)}
+        return {**kept, "Chart.yaml": yaml.safe_dump(chart).encode()}
 
 
 SOURCES = (
@@ -63,6 +66,15 @@ SOURCES = (
         folder="charts/kube-prometheus-stack",
     ),
 )
+
+
+def _is_left_out(path: str, content: bytes) -> bool:
+    """Whether a template declares a webhook, an aggregated API or a hook.
+
+    Their controllers are simulated: with such a webhook the API server would refuse every object that it is asked
+    about, and a hook's Job would not end.
+    """
+    return "templates/" in path and _UNANSWERED.search(content) is not None
 
 
 def stubs() -> list[tuple[str, str]]:

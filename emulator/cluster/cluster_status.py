@@ -27,8 +27,7 @@ class ClusterStatus:
 
     supervisor_pid: None when no supervisor answers.
     server:         URL of the API server while a supervisor runs.
-    provider_port:  port of the emulated Kubernetes provider while the supervisor runs one.
-    azure_port:     port of the emulated Azure, which serves for azure-native and random, likewise.
+    azure_port:     port of the emulated Azure, which serves azure-native and random, while the supervisor runs it.
     openstack:      whether an OpenStack runs beside the cluster.
     leftovers:      processes of the cluster that live without a supervisor, process id -> command line.
     """
@@ -37,7 +36,6 @@ class ClusterStatus:
     processes: tuple[ProcessStatus, ...]
     node_ready: bool
     server: str | None
-    provider_port: int | None
     leftovers: dict[int, str]
     azure_port: int | None = None
     openstack: bool = False
@@ -45,8 +43,7 @@ class ClusterStatus:
     @property
     def providers(self) -> dict[str, int]:
         """Ports of the emulated providers that run, by the plugin that each serves for."""
-        ports = {"kubernetes": self.provider_port, "azure-native": self.azure_port, "random": self.azure_port}
-        return {plugin: port for plugin, port in ports.items() if port is not None}
+        return {} if self.azure_port is None else {"azure-native": self.azure_port, "random": self.azure_port}
 
     @property
     def lives(self) -> dict[str, int | None]:

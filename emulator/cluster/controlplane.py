@@ -29,9 +29,8 @@ SUPERVISOR = "emulator.cluster.supervisor"
 LOCK_HELD = 3
 """Exit status of a supervisor when another one runs."""
 
-PROVIDER, AZURE = "provider", "azure"
-OUTLIVING = (PROVIDER, AZURE)
-"""What serves the engine, and goes on when the cluster's content is thrown away."""
+AZURE = "azure"
+"""Serves the engine, and goes on when the cluster's content is thrown away."""
 
 STAGES = Path(__file__).with_name("stages.yaml")
 _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
@@ -64,13 +63,13 @@ class ProcessSpec:
 class Parts:
     """What of the cluster runs.
 
-    provider: the emulated providers. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
+    azure: the emulated Azure. admission_policies: the API of ValidatingAdmissionPolicies, which is on by default
     and which clusters before Kubernetes 1.30 lack. openshift: the cluster is an OpenShift. operator_hub: one that
     installs operators from a catalog. openstack: an OpenStack runs beside it. content: it stands for another cluster,
     and is filled with what that one holds before all else acts.
     """
 
-    provider: bool = True
+    azure: bool = True
     admission_policies: bool = True
     openshift: bool = False
     operator_hub: bool = False
@@ -187,10 +186,7 @@ def processes(layout: Layout, ports: Ports, parts: Parts) -> tuple[ProcessSpec, 
                 after=("kube-apiserver",),
             )
         )
-    if parts.provider:
-        command = (sys.executable, "-m", "emulator.provider", "--port", str(ports.provider))
-        reaching = ("--api-server", account.server, "--authority", str(layout.secret("ca.crt")))
-        found.append(ProcessSpec(PROVIDER, (*command, *reaching), lambda: accepts(ports.provider)))
+    if parts.azure:
         serve = ("serve", "--port", str(ports.azure), "--state", str(layout.paths.state))
         found.append(ProcessSpec(AZURE, (sys.executable, "-m", "emulator.azure", *serve), lambda: accepts(ports.azure)))
     if parts.openstack:

@@ -40,7 +40,7 @@ def start(
     report: Callable[[str], None],
     *,
     stack: str = "",
-    provider: bool = True,
+    azure: bool = True,
     admission_policies: bool = True,
     openshift: bool = False,
     operator_hub: bool = False,
@@ -52,7 +52,7 @@ def start(
 
     A cluster that was started by other code or with other binaries is started again, its data kept. `report` is given
     one line for each step. With `stack`, a new cluster gets what the project seeds that stack's cluster with.
-    `provider=False` leaves the emulated providers out, `admission_policies=False` the API of those. With `openshift`
+    `azure=False` leaves the emulated Azure out, `admission_policies=False` the API of those. With `openshift`
     the cluster is an OpenShift, with `operator_hub` one that installs operators from a catalog; with `openstack` an
     OpenStack runs beside it. With `content` it is filled first with what `Layout.content` holds. It is stopped
     when the process `owner` has ended, by whatever.
@@ -62,7 +62,7 @@ def start(
     """
     layout = Layout(paths)
     parts = Parts(
-        provider=provider,
+        azure=azure,
         admission_policies=admission_policies,
         openshift=openshift,
         operator_hub=operator_hub,
@@ -163,7 +163,7 @@ def status(paths: Paths) -> ClusterStatus:
     layout = Layout(paths)
     found = _ask(layout)
     if found is None:
-        return ClusterStatus(None, (), False, None, None, processes.find(layout))
+        return ClusterStatus(None, (), False, None, processes.find(layout))
     node_ready = False
     with contextlib.suppress(OSError, ValueError):
         node_ready = node.node_ready(Api(read_kubeconfig(paths.kubeconfig.read_text()), timeout=2.0))
@@ -172,7 +172,6 @@ def status(paths: Paths) -> ClusterStatus:
         processes=tuple(ProcessStatus(**{**item, "log": Path(item["log"])}) for item in found["processes"]),
         node_ready=node_ready,
         server=found["server"],
-        provider_port=found["provider_port"],
         leftovers={},
         azure_port=found["azure_port"],
         openstack=found["openstack"],
@@ -195,8 +194,8 @@ def _ask(layout: Layout, what: str = "status") -> dict[str, Any] | None:
 def _launch(layout: Layout, parts: Parts, owner: int | None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", controlplane.SUPERVISOR]
     command += ["--root", str(layout.paths.root), "--state", str(layout.paths.state)]
-    if not parts.provider:
-        command.append("--without-provider")
+    if not parts.azure:
+        command.append("--without-azure")
     if not parts.admission_policies:
         command.append("--without-admission-policies")
     if parts.openshift:

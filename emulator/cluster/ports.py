@@ -26,7 +26,6 @@ class Ports:
     controller_manager: int
     scheduler: int
     kwok: int
-    provider: int
     azure: int
     keystone: int
     placement: int

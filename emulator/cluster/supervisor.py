@@ -79,7 +79,7 @@ class Supervisor:
 
     def wipe(self) -> None:
         """Stop what works on the cluster's content, throw that away, and let everything start anew."""
-        concerned = [each for each in self.children if each.spec.name not in controlplane.OUTLIVING]
+        concerned = [each for each in self.children if each.spec.name != controlplane.AZURE]
         child.stop(concerned)
         for folder in self.data:
             shutil.rmtree(folder, ignore_errors=True)
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m emulator.cluster.supervisor", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
     parser.add_argument("--state", type=Path, required=True, help="the environment's state folder")
-    parser.add_argument("--without-provider", action="store_true", help="run the cluster alone")
+    parser.add_argument("--without-azure", action="store_true", help="run without the emulated Azure")
     parser.add_argument("--without-admission-policies", action="store_true", help="run without that API")
     parser.add_argument("--openshift", action="store_true", help="be an OpenShift")
     parser.add_argument("--operator-hub", action="store_true", help="be one that installs operators from a catalog")
@@ -136,9 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     chosen = ports.choose(str(layout.paths.state), ports.load(layout.ports_file))
     ports.save(layout.ports_file, chosen)
-    provider = not options.without_provider
     parts = Parts(
-        provider=provider,
+        azure=not options.without_azure,
         admission_policies=not options.without_admission_policies,
         openshift=options.openshift,
         operator_hub=options.operator_hub,
@@ -154,8 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         facts={
             "fingerprint": controlplane.fingerprint(layout, parts),
             "server": f"https://127.0.0.1:{chosen.api}",
-            "provider_port": chosen.provider if provider else None,
-            "azure_port": chosen.azure if provider else None,
+            "azure_port": chosen.azure if parts.azure else None,
             "openstack": parts.openstack,
         },
         data=(layout.etcd_data, layout.paths.openstack),

@@ -15,7 +15,7 @@ from components.observability.prometheus import MonitoringArgs, monitoring_value
 from components.observability.receivers import Receiver
 from emulator.charts.helm import Helm
 from emulator.paths import Paths
-from emulator.toolchain import HELM, KUBERNETES_VERSION, Toolchain
+from emulator.toolchain import CORE, KUBERNETES_VERSION, Toolchain
 
 
 def rendered(
@@ -37,7 +37,7 @@ def rendered(
     )
     file = str(paths.mirror / f"{chart.name}-{chart.version}.tgz")
     command = ["template", release, file, f"--namespace={namespace}", f"--kube-version={KUBERNETES_VERSION}"]
-    text = Helm(Toolchain(paths).folder(HELM) / "helm", {}).run(command, values)
+    text = Helm(Toolchain(paths).folder(CORE) / "helm", {}).run(command, values)
     documents = [document for document in yaml.safe_load_all(text) if document]
     return [each for each in documents if part in ("", _part(each))]
 

@@ -15,16 +15,15 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 from urllib3.exceptions import HTTPError
 
 from emulator import __main__ as command
-from emulator import azure, cluster, mirror
+from emulator import cluster, mirror, pending
 from emulator.cluster import ClusterStatus, ProcessStatus
-from emulator.environment import EMULATED, built_plugin, environment, official_plugin
+from emulator.environment import EMULATED, OPENSTACK, built_plugin, environment, official_plugin
 from emulator.paths import Paths
 from emulator.toolchain import Toolchain
 from emulator.turn import alone
@@ -50,69 +49,84 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paths]:
     os.umask(former)
 
 
-def serving(monkeypatch: pytest.MonkeyPatch, **ports: int) -> None:
-    """Let the local cluster run with providers on these ports."""
+def serving(monkeypatch: pytest.MonkeyPatch, azure: int | None = 2) -> None:
+    """Let the local cluster run. azure: port of the emulated Azure, None if it does not run."""
     running = ProcessStatus("etcd", 1, "running", 0, Path("etcd.log"))
-    status = ClusterStatus(1, (running,), True, "https://127.0.0.1:1", ports.get("kubernetes"), {}, ports.get("azure"))
+    status = ClusterStatus(1, (running,), True, "https://127.0.0.1:1", {}, azure)
     monkeypatch.setattr(cluster, "status", lambda paths: status)
 
 
-def test_all_local_providers_have_to_be_there(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    serving(monkeypatch, kubernetes=1, azure=2)
-    found = environment(paths.of_stack("dev"))
+def test_the_environment_offers_the_emulated_providers_and_the_plugins_that_are_built(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serving(monkeypatch, azure=4711)
+    of_dev = paths.of_stack("dev")
+    found = environment(of_dev)
+    assert found.providers == {"azure-native": 4711, "random": 4711}
     assert found.providers.keys() == EMULATED
+    assert found.plugins == (built_plugin(of_dev), built_plugin(of_dev, OPENSTACK))
     assert (found.kubeconfig, found.mirror) == (paths.state / "dev" / "kubeconfig", paths.state / "dev" / "mirror")
-    (plugin,) = found.plugins
-    assert plugin.name == f"resource-openstack-v{version('pulumi-openstack')}"
-    assert (
-        plugin / "pulumi-resource-openstack"
-    ).readlink() == paths.state / "dev" / "bin" / "pulumi-resource-openstack"
     assert [folder.name for folder in found.programs] == ["bin", "bin"]
     assert found.programs[0].parent.name == "azure", "what signs in to the emulated cluster comes first"
 
 
-@pytest.mark.parametrize(
-    ("ports", "missing"),
-    [
-        ({}, "azure-native, kubernetes, random"),
-        ({"azure": 2}, "kubernetes"),
-        ({"kubernetes": 1}, "azure-native, random"),
-    ],
-)
-def test_a_missing_provider_is_named(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, ports: dict[str, int], missing: str
+def test_the_kubernetes_provider_takes_over_fields_of_other_managers(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serving(monkeypatch, **ports)
-    with pytest.raises(EngineError, match=f"serves no provider for {missing};"):
+    serving(monkeypatch)
+    assert environment(paths).variables == {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
+
+
+def test_the_built_plugin_has_the_version_of_the_sdk_and_follows_the_built_program(paths: Paths) -> None:
+    name = f"resource-kubernetes-v{version('pulumi-kubernetes')}"
+    folder = paths.state / "plugins" / name
+    folder.mkdir(parents=True)
+    (folder / "pulumi-resource-kubernetes").symlink_to("a-former-build")
+    for _ in range(2):
+        assert built_plugin(paths) == folder
+        (program,) = folder.iterdir()
+        assert program.readlink() == paths.bin / "pulumi-resource-kubernetes"
+
+
+def test_without_the_emulated_azure_its_providers_are_named(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    serving(monkeypatch, azure=None)
+    with pytest.raises(EngineError, match="serves no provider for azure-native, random;"):
         environment(paths)
 
 
-def test_an_installed_official_plugin_takes_the_place_of_the_emulated_one(
+def test_an_installed_official_plugin_takes_the_place_of_the_built_one(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    serving(monkeypatch, kubernetes=1, azure=2)
+    serving(monkeypatch)
     plugins = tmp_path / "pulumi" / "plugins"
     (plugins / "resource-kubernetes-v1.2.3").mkdir(parents=True)
     assert official_plugin() is None, "the engine takes no other version than the SDK's"
     wanted = plugins / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
-    wanted.mkdir()
-    (wanted / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
-    found = environment(paths)
-    assert found.plugins == (built_plugin(paths, "openstack"), wanted)
-    assert found.providers.keys() == EMULATED - {"kubernetes"}
+    of_openstack = plugins / f"resource-openstack-v{version('pulumi-openstack')}"
+    for folder in (wanted, of_openstack):
+        folder.mkdir()
+        (folder / f"pulumi-{folder.name.partition('-v')[0]}").write_bytes(b"\x7fELF")
+    assert environment(paths).plugins == (wanted, built_plugin(paths, OPENSTACK)), "an official one refuses no cloud"
 
 
+@pytest.mark.parametrize("is_official", [True, False])
 def test_in_a_shell_of_make_env_plugins_are_where_they_were(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_official: bool
 ) -> None:
-    """The home that it names is an engine's, which has links to each plugin's files, and makes them anew each time."""
-    serving(monkeypatch, kubernetes=1, azure=2)
-    name = f"resource-kubernetes-v{version('pulumi-kubernetes')}"
-    official = tmp_path / "pulumi" / "plugins" / name
-    official.mkdir(parents=True)
-    (official / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
+    """PULUMI_HOME is an engine's home there. Each command makes its links to the plugins' files again."""
+    serving(monkeypatch)
+    if is_official:
+        official = tmp_path / "pulumi" / "plugins" / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
+        official.mkdir(parents=True)
+        (official / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
+    else:
+        built = paths.cache / "tools" / "core-0a1b" / "pulumi-resource-kubernetes"
+        built.parent.mkdir(parents=True)
+        built.write_bytes(b"\x7fELF")
+        paths.bin.mkdir(parents=True)
+        (paths.bin / built.name).symlink_to(built)
     before = environment(paths)
-    assert before.plugins[1] == official
+    assert before.plugins == (official if is_official else built_plugin(paths), built_plugin(paths, OPENSTACK))
     for plugin in before.plugins:
         linked = tmp_path / "engine" / "plugins" / plugin.name
         linked.mkdir(parents=True)
@@ -134,8 +148,6 @@ def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Pat
     local = environment_of(paths.state / "dev")
     lent = environment_of(paths.state / "aks" / "lent" / "some")
     real = environment_of(tmp_path / "real")
-    for each in (local, real):
-        (each / "run" / "dev.updating").touch()
     (local / "content.json").touch()
     (paths.state / "linked").symlink_to(real)
     (paths.state / "stack").mkdir()
@@ -148,7 +160,6 @@ def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Pat
     assert sorted(each.name for each in (local / "run").iterdir()) == ["file", "turn.lock"]
     assert not lent.exists()
     assert len(list(real.rglob("file"))) == 7
-    assert (real / "run" / "dev.updating").exists()
     assert in_checkout.is_dir()
 
 
@@ -241,9 +252,9 @@ def test_make_does_not_mind_a_kubeconfig_in_the_environment() -> None:
 
 
 class FakeEngine:
-    """An engine whose last update was killed."""
+    """An engine whose last update ended by itself."""
 
-    killed: datetime | None = datetime.now(UTC)
+    operations: tuple[str, ...] = ()
     changing: str | None = None
     cancelled = False
     stack = "dev"
@@ -265,7 +276,8 @@ class FakeEngine:
             "resources": [
                 {"urn": "urn::stack", "type": "pulumi:pulumi:Stack"},
                 {"urn": "urn::queue", "type": "kubernetes:k:ClusterQueue", "outputs": queue},
-            ]
+            ],
+            "pending_operations": [{"type": each, "resource": {"urn": "urn::vnet"}} for each in self.operations],
         }
 
     def variables(self) -> dict[str, str]:
@@ -276,30 +288,47 @@ class FakeEngine:
         return self.code
 
 
+class KilledEngine(FakeEngine):
+    """An engine that was killed as it created something."""
+
+    operations = ("creating",)
+
+
 def unreachable(*_: object) -> NoReturn:
     raise HTTPError
 
 
-@pytest.mark.parametrize(
-    ("name", "takes_over"), [("preview", False), ("refresh", False), ("env", False), ("destroy", True)]
-)
-def test_only_an_update_takes_over_what_a_killed_one_left(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, takes_over: bool
+@pytest.mark.parametrize("name", ["preview", "refresh", "env", "destroy"])
+def test_only_an_update_finishes_what_a_killed_one_left(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    serving(monkeypatch, kubernetes=1, azure=2)
+    serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    recovered: list[object] = []
-    monkeypatch.setattr(command, "recover", lambda engine, *what: recovered.append(engine))
-    monkeypatch.setattr(command, "foreseen", lambda engine, *what: ["take over /vnets/mlbatch"])
-    monkeypatch.setattr(command, "Engine", FakeEngine)
+    monkeypatch.setattr(pending, "finish", lambda engine, paths: print("finished", file=sys.stderr))
+    monkeypatch.setattr(command, "Engine", KilledEngine)
     monkeypatch.setattr(command, "connect", unreachable)
     assert command.main([name]) == 0
-    assert bool(recovered) is takes_over
-    said = capsys.readouterr().err
-    assert ("the last `make up` was killed" in said) is (name in ("preview", "refresh"))
-    assert "mlbatch:token is encrypted for another backend" in said
-    after = said.partition(f"pulumi {name}\n")[2]
-    assert after == (f"{command.KILLED}\n  it would take over /vnets/mlbatch\n" if name == "preview" else "")
+    before, _, after = capsys.readouterr().err.partition(f"pulumi {name}\n")
+    assert "mlbatch:token is encrypted for another backend" in before
+    assert ("finished" in before) is (name == "destroy")
+    assert (command.KILLED in before) is (name in ("preview", "refresh"))
+    assert after == ""
+
+
+@pytest.mark.parametrize("name", ["preview", "refresh"])
+@pytest.mark.parametrize("operations", [(), ("updating", "deleting")])
+def test_an_update_without_a_pending_creation_does_not_count_as_killed(
+    paths: Paths,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    operations: tuple[str, ...],
+) -> None:
+    serving(monkeypatch)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Engine", type("Updated", (FakeEngine,), {"operations": operations}))
+    assert command.main([name]) == 0
+    assert "was killed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["up", "preview", "destroy", "refresh"])
@@ -308,14 +337,12 @@ def test_nobody_is_asked_in_a_cluster_that_an_update_has_taken_away(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, is_gone: bool
 ) -> None:
     """A failed replacement goes on by itself; hundreds of objects cannot be read, and would end it before it begins."""
-    serving(monkeypatch, kubernetes=1, azure=2)
+    serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     without_a_cluster(monkeypatch)
     asked: list[str] = []
 
     class Replacing(FakeEngine):
-        killed = None
-
         def read_state(self) -> dict[str, Any]:
             vm = {"urn": "urn::vm", "type": "mlbatch:RemoteCluster", "pendingReplacement": is_gone}
             provider = {"urn": "urn::cluster", "type": "pulumi:providers:kubernetes", "dependencies": ["urn::vm"]}
@@ -340,7 +367,7 @@ def test_nobody_is_asked_in_a_cluster_that_an_update_has_taken_away(
 def test_destroy_says_at_once_which_webhook_it_would_wait_for(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    serving(monkeypatch, kubernetes=1, azure=2)
+    serving(monkeypatch)
     (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
     asked: list[object] = []
 
@@ -349,7 +376,6 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
         service = webhooks.Absent(namespace="mlbatch-system", service="kueue-webhook-service", resources=())
         return {service: ["ClusterQueue"]}
 
-    monkeypatch.setattr(command, "recover", lambda engine, *what: None)
     monkeypatch.setattr(command, "Engine", FakeEngine)
     monkeypatch.setattr(command, "connect", lambda *_: None)
     monkeypatch.setattr(webhooks, "holding", holding)
@@ -366,15 +392,14 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
     ("name", "ending", "said"),
     [
         ("up", {"code": -9}, "`pulumi up` was killed by signal 9; the next `make up` or `make destroy` finishes it"),
-        ("up", {"code": 255, "cancelled": True, "killed": None}, "cancelled, and has stopped; `make up` carries on"),
-        ("up", {"code": 255, "cancelled": True}, "cancelled; the next `make up` or `make destroy` finishes it"),
-        ("up", {"code": 1, "killed": None}, "ended with exit code 1; what it said stands above. Put it right and run"),
+        ("up", {"code": 255, "cancelled": True}, "cancelled, and has stopped; `make up` carries on"),
         ("destroy", {"code": -15}, "`pulumi destroy` was killed by signal 15; the next `make up` or `make destroy`"),
-        ("refresh", {"code": 255, "cancelled": True, "killed": None}, "has stopped; `make refresh` carries on"),
-        ("preview", {"code": -9, "killed": None}, "by signal 9, and has stopped; `make preview` carries on"),
+        ("refresh", {"code": 255, "cancelled": True}, "has stopped; `make refresh` carries on"),
+        ("refresh", {"code": -9}, "`pulumi refresh` was killed by signal 9; the next `make up` or `make destroy`"),
+        ("preview", {"code": -9}, "by signal 9, and has stopped; `make preview` carries on"),
     ],
 )
-def test_an_update_that_did_not_get_to_its_end_is_not_to_be_put_right(
+def test_an_update_that_was_stopped_has_no_error_to_fix(
     paths: Paths,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -382,7 +407,7 @@ def test_an_update_that_did_not_get_to_its_end_is_not_to_be_put_right(
     ending: dict[str, object],
     said: str,
 ) -> None:
-    serving(monkeypatch, kubernetes=1, azure=2)
+    serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     monkeypatch.setattr(command, "Engine", type("Ending", (FakeEngine,), ending))
     monkeypatch.setattr(command, "connect", unreachable)
@@ -390,36 +415,68 @@ def test_an_update_that_did_not_get_to_its_end_is_not_to_be_put_right(
     assert command.main([name]) == 1
     told = capsys.readouterr().err
     assert said in told
-    assert ("Put it right" in told) is ("Put it right" in said)
+    assert "Fix them" not in told
+    assert "already exists" not in told
+
+
+def test_an_update_that_failed_keeps_what_it_completed_and_says_how_to_go_on(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    serving(monkeypatch)
+    (paths.root / "Pulumi.aks.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Engine", type("Failing", (FakeEngine,), {"code": 1, "stack": "aks"}))
+    without_a_cluster(monkeypatch)
+    assert command.main(["up", "--stack", "aks"]) == 1
+    *_, told = capsys.readouterr().err.splitlines()
+    assert told.startswith("error: `pulumi up` ended with exit code 1; its errors are above. Fix them and run `make up")
+    assert "completed changes are kept" in told
+    assert "`already exists`" in told
+    assert "`make clean && make up STACK=aks`" in told
 
 
 @pytest.mark.parametrize("was_killed", [True, False])
 def test_an_update_that_was_killed_is_finished_in_a_step_of_its_own(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], was_killed: bool
 ) -> None:
-    serving(monkeypatch, kubernetes=1, azure=2)
+    serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Engine", type("Failing", (FakeEngine,), {"code": 1}))
-    monkeypatch.setattr(command, "connect", unreachable)
+    monkeypatch.setattr(command, "Engine", type("Failing", (KilledEngine if was_killed else FakeEngine,), {"code": 1}))
     without_a_cluster(monkeypatch)
-    monkeypatch.setattr(command, "unfinished", lambda engine: object() if was_killed else None)
+    monkeypatch.setattr(pending, "finish", lambda engine, paths: print("finished", file=sys.stderr))
     command.main(["up"])
-    begun = [line for line in capsys.readouterr().err.splitlines() if line.endswith(" ...")]
-    finishing = ["[4/5] finish the update that was killed ...", "[5/5] pulumi up --stack dev ..."]
+    lines = capsys.readouterr().err.splitlines()
+    begun = [line for line in lines if line.endswith(" ...") or line == "finished"]
+    finishing = ["[4/5] finish the update that was killed ...", "finished", "[5/5] pulumi up --stack dev ..."]
     assert begun[2:] == [
         "[3/4] prepare the stack ...",
         *(finishing if was_killed else ["[4/4] pulumi up --stack dev ..."]),
     ]
 
 
+@pytest.mark.parametrize("name", ["up", "destroy"])
+def test_nothing_is_changed_while_a_killed_update_cannot_be_finished(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise EngineError("the killed update is not finished")
+
+    serving(monkeypatch)
+    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(command, "Engine", KilledEngine)
+    without_a_cluster(monkeypatch)
+    monkeypatch.setattr(pending, "finish", fail)
+    assert command.main([name]) == 1
+    said = capsys.readouterr().err
+    assert "error: the killed update is not finished" in said
+    assert f"pulumi {name}\n" not in said
+
+
 def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what comes before the engine, and a recovery, do nothing."""
+    """Let what comes before the engine do nothing."""
     monkeypatch.setattr(Toolchain, "missing", lambda *what, **parts: [])
     monkeypatch.setattr(Toolchain, "install", lambda *what, **parts: None)
     monkeypatch.setattr(mirror, "fill", lambda *what, **parts: None)
     monkeypatch.setattr(cluster, "start", lambda *what, **parts: None)
-    monkeypatch.setattr(command, "unfinished", lambda engine: None)
-    monkeypatch.setattr(command, "recover", lambda engine, *what: None)
 
 
 @pytest.mark.parametrize("name", ["preview", "refresh", "destroy", "drift"])
@@ -428,7 +485,7 @@ def test_an_api_server_that_does_not_answer_is_told_once_before_the_engine_start
 ) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     running = ProcessStatus("kube-apiserver", 1, "running", 0, Path("log"))
-    status = ClusterStatus(1, (running,), False, "https://127.0.0.1:4711", 1, {}, 2)
+    status = ClusterStatus(1, (running,), False, "https://127.0.0.1:4711", {}, 2)
     monkeypatch.setattr(cluster, "status", lambda paths: status)
     monkeypatch.setattr(command, "Engine", lambda *what: pytest.fail("an engine was started"))
     assert command.main([name]) == 1
@@ -437,22 +494,15 @@ def test_an_api_server_that_does_not_answer_is_told_once_before_the_engine_start
     assert "`make down` and `make up` start it anew, with its data" in told
 
 
-def held_by(monkeypatch: pytest.MonkeyPatch, lock: str | None, killed: datetime | None) -> None:
-    """Let a killed update have left its marker, or a live engine hold the stack's lock."""
-    monkeypatch.setattr(command, "Engine", type("Held", (FakeEngine,), {"changing": lock, "killed": killed}))
-
-
 @pytest.mark.parametrize("of_make", [True, False])
-def test_a_preview_while_an_update_runs_says_so_and_offers_no_recovery(
+def test_a_preview_while_an_update_runs_does_not_take_it_for_killed(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], of_make: bool
 ) -> None:
-    """The marker of an update stands while it runs, and stays when it is killed."""
-    serving(monkeypatch, kubernetes=1, azure=2)
+    """The state of an update that runs has pending creations, too."""
+    serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "foreseen", lambda engine, *what: pytest.fail("a living update is to be recovered"))
-    held_by(
-        monkeypatch, None if of_make else "process 4711 of me on here since 2026-01-02 03:04:05 UTC", FakeEngine.killed
-    )
+    lock = None if of_make else "process 4711 of me on here since 2026-01-02 03:04:05 UTC"
+    monkeypatch.setattr(command, "Engine", type("Held", (KilledEngine,), {"changing": lock}))
     with alone(paths.of_stack("dev"), "make up") if of_make else contextlib.nullcontext():
         assert command.main(["preview"]) == 0
     said = capsys.readouterr().err
@@ -470,7 +520,7 @@ def test_a_second_command_is_refused_before_it_does_anything(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    for module, what in ((cluster, "start"), (cluster, "status"), (command, "Toolchain"), (command, "recover")):
+    for module, what in ((cluster, "start"), (cluster, "status"), (command, "Toolchain"), (pending, "finish")):
         monkeypatch.setattr(module, what, lambda *given, **more: pytest.fail("something was done"))
     with alone(paths.of_stack("dev"), "make up"):
         assert command.main([name]) == 1
@@ -485,73 +535,19 @@ def test_a_second_command_is_refused_before_it_does_anything(
 def test_an_engine_that_nobody_of_make_has_started_is_no_killed_one(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """A plain `pulumi up` has operations under way in its state, as a killed one has."""
-    serving(monkeypatch, kubernetes=1, azure=2)
+    """The state of a plain `pulumi up` that runs has pending creations, as that of a killed one."""
+    serving(monkeypatch)
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
     without_a_cluster(monkeypatch)
-    monkeypatch.setattr(command, "unfinished", lambda engine: object())
-    monkeypatch.setattr(command, "recover", lambda engine, *what: pytest.fail("a living update is to be recovered"))
+    monkeypatch.setattr(pending, "finish", lambda engine, paths: pytest.fail("a running update was taken for killed"))
 
-    class Held(FakeEngine):
+    class Held(KilledEngine):
         def unlock(self) -> None:
             raise EngineError("stack 'dev' is being changed by process 4711")
 
     monkeypatch.setattr(command, "Engine", Held)
     assert command.main([name]) == 1
     assert "error: stack 'dev' is being changed by process 4711" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("died", "recorded", "reason"),
-    [
-        (True, "/pools/ndv5", "these ended while `pulumi up` ran: provider. What they were creating may be there"),
-        (False, None, "created, and not in the stack's state, because the answer got lost: /pools/ndv5"),
-        (False, "/pools/before", "created, and not in the stack's state, because the answer got lost: /pools/ndv5"),
-        (False, "/pools/ndv5", None),
-    ],
-    ids=["a provider has died", "an answer got lost", "that about what takes another's place", "neither"],
-)
-def test_what_a_failed_update_has_created_and_not_recorded_is_looked_for_by_the_next_one(
-    paths: Paths,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    died: bool,
-    recorded: str | None,
-    reason: str | None,
-) -> None:
-    """The engine lives on, forgets what was being created, and the next update ends with `already exists`."""
-    (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    without_a_cluster(monkeypatch)
-    doubted: list[datetime] = []
-    process = [1]
-
-    def status(paths: Paths) -> ClusterStatus:
-        running = ProcessStatus("provider", process[0], "running", 0, Path("log"))
-        return ClusterStatus(1, (running,), True, "https://127.0.0.1:1", 1, {}, 2)
-
-    class Failing(FakeEngine):
-        killed = None
-
-        def run(self, name: str, arguments: list[str]) -> int:
-            process[0] += died
-            return 1
-
-        def doubt(self, began: datetime) -> None:
-            doubted.append(began)
-
-        def read_state(self) -> dict[str, Any]:
-            return {"resources": [{"urn": "urn::ndv5", "type": "azure", "id": recorded}] if recorded else []}
-
-    monkeypatch.setattr(cluster, "status", status)
-    monkeypatch.setattr(command, "Engine", Failing)
-    monkeypatch.setattr(azure, "orphans", lambda _: {"urn::ndv5": SimpleNamespace(id="/pools/ndv5")})
-    before = datetime.now(UTC)
-    assert command.main(["up"]) == 1
-    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ") and "token" not in line]
-    assert len(notes) == len(doubted) == (reason is not None)
-    assert all(note.startswith(f"note: {reason}") for note in notes)
-    assert all(note.endswith("; the next `make up` or `make destroy` finishes it first") for note in notes)
-    assert all(before <= began <= datetime.now(UTC) for began in doubted)
 
 
 @pytest.mark.parametrize(("number", "is_told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False)])
@@ -569,4 +565,4 @@ def test_a_full_disk_is_told_without_a_trace(
         assert said.startswith(
             f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Make room where {paths.state}"
         )
-        assert said.endswith("a state that was not written whole is put back")
+        assert said.endswith("completed changes are kept")

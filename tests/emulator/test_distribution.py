@@ -99,7 +99,7 @@ def test_a_file_that_is_no_yaml_is_named(root: Path) -> None:
 
 def test_what_an_openshift_alone_needs_is_built_for_it_alone(tmp_path: Path) -> None:
     tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
-    plain = {need.tool.name for need in tools.missing(cluster=True)}
-    more = {need.tool.name for need in tools.missing(cluster=True, openshift=True)}
+    plain = {tool.name for need in tools.missing(cluster=True) for tool in need.tools}
+    more = {tool.name for need in tools.missing(cluster=True, openshift=True) for tool in need.tools}
     assert more - plain == {tool.name for tool in OPENSHIFT.tools}
     assert plain.isdisjoint(tool.name for tool in OPENSHIFT.tools)

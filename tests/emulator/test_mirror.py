@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 
 from components import catalogue
 from emulator import mirror
-from emulator.toolchain import pinned_version
+from emulator.toolchain import CORE, pinned_version
 from tests.unit.releases import FOLDER, definitions, reduced
-
-GO_MOD = Path(mirror.__file__).parent / "tools" / "cluster" / "go.mod"
 
 
 @pytest.mark.parametrize("source", mirror.SOURCES, ids=lambda source: source.name)
 def test_the_built_controller_is_of_the_version_that_the_program_installs(source: mirror.Source) -> None:
-    pinned = re.search(rf"^\s*{re.escape(source.module)} (\S+)", GO_MOD.read_text(), re.MULTILINE)
-    assert pinned is not None
-    artifact = catalogue.find(source.name, pinned[1])
-    assert f"{source.image}:{pinned[1]}" in artifact.images.values()
+    pinned = pinned_version(CORE, source.module)
+    artifact = catalogue.find(source.name, pinned)
+    assert f"{source.image}:{pinned}" in artifact.images.values()
 
 
 @pytest.mark.parametrize("definitions", mirror.DEFINITIONS, ids=lambda definitions: definitions.name)

@@ -12,7 +12,7 @@ import yaml
 
 from components import catalogue
 from emulator import mirror, stand_ins
-from emulator.toolchain import CLUSTER, ToolchainError, pinned_version
+from emulator.toolchain import CORE, ToolchainError, pinned_version
 
 MIRROR = Path(__file__).resolve().parents[2] / ".local" / "dev" / "mirror"
 UPSTREAM = {
@@ -51,7 +51,7 @@ def test_a_played_release_has_the_manifest_of_its_own(stand_in: stand_ins.StandI
 
 @pytest.mark.parametrize("source", [*mirror.SOURCES, *mirror.DEFINITIONS], ids=lambda source: source.name)
 def test_each_version_that_can_be_chosen_is_built_or_played(source: mirror.Source | mirror.Definitions) -> None:
-    built = pinned_version(CLUSTER if isinstance(source, mirror.Source) else source.tool, source.module)
+    built = pinned_version(CORE if isinstance(source, mirror.Source) else source.tool, source.module)
     played = {each.version for each in stand_ins.of(source.name, built)}
     assert set(catalogue.versions(source.name)) == {built, *played}
 

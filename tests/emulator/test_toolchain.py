@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import yaml
 
 from emulator import toolchain
 from emulator.paths import Paths
-from emulator.toolchain import Toolchain, ToolchainError, installed_kubectl, installed_pulumi
+from emulator.progress import Progress
+from emulator.toolchain import Module, Need, Tool, Toolchain, ToolchainError, installed_kubectl, installed_pulumi
 
 
 def script(folder: Path, name: str, prints: str) -> None:
@@ -71,17 +73,17 @@ def test_without_go_the_message_names_the_version_to_install(
 ) -> None:
     tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
     with pytest.raises(ToolchainError, match=r"install Go 1\.25\.8 or later"):
-        tools._check_go([toolchain.PULUMI])
+        tools._check_go([toolchain.CORE])
     script(path, "go", "go version go1.24.1 linux/amd64")
     with pytest.raises(ToolchainError, match=r"Go 1\.25\.8 or later is needed .* found: go version go1\.24\.1"):
-        tools._check_go([toolchain.PULUMI])
+        tools._check_go([toolchain.CORE])
 
 
 def test_a_changed_pin_builds_into_another_folder(tmp_path: Path) -> None:
     tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
-    folders = {tools.folder(m) for m in (toolchain.PULUMI, toolchain.LANGUAGE_HOST, toolchain.CLUSTER, toolchain.KWOK)}
+    folders = {tools.folder(m) for m in (toolchain.CORE, toolchain.LANGUAGE_HOST, toolchain.RELAY, toolchain.OPENSHIFT)}
     assert len(folders) == 4
-    changed = toolchain.Module("kwok", (toolchain.Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok", ("a=b",)),))
+    changed = toolchain.Module("relay", (toolchain.Tool("relay", "./relay", ("a=b",)),))
     assert tools.folder(changed) not in folders
 
 
@@ -101,6 +103,141 @@ def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, mon
 def test_operators_of_jobs_are_had_without_an_openshift(path: Path, tmp_path: Path) -> None:
     tools = Toolchain(Paths.of(state=tmp_path, cache=tmp_path / "cache"))
     plain, more = (
-        {need.tool.name for need in tools.missing(cluster=True, job_operators=wanted)} for wanted in (False, True)
+        {tool.name for need in tools.missing(cluster=True, job_operators=wanted) for tool in need.tools}
+        for wanted in (False, True)
     )
     assert more - plain == {"kuberay-operator", "training-operator"}
+
+
+class Go:
+    """Go, as the toolchain runs it: it writes each package's executable into the folder of `-o`."""
+
+    def __init__(self, executables: dict[str, str]) -> None:
+        self.runs: list[list[str]] = []
+        self._executables = executables
+
+    def run(self, arguments: Sequence[str]) -> str:
+        self.runs.append(list(arguments))
+        folder = Path(arguments[arguments.index("-o") + 1])
+        for package, executable in self._executables.items():
+            if package in arguments:
+                (folder / executable).write_text(package)
+        return ""
+
+
+BUILT = {
+    "example.org/cmd": "cmd",
+    "example.org/server/v3": "server",
+    "example.org/cmd/operator.v1": "operator.v1",
+    "./kubernetes": "kubernetes",
+}
+"""Packages, and how Go calls their executables (`go help build`, and `DefaultExecName` in cmd/go/internal/load)."""
+SEVERAL = Module(
+    "relay",
+    (
+        Tool("manager", "example.org/cmd", ("example.org/version.Version=v1", "example.org/version.Commit=abc")),
+        Tool("etcd", "example.org/server/v3"),
+        Tool("operator", "example.org/cmd/operator.v1"),
+        Tool("pulumi-resource-kubernetes", "./kubernetes"),
+    ),
+    tags=("one", "two"),
+)
+
+
+@pytest.fixture
+def go(monkeypatch: pytest.MonkeyPatch) -> Go:
+    found = Go(BUILT)
+    monkeypatch.setattr(Toolchain, "_go", lambda _, module, arguments: found.run(arguments))
+    return found
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Toolchain:
+    return Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
+
+
+def test_the_tools_of_a_module_are_built_in_one_run_and_end_under_their_names(go: Go, tools: Toolchain) -> None:
+    tools.build(Need(SEVERAL, SEVERAL.tools))
+    (run,) = go.runs
+    assert run[0] == "build"
+    assert run[-4:] == list(BUILT)
+    assert run[run.index("-tags") + 1] == "one,two"
+    found = {file.name: file.read_text() for file in tools.folder(SEVERAL).iterdir() if file.name != ".lock"}
+    assert found == {tool.name: tool.package for tool in SEVERAL.tools}
+
+
+def test_linker_settings_reach_the_package_of_their_tool_alone(go: Go, tools: Toolchain) -> None:
+    """Go takes the last `-ldflags` whose pattern matches a package. One without a pattern matches all of them."""
+    tools.build(Need(SEVERAL, SEVERAL.tools))
+    (run,) = go.runs
+    assert [each for each in run if each.startswith("-ldflags")] == [
+        "-ldflags=-s -w",
+        "-ldflags=example.org/cmd=-s -w -X example.org/version.Version=v1 -X example.org/version.Commit=abc",
+    ]
+
+
+def test_a_tool_that_is_built_is_not_built_again(go: Go, tools: Toolchain) -> None:
+    manager, etcd, *_ = SEVERAL.tools
+    tools.build(Need(SEVERAL, (etcd,)))
+    tools.build(Need(SEVERAL, (manager, etcd)))
+    tools.build(Need(SEVERAL, (manager, etcd)))
+    assert [run[-1] for run in go.runs] == [etcd.package, manager.package]
+
+
+def test_a_build_that_fails_leaves_no_tool_behind(go: Go, tools: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(tools: Toolchain, module: Module, arguments: Sequence[str]) -> str:
+        go.run(arguments)
+        raise ToolchainError("`go build` failed")
+
+    monkeypatch.setattr(Toolchain, "_go", fail)
+    with pytest.raises(ToolchainError):
+        tools.build(Need(SEVERAL, SEVERAL.tools))
+    assert [file.name for file in tools.folder(SEVERAL).iterdir()] == [".lock"]
+
+
+MODULES = [each for each in vars(toolchain).values() if isinstance(each, Module)]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.folder)
+def test_no_two_tools_of_a_module_are_built_into_the_same_file(module: Module) -> None:
+    executables = [toolchain._executable(tool.package) for tool in module.tools]
+    assert len(set(executables)) == len(executables)
+
+
+def test_what_is_missing_is_named_by_module_and_without_a_cluster_only_the_engine(path: Path, tools: Toolchain) -> None:
+    engine = [Need(toolchain.CORE, tuple(map(toolchain.CORE.named, toolchain.ENGINE)))]
+    host = [Need(toolchain.LANGUAGE_HOST, toolchain.LANGUAGE_HOST.tools)]
+    assert tools.missing(cluster=False) == [*engine, *host]
+    core, *others = tools.missing(cluster=True)
+    assert core == Need(toolchain.CORE, toolchain.CORE.tools)
+    assert others == [*host, Need(toolchain.RELAY, toolchain.RELAY.tools)]
+
+
+def test_installed_commands_take_the_place_of_the_engine_alone(path: Path, tools: Toolchain) -> None:
+    script(path, "pulumi", "v3.272.0")
+    script(path, "pulumi-language-python", "")
+    script(path, "kubectl", "Client Version: v1.34.2")
+    assert tools.missing(cluster=False) == []
+    core = tools.missing(cluster=True)[0]
+    assert {tool.name for tool in toolchain.CORE.tools} - {tool.name for tool in core.tools} == {"pulumi", "kubectl"}
+
+
+def test_a_tool_that_is_built_is_not_missing(path: Path, tools: Toolchain) -> None:
+    script(tools.folder(toolchain.CORE), "helm", "")
+    names = {tool.name for tool in tools.missing(cluster=True)[0].tools}
+    assert names == {tool.name for tool in toolchain.CORE.tools} - {"helm"}
+
+
+def test_all_tools_of_a_module_are_one_step(
+    path: Path, tools: Toolchain, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built: list[Need] = []
+    monkeypatch.setattr(Toolchain, "build", lambda _, need: built.append(need))
+    monkeypatch.setattr(Toolchain, "_check_go", lambda *_: None)
+    monkeypatch.setattr(Toolchain, "_bundled", lambda *_: {})
+    missing = tools.missing(cluster=True)
+    tools.install(cluster=True, progress=Progress(len(missing)))
+    assert built == missing
+    steps = [line for line in capsys.readouterr().err.splitlines() if line.startswith("[") and line.endswith("...")]
+    assert len(steps) == len(missing)
+    assert all(tool.name in steps[0] for tool in toolchain.CORE.tools)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,14 +17,12 @@ from typing import IO, Any, TypeVar
 import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from emulator import azure, mirror
 from emulator import cluster as local_cluster
-from emulator.environment import KUBERNETES
+from emulator import mirror, pending
 from emulator.environment import environment as emulated_environment
 from emulator.openstack.installation import Installation
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.recovery import recover
 from emulator.toolchain import Toolchain
 from runner.engine import Engine
 from runner.environment import Environment, inherited
@@ -35,7 +32,7 @@ from runner.settings import ARTIFACTS
 from tests.local import official
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
+PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "runner", "stacks", ".venv")
 """What a project folder of a test shares with the checkout, by link."""
 
 T = TypeVar("T")
@@ -169,29 +166,6 @@ class Cluster:
             self.client.delete(self.kind(api_version, kind), name=name, namespace=namespace)
 
 
-@contextlib.contextmanager
-def provider_alone(paths: Paths) -> Iterator[Environment]:
-    """Serve the emulated Kubernetes provider without its cluster, for the length of the context."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    server = yaml.safe_load(paths.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
-    command = [sys.executable, "-m", "emulator.provider", "--port", str(port), "--api-server", server]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
-        try:
-            eventually("the provider listens", lambda: listens(port), every=0.1)
-            yield Environment(
-                kubeconfig=paths.kubeconfig, mirror=paths.mirror, providers={KUBERNETES: port}, programs=(paths.bin,)
-            )
-        finally:
-            process.terminate()
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 class Project:
     """A folder with the program by link and a stack file of its own, and the engine on that stack.
 
@@ -237,7 +211,8 @@ class Project:
         return self.engine.capture(command, ["--non-interactive", "--color", "never", *arguments])
 
     def recover(self) -> None:
-        recover(self.engine, lambda: azure.orphans(self._paths), self._paths.bin / "helm")
+        self.engine.unlock()
+        pending.finish(self.engine, self._paths)
 
     def up(self, *arguments: str) -> str:
         """Run `pulumi up` and require success; return what it printed."""

@@ -105,12 +105,11 @@ class Killed:
         assert not left, f"left behind: {left}"
 
     def shell(self, commands: str) -> subprocess.CompletedProcess[str]:
-        """Run commands in the stack's environment. Nobody kills these: they need not write the state at each step."""
-        environment = {**self._environment, "PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
+        """Run commands in the stack's environment."""
         return subprocess.run(
             ["bash", "-ec", commands],
             cwd=self.project.folder,
-            env=environment,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -2,8 +2,10 @@
 
 MLBATCH_TEST_KUBECONFIG names the file of a cluster that is there for the tests alone, which fill and empty it. KWOK
 answers for its simulated nodes: kind with KWOK beside it (.github/workflows/official.yml). Files and charts then come
-from upstream, and all plugins are those in $PULUMI_HOME. Without the variable the tests start a local cluster, and the
-Kubernetes plugin is the official one where $PULUMI_HOME has it; the others are emulated.
+from upstream, and all plugins are those in $PULUMI_HOME.
+
+Without the variable the tests start a local cluster. They use the official Kubernetes plugin if $PULUMI_HOME has it,
+else the one that this checkout builds. The other providers are emulated.
 """
 
 from __future__ import annotations
@@ -39,14 +41,15 @@ def plugins() -> tuple[Path, ...]:
 def providers() -> list[str]:
     """Return a line for each provider that the tests run with: its name, version, and where it is from."""
     if named_cluster() is None:
-        official, names, otherwise = {KUBERNETES}, sorted(EMULATED), "emulated by this checkout"
+        otherwise = {KUBERNETES: "built by this checkout", **dict.fromkeys(EMULATED, "emulated by this checkout")}
+        official = {KUBERNETES: official_plugin(KUBERNETES)}
     else:
-        official, names, otherwise = set(PLUGINS), list(PLUGINS), "official plugin, which is not installed"
-    folders = {name: official_plugin(name) if name in official else None for name in names}
-    places = {name: f"official plugin in {folder}" if folder else otherwise for name, folder in folders.items()}
-    return [f"{name} v{_sdk(name)}: {place}" for name, place in places.items()]
+        otherwise = dict.fromkeys(PLUGINS, "official plugin, which is not installed")
+        official = {name: official_plugin(name) for name in PLUGINS}
+    found = {name: f"official plugin in {folder}" for name, folder in official.items() if folder}
+    return [f"{name} v{_sdk(name)}: {place}" for name, place in sorted({**otherwise, **found}.items())]
 
 
 def _sdk(name: str) -> str:
-    """Return the version of a provider's SDK, which official plugins have to have and emulated ones play."""
+    """Return the version of a provider's SDK. An official plugin must have the same version."""
     return version(f"pulumi-{name}")

@@ -18,13 +18,13 @@ from emulator import cluster
 from emulator.openstack.deployment import Deployment
 from emulator.openstack.faults import Faults
 from emulator.paths import Paths
-from emulator.recovery import UPSERT
 from tests.local.environment import Cluster, Project, eventually, local_environment
 from tests.local.test_cpouta import NAME, act, eventually_without_tunnel, settings, small_platform
 from tests.local.test_openstack_services import connect
 
 pytestmark = pytest.mark.emulated("it acts in the local OpenStack")
 
+UPSERT = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mlflow-secrets", "namespace": "mlflow"}}
 
 

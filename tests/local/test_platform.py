@@ -18,7 +18,7 @@ from components.tenancy.editor import EditorRoleArgs, rules
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from runner import webhooks
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines, provider_alone
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
@@ -338,8 +338,7 @@ def test_an_absent_api_server_fails_clearly_and_loses_nothing(project: Project, 
     before = {resource["urn"] for resource in project.resources()}
     server = str(local_cluster.status(paths).server)
     local_cluster.stop(paths)
-    with provider_alone(paths) as environment:
-        done = project.attached_to(environment).capture("up", ["--yes", "--skip-preview", "--non-interactive"])
+    done = project.engine.capture("up", ["--yes", "--skip-preview", "--non-interactive"])
     assert done.returncode != 0
     assert server in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr

@@ -14,10 +14,10 @@ from ask.source import Source
 from ask.versions import VersionError, differences
 from components import catalogue
 from emulator import stand_ins
-from emulator.toolchain import CLUSTER, OPENDATAHUB_KUEUE, pinned_version
+from emulator.toolchain import CORE, OPENDATAHUB_KUEUE, pinned_version
 
 KUEUE = "registry.k8s.io/kueue/kueue:"
-BUILT = pinned_version(CLUSTER, stand_ins.MODULES["kueue"])
+BUILT = pinned_version(CORE, stand_ins.MODULES["kueue"])
 RED_HAT = "registry.redhat.io/rhoai/odh-{}-rhel8@sha256:" + 64 * "0"
 OF_OPENSHIFT_AI = [RED_HAT.format("kueue-controller"), RED_HAT.format("codeflare-operator")]
 

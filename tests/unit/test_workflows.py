@@ -150,7 +150,7 @@ def test_the_official_providers_run_the_same_tests_on_a_cluster_that_a_variable_
 
 
 def test_the_cluster_of_the_official_providers_has_the_local_clusters_minor_version() -> None:
-    local = re.search(r"k8s\.io/kubernetes v(\d+\.\d+)\.", (ROOT / "emulator/tools/cluster/go.mod").read_text())
+    local = re.search(r"k8s\.io/kubernetes v(\d+\.\d+)\.", (ROOT / "emulator/tools/core/go.mod").read_text())
     assert local
     assert jobs("official")["test"]["env"]["NODE"].startswith(f"kindest/node:v{local[1]}.")
 

@@ -9,20 +9,6 @@ from typing import Any
 
 from emulator.charts.sources import STUB_OF
 
-MANIFEST = """---
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: a, namespace: ns}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: d, namespace: ns}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: r}
-"""
-
 
 def release_secret(
     name: str = "r", namespace: str = "ns", revision: int = 1, status: str = "deployed", stub_of: str = "", **more: Any
@@ -35,7 +21,6 @@ def release_secret(
         "version": revision,
         "info": {"status": status, "description": "done"},
         "chart": {"metadata": metadata},
-        "manifest": MANIFEST,
         **more,
     }
     content = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(release).encode()))).decode()

@@ -24,14 +24,6 @@ def test_a_release_secret_is_decoded() -> None:
     assert (found.chart, found.version, found.app_version, found.values) == ("chart", "1.2.3", "v9", {"a": 1})
 
 
-def test_resources_are_named_as_the_official_provider_does() -> None:
-    assert releases.resource_names(Release.of(release_secret()).objects()) == {
-        "ClusterRole.rbac.authorization.k8s.io/rbac.authorization.k8s.io/v1": ["r"],
-        "ConfigMap/v1": ["ns/a"],
-        "Deployment.apps/apps/v1": ["ns/d"],
-    }
-
-
 def test_the_newest_revision_counts_by_number() -> None:
     secrets = [release_secret(revision=number) for number in (2, 10, 9)]
     assert [release.revision for release in releases.newest(secrets)] == [10]

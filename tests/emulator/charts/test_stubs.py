@@ -1,4 +1,4 @@
-"""Stubs know upstream's values and say where these were read; all charts of the catalogue come into the mirror."""
+"""Stubs know upstream's values and name their source; the mirror packs every chart of the catalogue."""
 
 from __future__ import annotations
 
@@ -71,6 +71,55 @@ def test_a_source_brings_its_subcharts_and_upstreams_version(tmp_path: Path) -> 
     stubbed = {f"charts/grafana/{path}" for path in stub("grafana", "12.11.2")}
     assert set(files) == {"Chart.yaml", "charts/other/Chart.yaml", *stubbed}
     assert yaml.safe_load(files["Chart.yaml"])["version"] == "2.0.0"
+
+
+WEBHOOK = """{{- if .Values.webhooks }}
+apiVersion: admissionregistration.k8s.io/v1
+kind: %sWebhookConfiguration
+metadata: {name: guard}
+{{- end }}
+"""
+
+
+def packed(folder: Path, path: str, text: str) -> set[str]:
+    """Return the files that the mirror packs of a chart with a ConfigMap and one more file."""
+    content = {"Chart.yaml": "name: main\n", "templates/config.yaml": "kind: ConfigMap\n", path: text}
+    for name, each in content.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(each)
+    return set(sources.Source("main", "2.0.0", "m", ".").files(folder))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        WEBHOOK % "Validating",
+        WEBHOOK % "Mutating",
+        "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\n",
+        "kind: Job\nmetadata:\n  annotations:\n    helm.sh/hook: pre-install\n",
+        'kind: Job\nmetadata:\n  annotations:\n    "helm.sh/hook": pre-install,pre-upgrade\n',
+    ],
+    ids=["validating webhook", "mutating webhook", "API service", "hook", "quoted hook"],
+)
+@pytest.mark.parametrize("path", ["templates/some/guard.yaml", "charts/sub/templates/guard.yaml"])
+def test_a_template_whose_controller_is_simulated_is_left_out(tmp_path: Path, path: str, template: str) -> None:
+    assert packed(tmp_path, path, template) == {"Chart.yaml", "templates/config.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (
+            "templates/role.yaml",
+            "kind: ClusterRole\nrules:\n- resources: [apiservices, mutatingwebhookconfigurations]\n",
+        ),
+        ("templates/list.yaml", "kind: APIServiceList\n"),
+        ("values.yaml", "annotations: {helm.sh/hook: pre-install}\n"),
+    ],
+    ids=["a role for webhooks", "a longer kind", "values"],
+)
+def test_a_file_that_declares_no_webhook_api_or_hook_is_packed(tmp_path: Path, path: str, text: str) -> None:
+    assert packed(tmp_path, path, text) == {"Chart.yaml", "templates/config.yaml", path}
 
 
 def test_the_mirror_gets_what_it_lacks_and_what_is_older_than_its_source(

@@ -15,11 +15,9 @@ from emulator.toolchain import RELAY, Need, Toolchain
 @pytest.fixture(scope="session")
 def relay_program() -> Path:
     """The relay, built as `make build` builds it, and kept where that keeps it."""
-    tools, need = Toolchain(Paths.of()), Need(RELAY, RELAY.named(PROGRAM))
-    if not tools._built(need).exists():
-        tools._check_go([RELAY])
-        tools._build(need)
-    return tools._built(need)
+    tools = Toolchain(Paths.of())
+    tools.build(Need(RELAY, RELAY.tools))
+    return tools.folder(RELAY) / PROGRAM
 
 
 @pytest.fixture

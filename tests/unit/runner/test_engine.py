@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -27,7 +26,7 @@ from runner.placeholders import MARK
 from stacks.secrets import looks_like_sas
 
 SALT = "v1:local"
-STATE = {"version": 3, "checkpoint": {"latest": {"manifest": {"time": "2026-02-03T04:05:06.123456789Z"}}}}
+STATE = '{"version": 3, "checkpoint": {}}'
 PULUMI = f"""#!/bin/sh
 umask > "$RECORDS/umask"
 env > "$RECORDS/env"
@@ -49,7 +48,6 @@ case "$1 $2" in
     if [ -e "$RECORDS/wait" ]; then touch "$RECORDS/waiting"; fi
     while [ -e "$RECORDS/wait" ]; do sleep 0.05; done ;;
   "up --stack")
-    if [ -e "$RECORDS/die" ]; then kill -9 $$; fi
     if [ -e "$RECORDS/wait" ]; then
       trap 'echo TERM >> "$RECORDS/signals"' TERM
       touch "$RECORDS/waiting"
@@ -57,7 +55,7 @@ case "$1 $2" in
     while [ -e "$RECORDS/wait" ]; do sleep 0.05; done
     state="${{PULUMI_BACKEND_URL#file://}}/.pulumi/stacks/mlbatch"
     mkdir -p "$state"
-    if [ ! -e "$RECORDS/lost" ]; then cp "$RECORDS/state" "$state/.dev"; mv "$state/.dev" "$state/dev.json"; fi
+    echo '{STATE}' > "$state/.dev"; mv "$state/.dev" "$state/dev.json"
     test ! -e "$RECORDS/fail"; exit ;;
 esac
 """
@@ -68,7 +66,6 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the script tells of its runs, and reads."""
     folder = tmp_path / "records"
     folder.mkdir()
-    (folder / "state").write_text(json.dumps(STATE))
     monkeypatch.setattr("runner.environment.INHERITED", frozenset({"HOME", "RECORDS"}))
     monkeypatch.setenv("RECORDS", str(folder))
     return folder
@@ -131,6 +128,13 @@ def test_plugins_are_never_downloaded_even_without_local_providers(engine: Engin
     assert "PULUMI_DEBUG_PROVIDERS" not in bare.variables()
 
 
+def test_the_engine_writes_its_state_for_each_resource_without_backup_copies(engine: Engine) -> None:
+    """A killed update can be finished only if the state holds what it was creating."""
+    variables = engine.variables()
+    assert "PULUMI_SKIP_CHECKPOINTS" not in variables
+    assert variables["PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS"] == "true"
+
+
 def test_only_the_plugins_of_the_environment_are_found(engine: Engine, tmp_path: Path) -> None:
     users = tmp_path / "users" / "plugins"
     for name in ("resource-kubernetes-v1", "resource-openstack-v1"):
@@ -162,8 +166,7 @@ def test_nobody_else_can_look_into_the_state(engine: Engine, tmp_path: Path, rec
     state = tmp_path / "state"
     for each in [state, *state.rglob("*")]:
         wanted = 0o700 if each.is_dir() else 0o600
-        if each.name != "dev.updating":
-            assert stat.S_IMODE(each.stat().st_mode) == wanted, each
+        assert stat.S_IMODE(each.stat().st_mode) == wanted, each
 
 
 def test_the_copy_has_the_local_salt_and_the_checkout_is_left_alone(engine: Engine, tmp_path: Path) -> None:
@@ -252,29 +255,6 @@ def test_a_local_secret_stays(engine: Engine, tmp_path: Path, records: Path) -> 
     assert not [line for line in calls(records) if line.startswith("config")]
 
 
-def test_a_killed_update_is_remembered_until_another_succeeds(engine: Engine, records: Path) -> None:
-    engine.prepare()
-    assert engine.run("up") == 0
-    assert engine.killed is None
-    (records / "die").touch()
-    assert engine.run("up") == -signal.SIGKILL
-    began = engine.killed
-    assert began is not None
-    for command in ("preview", "refresh", "destroy"):
-        engine.run(command)
-        assert engine.killed == began, command
-    (records / "die").unlink()
-    (records / "fail").touch()
-    assert engine.run("up") == 1
-    assert engine.killed == began, "what it had created may still not be in the state"
-    (records / "fail").unlink()
-    assert engine.run("up") == 0
-    assert engine.killed is None
-    (records / "fail").touch()
-    assert engine.run("up") == 1
-    assert engine.killed is None, "an update that fails writes its state"
-
-
 def make_wait(records: Path, engine: Engine) -> subprocess.Popen[Any]:
     """Start an update that writes down the signals that it gets, and waits until it is told to end."""
     (records / "wait").touch()
@@ -341,7 +321,7 @@ def test_a_termination_is_passed_on_once_and_waits_until_the_engine_has_written_
     assert engine.finish(process) == 1
     thread.join()
     assert engine.state_file.exists()
-    assert (engine.cancelled, engine.killed) == (True, None)
+    assert engine.cancelled
     assert (records / "signals").read_text() == "TERM\n", (
         "make passes on what it gets, and so does who has started make"
     )
@@ -391,7 +371,7 @@ def test_a_termination_that_is_repeated_is_a_second_one(
 def test_a_termination_while_something_is_looked_up_reaches_the_engine_and_ends_the_command(
     engine: Engine, records: Path
 ) -> None:
-    """As a recovery's preview: nothing that it has started is left, and nothing is done that it was to decide."""
+    """Nothing that the command started keeps running, and the command does not go on with half an answer."""
     engine.prepare()
     (records / "wait").touch()
 
@@ -415,15 +395,6 @@ def test_what_a_command_has_printed_is_returned(engine: Engine) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "planned\n", "warned\n")
 
 
-def test_an_update_that_is_doubted_counts_as_killed(engine: Engine) -> None:
-    engine.prepare()
-    began = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
-    engine.doubt(began)
-    assert engine.killed == began
-    assert engine.run("up") == 0
-    assert engine.killed is None
-
-
 def test_who_changes_the_stack_is_told_from_the_lock_and_nothing_is_removed(engine: Engine, tmp_path: Path) -> None:
     engine.prepare()
     assert engine.changing is None
@@ -438,110 +409,28 @@ def test_who_changes_the_stack_is_told_from_the_lock_and_nothing_is_removed(engi
     assert len(list(dead.parent.iterdir())) == 2
 
 
-@pytest.mark.parametrize("left", ["", '{"version": 3, "checkpoint": {', None])
-def test_an_update_that_fails_without_its_state_written_counts_as_killed(
-    engine: Engine, records: Path, left: str | None
+@pytest.mark.parametrize("left", ["", '{"version": 3, "checkpoint": {', "[]", "{}", '{"checkpoint": null}'])
+def test_a_torn_state_is_an_error_that_names_make_clean(engine: Engine, records: Path, left: str) -> None:
+    engine.state_file.parent.mkdir(parents=True)
+    engine.state_file.write_text(left)
+    with pytest.raises(EngineError, match=rf"{engine.state_file} is not whole.*: make clean, then make up STACK=dev$"):
+        engine.prepare()
+    assert engine.state_file.read_text() == left
+    assert not (records / "calls").exists(), "the engine cannot read such a state either"
+
+
+def test_the_history_keeps_the_last_updates_and_only_an_update_removes_the_others(
+    engine: Engine, tmp_path: Path
 ) -> None:
     engine.prepare()
-    assert engine.run("up") == 0
-    (records / "fail").touch()
-    if left is None:
-        (records / "lost").touch()
-    else:
-        (records / "state").write_text(left)
-    assert engine.run("up") == 1
-    assert engine.killed is not None
-    (records / "fail").unlink()
-    assert engine.run("up") == 0
-    assert engine.killed is None
-
-
-def torn(engine: Engine) -> Path:
-    engine.state_file.parent.mkdir(parents=True)
-    engine.state_file.write_text('{"version": 3, "checkpoint": {')
-    return engine.state_file
-
-
-def backup(tmp_path: Path, name: str, text: str) -> Path:
-    folder = tmp_path / "state" / "pulumi-state" / ".pulumi" / "backups" / "mlbatch" / "dev"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
-    return folder / name
-
-
-def test_a_torn_state_is_put_back_from_the_engines_copy(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
-    state = torn(engine)
-    copy = state.with_name("dev.json.bak")
-    copy.write_text(json.dumps(STATE))
-    engine.prepare()
-    assert json.loads(state.read_text()) == STATE
-    broken = state.with_name("dev.json.broken")
-    assert broken.read_text() == '{"version": 3, "checkpoint": {'
-    assert engine.killed == datetime(2026, 2, 3, 4, 5, 6, 123456, tzinfo=UTC), (
-        "releases since then are the lost update's"
-    )
-    told = capsys.readouterr().err
-    for part in (str(state), str(copy), str(broken), "2026-02-03 04:05:06 UTC", "`make refresh`", "`make up`"):
-        assert part in told
-    engine.prepare()
-    assert capsys.readouterr().err == "", "once"
-
-
-def test_a_torn_state_is_put_back_from_the_newest_whole_backup(engine: Engine, tmp_path: Path) -> None:
-    state = torn(engine)
-    state.with_name("dev.json.bak").touch()
-    for number in (1, 2, 3):
-        backup(tmp_path, f"dev.{number}.json", json.dumps({**STATE, "number": number}))
-    backup(tmp_path, "dev.4.json", "")
-    engine.prepare()
-    assert json.loads(state.read_text())["number"] == 3
-
-
-def test_a_torn_state_without_a_whole_copy_is_named(engine: Engine, tmp_path: Path) -> None:
-    state = torn(engine)
-    with pytest.raises(EngineError, match=rf"{state} is not whole.* neither .*dev\.json\.bak and .*make clean"):
-        engine.prepare()
-    assert state.exists()
-
-
-def test_a_torn_state_stays_where_the_disk_is_still_full(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = torn(engine)
-    copy = state.with_name("dev.json.bak")
-    copy.write_text(json.dumps(STATE))
-
-    def full(source: Path, target: Path) -> None:
-        target.touch()
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("shutil.copyfile", full)
-    with pytest.raises(EngineError, match=rf"{copy} cannot be put .*: No space left on device\. Make room"):
-        engine.prepare()
-    assert sorted(file.name for file in state.parent.iterdir()) == ["dev.json", "dev.json.bak"]
-
-
-def test_a_torn_state_is_left_to_the_engine_that_writes_it(engine: Engine, tmp_path: Path) -> None:
-    torn(engine)
-    lock(tmp_path, os.getpid(), socket.gethostname())
-    with pytest.raises(EngineError, match=f"is being changed by process {os.getpid()}"):
-        engine.prepare()
-
-
-def test_the_last_copies_of_the_state_are_kept(engine: Engine, tmp_path: Path) -> None:
-    engine.prepare()
-    for number in range(1, 6):
-        backup(tmp_path, f"dev.{number}.json", json.dumps(STATE))
-        backup(tmp_path, f"dev.{number}.json.attrs", "")
-    backup(tmp_path, "dev.6.json", "")
     history = tmp_path / "state" / "pulumi-state" / ".pulumi" / "history" / "mlbatch" / "dev"
     history.mkdir(parents=True)
     for number in range(1, 6):
         for kind in ("history.json", "checkpoint.json", "history.json.attrs", "checkpoint.json.attrs"):
             (history / f"dev-{number}.{kind}").touch()
     engine.run("preview")
-    assert len(list(history.iterdir())) == 20, "who looks removes nothing"
+    assert len(list(history.iterdir())) == 20
     engine.run("up")
-    kept = {file.name for file in (tmp_path / "state/pulumi-state/.pulumi/backups/mlbatch/dev").iterdir()}
-    assert kept == {f"dev.{number}.json{end}" for number in (3, 4, 5) for end in ("", ".attrs")} | {"dev.6.json"}
     assert {file.name.split(".")[0] for file in history.iterdir()} == {"dev-3", "dev-4", "dev-5"}
     assert len(list(history.iterdir())) == 12
 
