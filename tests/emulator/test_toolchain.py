@@ -208,9 +208,13 @@ def test_what_is_missing_is_named_by_module_and_without_a_cluster_only_the_engin
     engine = [Need(toolchain.CORE, tuple(map(toolchain.CORE.named, toolchain.ENGINE)))]
     host = [Need(toolchain.LANGUAGE_HOST, toolchain.LANGUAGE_HOST.tools)]
     assert tools.missing(cluster=False) == [*engine, *host]
-    core, *others = tools.missing(cluster=True)
-    assert core == Need(toolchain.CORE, toolchain.CORE.tools)
-    assert others == [*host, Need(toolchain.RELAY, toolchain.RELAY.tools)]
+    more = tools.missing(cluster=True)
+    assert all(need == Need(need.module, need.module.tools) for need in more)
+    modules = [need.module for need in more]
+    assert {toolchain.CORE.folder, toolchain.RELAY.folder} < {module.folder for module in modules}
+    assert not any(
+        module in modules for module in (*toolchain.MONITORING, toolchain.OPENSHIFT, *toolchain.OPERATOR_HUB)
+    )
 
 
 def test_installed_commands_take_the_place_of_the_engine_alone(path: Path, tools: Toolchain) -> None:

@@ -550,3 +550,5 @@ replace (
 )
 
 replace k8s.io/kubernetes => k8s.io/kubernetes v1.34.2
+
+replace github.com/olekukonko/tablewriter => github.com/olekukonko/tablewriter v0.0.5
