@@ -406,7 +406,7 @@ def _unused(paths: Paths, command: str) -> Iterator[None]:
 def _stop(paths: Paths, *, purge: bool) -> None:
     if purge:
         cluster.reset(paths)
-        for name in ("pulumi-state", "pulumi-home", "config", "logs", "openstack-journal"):
+        for name in ("pulumi-state", "pulumi-home", "config", "logs"):
             shutil.rmtree(paths.state / name, ignore_errors=True)
         for marker in paths.run.glob("*.creating") if not paths.run.is_symlink() else ():
             marker.unlink()

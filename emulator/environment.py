@@ -10,13 +10,13 @@ from typing import Final
 from emulator import cluster
 from emulator.cluster.layout import Layout
 from emulator.openstack.deployment import Deployment
-from emulator.openstack_provider import plugin as openstack
 from emulator.paths import Paths
 from runner.engine import EngineError
 from runner.environment import Environment
 from runner.files import private_folder
 
 KUBERNETES: Final = "kubernetes"
+OPENSTACK: Final = "openstack"
 EMULATED: Final = frozenset({"azure-native", "random"})
 """The plugins whose providers are emulated, by the names under which the engine looks for them."""
 
@@ -27,10 +27,10 @@ PATCH_FORCE: Final = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
 def environment(paths: Paths) -> Environment:
     """Return the environment of a running local cluster.
 
-    An official plugin of the SDK's version is used where the user has it, else the one that is built here. Raises
+    An official Kubernetes plugin of the SDK's version is used where the user has it, else the one that is built here.
+    The plugin for OpenStack is always the one that is built here, which refuses every cloud but the local one. Raises
     EngineError where the emulated providers do not run.
     """
-    of_openstack = official_plugin(openstack.NAME) or openstack.install(paths)
     state, layout = cluster.status(paths), Layout(paths)
     found = state.providers
     missing = EMULATED - found.keys()
@@ -44,7 +44,7 @@ def environment(paths: Paths) -> Environment:
         mirror=paths.mirror,
         providers=dict(sorted(found.items())),
         programs=(layout.azure_bin, *((layout.guests_bin,) if state.openstack else ()), paths.bin),
-        plugins=(official_plugin() or built_plugin(paths), of_openstack),
+        plugins=(official_plugin() or built_plugin(paths), built_plugin(paths, OPENSTACK)),
         variables={**PATCH_FORCE, **(Deployment(paths).variables() if state.openstack else {})},
         ssh_key=layout.guests_key if state.openstack else None,
     )
@@ -69,8 +69,7 @@ def official_plugin(name: str = KUBERNETES) -> Path | None:
     """
     home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
     plugin = home / "plugins" / f"resource-{name}-v{version(f'pulumi-{name}')}"
-    # The shell of `make env` has an engine's own home, with links to the files of these plugins, and of our own one.
+    # The shell of `make env` has an engine's own home, with links to the files of these plugins.
     program = (plugin / f"pulumi-resource-{name}").resolve()
     # A plugin that is built here leads to the cache of tools, whose folders have other names.
-    is_official = program.is_file() and program.parent.name == plugin.name and not openstack.is_ours(program)
-    return program.parent if is_official else None
+    return program.parent if program.is_file() and program.parent.name == plugin.name else None

@@ -24,6 +24,10 @@ OPENRC: Final = (
 )
 
 
+PREFERRED: Final = ("OS_PASSWORD", "OS_TOKEN", "OS_AUTH_TOKEN")
+"""Variables that the provider for OpenStack prefers to an application credential."""
+
+
 class ProjectError(Exception):
     """Nobody could ask the project; the message says why, hint what to do. Neither shows a credential."""
 
@@ -157,6 +161,13 @@ def ask(environment: Mapping[str, str], *, name: str, existing: str | None) -> P
     """
     if not has_credentials(environment):
         raise ProjectError("no credentials: neither OS_AUTH_URL nor OS_CLOUD is set")
+    preferred = [each for each in PREFERRED if environment.get(each)]
+    if preferred and environment.get("OS_APPLICATION_CREDENTIAL_SECRET") and not environment.get("OS_CLOUD"):
+        names = ", ".join(preferred)
+        raise ProjectError(
+            f"{names} and an application credential are set; the provider for OpenStack uses {names} to sign in",
+            f"`unset {' '.join(preferred)}` in the shell that runs Pulumi",
+        )
     # A second of import that only this target needs.
     from keystoneauth1 import exceptions as signing
     from openstack import exceptions as answers

@@ -23,8 +23,7 @@ from urllib3.exceptions import HTTPError
 from emulator import __main__ as command
 from emulator import cluster, mirror, pending
 from emulator.cluster import ClusterStatus, ProcessStatus
-from emulator.environment import EMULATED, built_plugin, environment, official_plugin
-from emulator.openstack_provider import plugin as openstack
+from emulator.environment import EMULATED, OPENSTACK, built_plugin, environment, official_plugin
 from emulator.paths import Paths
 from emulator.toolchain import Toolchain
 from emulator.turn import alone
@@ -65,7 +64,7 @@ def test_the_environment_offers_the_emulated_providers_and_the_plugins_that_are_
     found = environment(of_dev)
     assert found.providers == {"azure-native": 4711, "random": 4711}
     assert found.providers.keys() == EMULATED
-    assert found.plugins == (built_plugin(of_dev), openstack.install(of_dev))
+    assert found.plugins == (built_plugin(of_dev), built_plugin(of_dev, OPENSTACK))
     assert (found.kubeconfig, found.mirror) == (paths.state / "dev" / "kubeconfig", paths.state / "dev" / "mirror")
     assert [folder.name for folder in found.programs] == ["bin", "bin"]
     assert found.programs[0].parent.name == "azure", "what signs in to the emulated cluster comes first"
@@ -107,7 +106,7 @@ def test_an_installed_official_plugin_takes_the_place_of_the_built_one(
     for folder in (wanted, of_openstack):
         folder.mkdir()
         (folder / f"pulumi-{folder.name.partition('-v')[0]}").write_bytes(b"\x7fELF")
-    assert environment(paths).plugins == (wanted, of_openstack)
+    assert environment(paths).plugins == (wanted, built_plugin(paths, OPENSTACK)), "an official one refuses no cloud"
 
 
 @pytest.mark.parametrize("is_official", [True, False])
@@ -127,7 +126,7 @@ def test_in_a_shell_of_make_env_plugins_are_where_they_were(
         paths.bin.mkdir(parents=True)
         (paths.bin / built.name).symlink_to(built)
     before = environment(paths)
-    assert before.plugins == (official if is_official else built_plugin(paths), openstack.install(paths))
+    assert before.plugins == (official if is_official else built_plugin(paths), built_plugin(paths, OPENSTACK))
     for plugin in before.plugins:
         linked = tmp_path / "engine" / "plugins" / plugin.name
         linked.mkdir(parents=True)

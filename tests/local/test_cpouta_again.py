@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from emulator.recovery import UPSERT
 from openstack.connection import Connection
 
 from emulator import cluster
@@ -25,6 +24,7 @@ from tests.local.test_openstack_services import connect
 
 pytestmark = pytest.mark.emulated("it acts in the local OpenStack")
 
+UPSERT = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mlflow-secrets", "namespace": "mlflow"}}
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import grpc
 import openstack
 import pytest
+from google.protobuf.struct_pb2 import Struct
 from openstack.connection import Connection
 from openstack.exceptions import HttpException
+from pulumi.runtime.proto import provider_pb2 as pb
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderStub
 
 from emulator import cluster
 from emulator.cluster.layout import Layout
@@ -213,6 +219,39 @@ def test_others_of_the_project_change_it(
         ["server", "platform", "ACTIVE", "standard.medium"]
     ]
     assert "500 GiB, standard" in text
+
+
+def test_the_provider_refuses_every_other_cloud(paths: Paths) -> None:
+    """Before it connects to one, and also where a service of the local cloud would be elsewhere."""
+    key = "openstack:compute/keypair:Keypair"
+    overridden = {"endpointOverrides": json.dumps({"compute": "http://192.0.2.1:8774/v2.1/"})}
+    with provider(paths) as called:
+        for given in ({"authUrl": "https://pouta.csc.fi:5001/v3"}, {"cloud": "csc"}):
+            with pytest.raises(grpc.RpcError, match="is not on this machine"):
+                called.Configure(pb.ConfigureRequest(args=struct(given)))
+    with provider(paths) as called:
+        called.Configure(pb.ConfigureRequest(args=struct(overridden)))
+        inputs = called.Check(pb.CheckRequest(urn=f"urn:pulumi:s::p::{key}::k", news=struct({}), randomSeed=b"0" * 32))
+        with pytest.raises(grpc.RpcError, match="proxyconnect"):
+            called.Create(pb.CreateRequest(urn=f"urn:pulumi:s::p::{key}::k", properties=inputs.inputs))
+
+
+@contextlib.contextmanager
+def provider(paths: Paths) -> Iterator[ResourceProviderStub]:
+    """Yield the plugin that the engine starts, with the environment that the engine has."""
+    found = environment(paths)
+    (program,) = found.plugins[0].iterdir()
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True, env={**found.variables}) as process:
+        assert process.stdout is not None
+        with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
+            yield ResourceProviderStub(channel)
+        process.kill()
+
+
+def struct(values: Mapping[str, str]) -> Struct:
+    found = Struct()
+    found.update(values)
+    return found
 
 
 def test_a_planned_fault_happens_as_often_as_planned(cloud: Connection, change: Callable[..., None]) -> None:

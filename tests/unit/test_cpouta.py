@@ -16,7 +16,6 @@ import yaml
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from components.openstack.first_boot.kept import _Keeping
-from emulator.openstack_provider import schema
 from stacks import deploy
 from stacks.cpouta import infrastructure
 from stacks.cpouta.interfaces import interfaces
@@ -25,7 +24,6 @@ from stacks.cpouta.project_facts import ProjectFacts
 from stacks.cpouta.settings import MOST_KEYS
 from stacks.cpouta.values import LONGEST_KEY, handed
 from stacks.inputs import interpret
-from tests.emulator.test_openstack_provider_plan import UPDATED
 from tests.unit.configurations import ROOT, settings_of
 from tests.unit.harness import Record, Registered, build
 from tests.unit.releases import FOLDER
@@ -543,13 +541,3 @@ def test_a_preview_without_credentials_shows_the_plan() -> None:
 def test_the_provider_takes_its_address_from_the_credentials() -> None:
     (provider,) = [item for item in Run().record.resources if item.type == "pulumi:providers:openstack"]
     assert provider.inputs == {}
-
-
-def test_the_plan_of_all_that_the_program_makes_is_held_to_the_official_schema() -> None:
-    """Those of `tests/emulator/test_openstack_provider_plan.py`, each property of them by itself."""
-    everything = Run(ports=[{"name": "web", "port": 443, "source": "192.0.2.0/24"}], bootVolume=40)
-    made = {item.type: item.inputs for item in everything.record.resources if item.type.startswith("openstack:")}
-    assert made.keys() <= UPDATED.keys()
-    assert len(made) == 9
-    for kind, given in made.items():
-        assert given.keys() <= schema.resources()[kind].inputs.keys()

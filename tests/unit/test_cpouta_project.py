@@ -583,6 +583,14 @@ class TestCredentials:
                     {**environment, "OS_CLIENT_CONFIG_FILE": str(tmp_path / file)}, name="a", existing=None
                 )
 
+    @pytest.mark.parametrize("name", ["OS_PASSWORD", "OS_TOKEN", "OS_AUTH_TOKEN"])
+    def test_a_variable_that_the_provider_prefers_is_refused(self, refusing: str, name: str) -> None:
+        """Keystone gets the password where both are set (gophercloud, ToTokenV3CreateMap)."""
+        with pytest.raises(ProjectError, match=f"{name} and an application credential are set") as caught:
+            project_facts.ask({**credentials(refusing), name: "s3cret"}, name="a", existing=None)
+        assert f"unset {name}" in caught.value.hint
+        assert "s3cret" not in f"{caught.value}{caught.value.hint}"
+
     def test_expired_ones_are_told_so_without_showing_them(self, refusing: str) -> None:
         with pytest.raises(ProjectError, match="wrong or expired") as caught:
             project_facts.ask(credentials(refusing), name="a", existing=None)

@@ -7,13 +7,14 @@ import (
 	"context"
 	"net"
 	"net/url"
-	"os"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	"github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfbridge"
 	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
 	"github.com/terraform-provider-openstack/terraform-provider-openstack/v3/openstack"
+
+	"mlbatch/tools/core/loopback"
 )
 
 // version is that of the Python SDK: the engine accepts no other.
@@ -33,7 +34,7 @@ var types = map[string][2]string{
 }
 
 func main() {
-	stayOnThisMachine()
+	loopback.Only()
 	info := tfbridge.ProviderInfo{
 		P:         shimv2.NewProvider(local(openstack.Provider())),
 		Name:      "openstack",
@@ -46,16 +47,6 @@ func main() {
 	}
 	info.SetAutonaming(255, "-")
 	tfbridge.Main("openstack", version, info, nil)
-}
-
-// stayOnThisMachine sends every request to another host to a proxy that does not exist. Go uses no proxy for loopback.
-func stayOnThisMachine() {
-	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		os.Unsetenv(name)
-	}
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
-		os.Setenv(name, "http://127.0.0.1:1")
-	}
 }
 
 // local refuses an OpenStack that is not on this machine before it is contacted.
