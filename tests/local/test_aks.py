@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import copy
 import re
-import signal
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +28,7 @@ from stacks.__main__ import JOBS, wanted
 from stacks.inputs import interpret
 from stacks.layers.jobs import documents
 from tests.local.environment import Cluster, Project, drift, eventually, local_environment, stack_settings
-from tests.local.killed import Killed, await_under
+from tests.local.killed import Killed
 from tests.local.member import as_member, dry_run
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
@@ -290,12 +288,7 @@ def test_an_engine_killed_while_it_fills_the_cluster_is_carried_on_with(
         }
         return len(releases) > 1 and "clusterqueues.kueue.x-k8s.io" in kinds
 
-    project.engine.prepare()
-    with tempfile.TemporaryFile("w+") as printed:
-        process = project.start("up", "--yes", "--skip-preview", output=printed)
-        await_under(process, being_filled)
-        process.kill()
-        assert project.engine.finish(process) == -signal.SIGKILL
+    Killed(project, cluster).kill_when(being_filled)
     project.up()
 
 
