@@ -32,6 +32,8 @@ from runner.settings import ARTIFACTS
 from tests.local import official
 
 ROOT = Path(__file__).resolve().parents[2]
+WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
+"""Has the engine write the state at the end of an update, which takes a third of the time; for what nobody kills."""
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "runner", "stacks", ".venv")
 """What a project folder of a test shares with the checkout, by link."""
 
@@ -179,6 +181,7 @@ class Project:
             (folder / name).symlink_to(ROOT / name)
         self._paths = paths
         environment = engine_environment(paths)
+        environment = replace(environment, variables={**environment.variables, **WITHOUT_CHECKPOINTS})
         self.mirror = environment.mirror
         self.engine = self.attached_to(replace(environment, mirror=None) if as_written else environment)
 
