@@ -22,7 +22,7 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderStub
 
 from emulator import cluster
 from emulator.cluster.layout import Layout
-from emulator.environment import environment
+from emulator.environment import OPENSTACK, built_plugin, environment
 from emulator.openstack import seed
 from emulator.openstack.__main__ import main as act
 from emulator.openstack.deployment import Deployment
@@ -239,13 +239,14 @@ def test_the_provider_refuses_every_other_cloud(paths: Paths) -> None:
 @contextlib.contextmanager
 def provider(paths: Paths) -> Iterator[ResourceProviderStub]:
     """Yield the plugin that the engine starts, with the environment that the engine has."""
-    found = environment(paths)
-    (program,) = found.plugins[0].iterdir()
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True, env={**found.variables}) as process:
-        assert process.stdout is not None
-        with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
-            yield ResourceProviderStub(channel)
-        process.kill()
+    program, variables = built_plugin(paths, OPENSTACK) / "pulumi-resource-openstack", environment(paths).variables
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True, env={**variables}) as process:
+        try:
+            assert process.stdout is not None
+            with grpc.insecure_channel(f"127.0.0.1:{process.stdout.readline().strip()}") as channel:
+                yield ResourceProviderStub(channel)
+        finally:
+            process.kill()
 
 
 def struct(values: Mapping[str, str]) -> Struct:
