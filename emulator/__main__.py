@@ -80,8 +80,8 @@ KILLED: Final = (
 )
 
 EXISTS: Final = (
-    " If an error says `already exists`, a provider plugin died in an earlier update, and the stack's state lacks what "
-    "it created: start this stack again with `make clean && make up{option}`."
+    " If an error says that a resource exists already, an earlier update was killed or a plugin died, and the state "
+    "lacks it: start this stack again with `make clean && make up{option}`."
 )
 
 CHANGING: Final = (

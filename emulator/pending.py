@@ -1,24 +1,30 @@
-"""Finishes an update whose engine was killed, by the commands that docs/operations.md gives for a stack of your own."""
+"""Settles what a killed engine had pending in a local stack, before the next update.
+
+The local Kubernetes provider takes over objects that exist (docs/local.md), so the update that follows finds them. Helm
+does not install over a release, so a pending one is uninstalled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from emulator import azure
 from emulator.charts.helm import Helm, HelmError
 from emulator.paths import Paths
-from runner import pending
 from runner.engine import Engine, EngineError
-from runner.pending import RELEASE, Resource
-from runner.report import connect
+
+RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+
+Resource = Mapping[str, Any]
+"""A resource as the engine records it."""
 
 
 def creations(engine: Engine) -> list[Resource]:
     """Return what the engine was creating when it was killed; nothing where it was not."""
-    return pending.creations(engine.read_state())
+    pending = engine.read_state().get("pending_operations") or ()
+    return [each["resource"] for each in pending if each["type"] == "creating"]
 
 
 def finish(engine: Engine, paths: Paths) -> None:
@@ -26,19 +32,11 @@ def finish(engine: Engine, paths: Paths) -> None:
     begun = creations(engine)
     if not begun:
         return
-    found = dict(pending.existing(connect(paths.kubeconfig), begun))
-    if any(each["type"].startswith("azure-native:") for each in begun):
-        in_azure = azure.orphans(paths)
-        found |= {each["urn"]: in_azure[each["urn"]].id for each in begun if each["urn"] in in_azure}
+    print(f"the last update was killed with {len(begun)} creations pending: forgetting them", flush=True)
     for each in begun:
         if each["type"] == RELEASE:
             _uninstall(each["inputs"], paths)
-    print(
-        f"the last update was killed with {len(begun)} creations pending, {len(found)} of which exist: running "
-        "`pulumi refresh --clear-pending-creates --import-pending-creates ...`",
-        flush=True,
-    )
-    options = ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress", *pending.options(found)]
+    options = ["--yes", "--skip-preview", "--suppress-outputs", "--suppress-progress", "--clear-pending-creates"]
     code = engine.run("refresh", options)
     if code != 0:
         raise EngineError(

@@ -431,7 +431,7 @@ def test_an_update_that_failed_keeps_what_it_completed_and_says_how_to_go_on(
     *_, told = capsys.readouterr().err.splitlines()
     assert told.startswith("error: `pulumi up` ended with exit code 1; its errors are above. Fix them and run `make up")
     assert "completed changes are kept" in told
-    assert "`already exists`" in told
+    assert "a resource exists already" in told
     assert "`make clean && make up STACK=aks`" in told
 
 

@@ -34,7 +34,7 @@ from tests.local import official
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 """Has the engine write the state at the end of an update, which takes a third of the time; for what nobody kills."""
-PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "runner", "stacks", ".venv")
+PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
 """What a project folder of a test shares with the checkout, by link."""
 
 T = TypeVar("T")
