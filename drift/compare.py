@@ -199,7 +199,8 @@ def _without_fields(value: Any, own: Tree, theirs: Tree, kind: str, names: Names
         if name not in remaining:
             continue
         here = (*names, name)
-        if key in own or (below and fields.ITSELF not in below and isinstance(remaining[name], dict)):
+        whole = fields.ITSELF in below and closed.is_closed(kind, here)
+        if key in own or (below and not whole and isinstance(remaining[name], dict)):
             remaining[name] = _without_fields(remaining[name], own.get(key, {}), below, kind, here)
         elif closed.is_closed(kind, here):
             del remaining[name]
