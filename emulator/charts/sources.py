@@ -36,7 +36,11 @@ class Source:
     chart: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, module: Path) -> dict[str, bytes]:
-        """Return the chart's files, from the module's folder."""
+        """Return the chart's files as the mirror serves them, from the module's folder."""
+        return {path: content for path, content in self.upstream(module).items() if not _is_left_out(path, content)}
+
+    def upstream(self, module: Path) -> dict[str, bytes]:
+        """Return the chart's files as upstream releases them, from the module's folder."""
         folder = module / self.folder
         files = archive.folder(folder)
         chart = {**yaml.safe_load(files["Chart.yaml"]), **self.chart}
@@ -46,8 +50,7 @@ class Source:
                 found = archive.folder(beside) if beside.is_dir() else stub(name, dependency["version"])
                 files |= {f"charts/{name}/{path}": content for path, content in found.items()}
         files.pop("Chart.lock", None)
-        kept = {path: content for path, content in files.items() if not _is_left_out(path, content)}
-        return {**kept, "Chart.yaml": yaml.safe_dump(chart).encode()}
+        return {**files, "Chart.yaml": yaml.safe_dump(chart).encode()}
 
 
 SOURCES = (

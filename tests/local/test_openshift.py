@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.observability import accounts
 from components.tenancy import requested_projects
+from emulator.charts import archive, sources
 from emulator.charts.helm import Helm
 from emulator.paths import Paths
-from emulator.toolchain import KUBERNETES_VERSION
+from emulator.toolchain import CHARTS, KUBERNETES_VERSION, Toolchain
 from tests.local.environment import Cluster, eventually, local_environment
 from tests.local.member import as_member, dry_run, message, refused
 from tests.unit.releases import definitions
@@ -274,9 +276,14 @@ def phase(cluster: Cluster) -> str:
     return str(cluster.existing("v1", "PersistentVolumeClaim", "granite", "nfs")["status"]["phase"])
 
 
-def pods_of_monitoring(paths: Paths) -> dict[str, dict[str, Any]]:
-    """Return the pod of each account of kube-prometheus-stack, as the chart has it without any values."""
-    (chart,) = paths.mirror.glob("kube-prometheus-stack-*.tgz")
+def pods_of_monitoring(paths: Paths, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the pod of each account of kube-prometheus-stack, as upstream's chart has it without any values.
+
+    folder: where the chart may be packed; the mirror's lacks the account of the hooks.
+    """
+    (source,) = (each for each in sources.SOURCES if each.name == "kube-prometheus-stack")
+    chart = folder / "chart.tgz"
+    chart.write_bytes(archive.pack(source.name, source.upstream(Toolchain(paths).module_folder(CHARTS, source.module))))
     command = ["template", accounts.RELEASE, str(chart), f"--kube-version={KUBERNETES_VERSION}"]
     rendered = Helm(paths.bin / "helm", {}).run(command)
     documents = [document for document in yaml.safe_load_all(rendered) if document]
@@ -299,14 +306,19 @@ def pod_of_document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("namespace", "privileged"), [("monitoring", False), ("prometheus", True)])
 def test_each_account_of_monitoring_is_refused_until_it_has_its_grant(
-    namespace: str, privileged: bool, paths: Paths, cluster: Cluster, project: Callable[[str], dict[str, str]]
+    namespace: str,
+    privileged: bool,
+    paths: Paths,
+    cluster: Cluster,
+    project: Callable[[str], dict[str, str]],
+    tmp_path: Path,
 ) -> None:
     """The tutorial's `oc adm policy add-scc-to-user privileged` for seven accounts, and what the default grants."""
     granted = {
         **dict.fromkeys(accounts.CONFINED, "privileged" if privileged else "nonroot-v2"),
         accounts.NODE_EXPORTER: "privileged" if privileged else accounts.CONSTRAINT,
     }
-    made = pods_of_monitoring(paths)
+    made = pods_of_monitoring(paths, tmp_path)
     assert made.keys() == granted.keys()
     assert len(made) == 7
     project(namespace)
