@@ -39,8 +39,9 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-openshift-ai local-mlops
 
-help: ## list the targets
+help: ## list the targets, and what they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+	@if [ -x $(VENV)/bin/python ]; then $(EMULATOR) unbuilt; else echo '  still to build: all tools, with the first `make up`'; fi
 
 up: $(ENVIRONMENT) ## stand the platform up: build what is missing, start the local cluster, pulumi up, report
 	@$(EMULATOR) up $(OPTIONS)

@@ -154,6 +154,10 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(
             command=_build, cluster=with_cluster, monitoring=with_monitoring
         )
+    commands.add_parser("unbuilt", help="tell what make's targets still have to build").set_defaults(command=_unbuilt)
+    packed = commands.add_parser("archive", help="build the tools of a release, pack them, print their pin")
+    packed.add_argument("file", type=Path)
+    packed.set_defaults(command=_archive)
     down = commands.add_parser("down", help="stop the local clusters")
     down.add_argument("--purge", action="store_true", help="also forget their data and the stacks' local state")
     down.set_defaults(command=_down)
@@ -375,6 +379,30 @@ def _build(paths: Paths, options: argparse.Namespace) -> int:
     if openstack is not None:
         openstack.install(progress)
     mirror.fill(paths, toolchain, **parts)
+    return 0
+
+
+def _unbuilt(paths: Paths, options: argparse.Namespace) -> int:
+    toolchain, told = Toolchain(paths), set[str]()
+    for targets, parts in (
+        ("up, review, bench, scenarios, gameday", {}),
+        ("up STACK=openshift", {"openshift": True}),
+        ("dashboards", {"monitoring": True}),
+        ("test", {"openshift": True, "monitoring": True}),
+        ("local-openshift-ai", {"openshift": True, "operator_hub": True}),
+    ):
+        missing = {need.module.folder for need in toolchain.missing(cluster=True, **parts)} - told
+        told |= missing
+        if missing:
+            print(f"  still to build for {targets}: {', '.join(sorted(missing))}")
+    if not told:
+        print("  All tools are built.")
+    return 0
+
+
+def _archive(paths: Paths, options: argparse.Namespace) -> int:
+    pin = Toolchain(paths).pack(options.file, Progress(0))
+    print(pin)
     return 0
 
 

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator import archive
+from emulator.archive import ArchiveError
 from emulator.paths import Paths
 from emulator.progress import Progress
 
@@ -138,6 +140,8 @@ OPERATOR_HUB = (OLM, OPENDATAHUB, OPENDATAHUB_KUEUE)
 """What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
 RELAY = Module("relay", (Tool("relay", "./relay"),))
 """What copies the bytes of the local pods' connections."""
+RELEASED = (CORE, LANGUAGE_HOST, RELAY, KWOK, OPENSHIFT)
+"""What the archive of a release has: what `make up` needs for the shipped stacks."""
 PROMETHEUS = Module(
     "prometheus",
     tuple(
@@ -209,11 +213,13 @@ class Toolchain:
         monitoring: bool = False,
         job_operators: bool = False,
     ) -> None:
-        """Build what is missing, one progress step for each module, and link all tools into `paths.bin`.
+        """Get what is missing, and link all tools into `paths.bin`.
 
-        Raises ToolchainError when Go is absent or too old, or a build fails.
+        A release's archive is taken where one is pinned that has what is missing. The rest is built, one progress step
+        for each module. Raises ToolchainError when Go is absent or too old, or a build fails.
         """
         needs = self._needs(cluster, openshift, operator_hub, monitoring, job_operators)
+        self._take(needs, progress)
         missing = self._unbuilt(needs)
         if missing:
             self._check_go({need.module for need in missing})
@@ -254,6 +260,32 @@ class Toolchain:
         if job_operators and not openshift:
             needs.append(Need(OPENSHIFT, tuple(OPENSHIFT.named(name) for name in JOB_OPERATORS)))
         return needs
+
+    def _take(self, needs: Iterable[Need], progress: Progress) -> None:
+        """Take the pinned archive where it has something that is missing."""
+        found = archive.pinned(self._modules / "archive.yaml")
+        missing = {self.folder(need.module).name for need in self._unbuilt(needs)}
+        if found is not None and missing & {*found.folders}:
+            with progress.further_step("taking the release's tools"):
+                try:
+                    found.take(self._paths.cache / "tools")
+                except ArchiveError as error:
+                    progress.note(f"{error}; what is missing is built instead")
+
+    def pack(self, file: Path, progress: Progress) -> str:
+        """Build all that a release's archive has, write it, and return what `archive.yaml` pins of it.
+
+        Raises ToolchainError when a build fails.
+        """
+        for need in self._unbuilt(Need(module, module.tools) for module in RELEASED):
+            with progress.further_step(f"building {need.module.folder}"):
+                self.build(need)
+        folders = [self.folder(module) for module in RELEASED]
+        tools = [self.folder(module) / tool.name for module in RELEASED for tool in module.tools]
+        with progress.further_step(f"packing {len(tools)} tools"):
+            digest = archive.pack(tools, file)
+        lines = [f"{archive.here()}:", "  url: <where it is>", f"  sha256: {digest}", "  folders:"]
+        return "\n".join([*lines, *(f"    - {folder.name}" for folder in sorted(folders))])
 
     def _unbuilt(self, needs: Iterable[Need]) -> list[Need]:
         found = [
@@ -337,6 +369,8 @@ class Toolchain:
 
     def _go(self, module: Module, arguments: Sequence[str]) -> str:
         environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOWORK": "off", "CGO_ENABLED": "0"}
+        if shutil.which("go") is None:
+            self._check_go([module])
         command = ["go", *arguments]
         done = subprocess.run(
             command,

@@ -21,11 +21,11 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from emulator import __main__ as command
-from emulator import cluster, mirror, pending
+from emulator import cluster, mirror, pending, toolchain
 from emulator.cluster import ClusterStatus, ProcessStatus
 from emulator.environment import EMULATED, OPENSTACK, built_plugin, environment, official_plugin
 from emulator.paths import Paths
-from emulator.toolchain import Toolchain
+from emulator.toolchain import Module, Toolchain
 from emulator.turn import alone
 from runner import webhooks
 from runner.engine import EngineError
@@ -584,3 +584,21 @@ def test_a_full_disk_is_told_without_a_trace(
             f"error: [Errno {number}] {os.strerror(number)}: 'some/file'. Make room where {paths.state}"
         )
         assert said.endswith("completed changes are kept")
+
+
+def test_help_tells_what_each_target_still_has_to_build(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Paths, "of", lambda: paths)
+    monkeypatch.setattr(toolchain, "installed_pulumi", lambda _: None)
+    assert command.main(["unbuilt"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "  still to build for up, review, bench, scenarios, gameday: core, kwok, language, relay"
+    assert told[2] == "  still to build for dashboards: alertmanager, metrics, prometheus"
+    for module in (each for each in vars(toolchain).values() if isinstance(each, Module)):
+        for tool in module.tools:
+            folder = Toolchain(paths).folder(module)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / tool.name).touch()
+    assert command.main(["unbuilt"]) == 0
+    assert capsys.readouterr().out == "  All tools are built.\n"

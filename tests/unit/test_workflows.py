@@ -28,6 +28,8 @@ RIGHTS = {
     ("review", "comment"): {**READING, "pull-requests": "write"},
     ("drift", "check"): {**READING, "id-token": "write"},
     ("drift", "report"): {"issues": "write"},
+    ("release", "build"): READING,
+    ("release", "publish"): {"attestations": "write", "contents": "write", "id-token": "write"},
 }
 """What each job may do. A job that is not listed has what its workflow has."""
 
@@ -50,8 +52,8 @@ def steps() -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield file.stem, job, step
 
 
-def test_there_are_four() -> None:
-    assert [file.stem for file in FILES] == ["ci", "drift", "official", "review"]
+def test_there_are_five() -> None:
+    assert [file.stem for file in FILES] == ["ci", "drift", "official", "release", "review"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -91,7 +93,7 @@ def test_a_job_that_can_write_runs_no_code_of_the_checkout() -> None:
 
 def test_checkouts_leave_no_token_behind() -> None:
     checkouts = [step for _, _, step in steps() if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 4
+    assert len(checkouts) == 5
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
@@ -184,6 +186,18 @@ def test_a_fork_gets_a_summary_and_no_comment() -> None:
     assert any("GITHUB_STEP_SUMMARY" in step.get("run", "") for step in jobs("review")["preview"]["steps"])
 
 
+def test_a_release_publishes_what_one_job_built_without_a_cache_and_the_pin_names() -> None:
+    build, publish = (jobs("release")[name] for name in ("build", "publish"))
+    runs = "\n".join(step["run"] for step in build["steps"] if "run" in step)
+    assert "python -m emulator archive" in runs
+    assert "emulator/tools/archive.yaml" in runs
+    assert not any("actions/cache" in step.get("uses", "") for step in build["steps"])
+    assert [step["with"]["cache"] for step in build["steps"] if "setup-go" in step.get("uses", "")] == [False]
+    attested = next(step for step in publish["steps"] if "attest-build-provenance" in step.get("uses", ""))
+    assert attested["with"]["subject-path"] == "${{ env.ARCHIVE }}"
+    assert 'gh release upload "$GITHUB_REF_NAME" "$ARCHIVE"' in publish["steps"][-1]["run"]
+
+
 def test_drift_is_looked_at_every_night_without_changing_anything() -> None:
     workflow = load("drift")
     assert workflow["on"]["schedule"] == [{"cron": "23 2 * * *"}]
@@ -206,7 +220,7 @@ def test_what_signs_in_is_in_an_environment_that_others_branches_do_not_get_to()
     for file in FILES:
         for name, job in jobs(file.stem).items():
             signs_in = "secrets." in str(job) or (job.get("permissions") or {}).get("id-token") == "write"
-            assert job.get("environment") == ("drift" if signs_in else None), (file.stem, name)
+            assert job.get("environment") == (file.stem if signs_in else None), (file.stem, name)
     section = (ROOT / "docs" / "aks.md").read_text().split("### The nightly drift check")[1].split("\n## ")[0]
     assert "environment:drift" in section
     assert "refs/heads/main" not in section
