@@ -26,7 +26,7 @@ Known differences, by design:
   provider takes such a resource as it is.
 - Every subscription id that a program names is the one emulated subscription.
 - It keeps for which resource of a program, with which inputs, it has created each of its own until an engine shows that
-  it knows it (`orphans`), so that the local environment can take over what a killed engine has left.
+  it knows it (`orphans`), so that a test can tell what a killed engine has left.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from emulator.azure.lifecycle import Read
     from emulator.paths import Paths
+    from emulator.plugin.provider import Found
 
 VERSIONS = {"azure-native": "3.29.0", "random": "4.21.4"}
 """The releases whose plugins this emulates."""
 
 
-def orphans(paths: Paths) -> Mapping[str, Read]:
+def orphans(paths: Paths) -> Mapping[str, Found]:
     """Return the resources that were created and that no engine has shown to know since, by URN.
 
     They are what an update has created that was killed, or that has ended just now. Waits for what is still going on.

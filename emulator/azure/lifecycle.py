@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from emulator.azure import projection, schema
@@ -18,21 +17,13 @@ from emulator.azure.validation import Problem, problems
 from emulator.plugin.diffing import Change
 from emulator.plugin.errors import CancelledError, PartialError, ProviderError
 from emulator.plugin.operation import Operation
+from emulator.plugin.provider import Found
 from emulator.plugin.wire import UNKNOWN
 
 VERSION_KEY = "azureApiVersion"
 _THROTTLED = 429
 _TRIES = 4
 """How often a call is made that is throttled or that the service fails (azcore, RetryOptions, StatusCodes)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a refresh found; an empty id says that the resource is gone."""
-
-    id: str
-    outputs: Properties
-    inputs: Properties
 
 
 class Lifecycle:
@@ -91,38 +82,39 @@ class Lifecycle:
         self.arm.acknowledge(resource_id)
         return self._send(kind, *_split(kind, inputs), inputs, operation)
 
-    def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Read:
-        """Return a resource as it is now, and the inputs with what has changed in Azure; without inputs, import it.
+    def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Found | None:
+        """Return a resource as it is now, and the inputs with what has changed in Azure; None for one that is gone.
 
-        Raises PartialError for one in state Failed, so that the next update sends it anew even after a refresh.
+        Without inputs, import it. Raises PartialError for one in state Failed, so that the next update sends it anew
+        even after a refresh.
         """
         kind, known = kind_of(token), schema.resource(token)
         self.arm.acknowledge(resource_id)
         found = self.arm.get(resource_id)
         if found is None:
-            return Read("", {}, {})
+            return None
         outputs = {**found, VERSION_KEY: known.api_version}
         if inputs:
             current = projection.refreshed(inputs, before, found, known.inputs)
             if found.get("provisioningState") == "Failed":
                 message = f"{resource_id} is in provisioningState Failed: the next update sends it anew"
-                raise PartialError(message, resource_id, outputs, current, [message])
-            return Read(resource_id, outputs, current)
+                raise PartialError(message, resource_id, outputs, current)
+            return Found(resource_id, outputs, current)
         names = kind.parse(resource_id)
         if names is None:
             raise ProviderError(f"{resource_id} is no id of {token}: {kind.path} is expected")
         imported = projection.projected(found, known.inputs)
         imported = {key: value for key, value in imported.items() if not known.inputs[key].standalone}
-        return Read(resource_id, outputs, {**imported, **names, VERSION_KEY: known.api_version})
+        return Found(resource_id, outputs, {**imported, **names, VERSION_KEY: known.api_version})
 
-    def orphans(self) -> dict[str, Read]:
+    def orphans(self) -> dict[str, Found]:
         """Return what was created for an engine that has not shown to know it since, by URN, once it is settled."""
         found = {}
         for record in [each for each in self.arm.state().resources.values() if each.creator]:
             with contextlib.suppress(OperationFailedError):
                 self.arm.wait(record.id)
             kind = kind_of(record.token)
-            found[record.creator] = Read(record.id, self._outputs(kind, record.id), record.inputs)
+            found[record.creator] = Found(record.id, self._outputs(kind, record.id), record.inputs)
         return found
 
     def delete(self, token: str, resource_id: str, operation: Operation) -> None:
@@ -141,9 +133,8 @@ class Lifecycle:
         try:
             self.arm.wait(resource_id, operation.status, operation.sleep)
         except (OperationFailedError, CancelledError) as error:
-            message = f"{resource_id}: {error}"
             state = self._outputs(kind, resource_id)
-            raise PartialError(message, resource_id, state, inputs, [message]) from None
+            raise PartialError(f"{resource_id}: {error}", resource_id, state, inputs) from None
         operation.clear_status()
         return self._outputs(kind, resource_id)
 

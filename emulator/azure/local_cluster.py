@@ -80,7 +80,7 @@ class LocalCluster:
         return read_kubeconfig(self._paths.kubeconfig.read_text())
 
     def install_kubelogin(self) -> Path:
-        """Put the emulated kubelogin where the emulated Kubernetes provider finds it; return its path."""
+        """Put the emulated kubelogin where the Kubernetes provider finds it; return its path."""
         layout = Layout(self._paths)
         secret = layout.azure / "secrets" / "exec-credential.json"
         for folder in (secret.parent, layout.azure_bin):

@@ -100,7 +100,7 @@ def difference(
     """Return the differing inputs by their paths, with which of them replace the resource."""
     forcing = {*kind.parameters, *kind.replaces}
     found = differences(before, after, lambda one, other, path: _equal(one, other, _key(path)))
-    changes = {path: Change(what, replaces=_forces(path, forcing)) for path, what, _ in found}
+    changes = {path: Change(what, replaces=_forces(path, forcing)) for path, what in found}
     return not_ignored(changes, ignored)
 
 

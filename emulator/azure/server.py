@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
 from emulator.azure import VERSIONS, functions, random_password, schema
 from emulator.azure.errors import NotEmulatedError
@@ -13,11 +12,11 @@ from emulator.azure.validation import problems
 from emulator.plugin.diffing import Change, Difference, differences, not_ignored
 from emulator.plugin.errors import ProviderError
 from emulator.plugin.operation import Operation
-from emulator.plugin.provider import Checked, Failure, Found, Naming, Plugin, Resources
-from emulator.plugin.wire import UNKNOWN, Properties, Values
+from emulator.plugin.provider import Failure, Found, Properties, Resources
+from emulator.plugin.wire import UNKNOWN
 
 
-class Azure(Plugin):
+class Azure:
     """The emulated Azure as a plugin. lifecycle: of the emulated subscription under its own id."""
 
     name = "azure-native"
@@ -26,7 +25,7 @@ class Azure(Plugin):
     def __init__(self, lifecycle: Lifecycle) -> None:
         self._lifecycle = lifecycle
 
-    def check_config(self, inputs: dict[str, Any]) -> Sequence[Failure]:
+    def check_config(self, inputs: Properties) -> Sequence[Failure]:
         """Refuse what names another endpoint than that of the public cloud, which is the one that is emulated.
 
         The names of the inputs: schema of pulumi-azure-native, provider inputs `environment` and `metadataHost`.
@@ -39,8 +38,11 @@ class Azure(Plugin):
             found.append(("metadataHost", f"names {host}; the emulated Azure is reached at no other host"))
         return found
 
-    def configure(self, inputs: dict[str, Any], operation: Operation) -> Subscription:
-        """Serve the subscription that the provider resource names: every one is the emulated one."""
+    def configure(self, inputs: Properties) -> Subscription:
+        """Return the subscription that the provider resource names: every one is the emulated one.
+
+        Raises ProviderError for another endpoint and for what is no id.
+        """
         for key, reason in self.check_config(inputs):
             raise ProviderError(f"provider input {key}: {reason}")
         given, found = inputs.get("subscriptionId"), self._lifecycle
@@ -52,10 +54,6 @@ class Azure(Plugin):
                     f"subscriptionId {given!r} is no id of a subscription: a GUID is expected"
                 ) from None
         return Subscription(found, str(inputs.get("location") or ""))
-
-    def refusal(self, what: str) -> ProviderError:
-        """Return the error for something that is not emulated."""
-        return ProviderError(f"the emulated Azure does not do {what}: it has resources and functions only")
 
 
 class Subscription:
@@ -73,8 +71,8 @@ class Subscription:
             raise NotEmulatedError(token, f"of random {random_password.TOKEN}")
         return Passwords()
 
-    def invoke(self, token: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Answer a function."""
+    def invoke(self, token: str, arguments: Properties) -> Properties:
+        """Return the answer of a function. Raises ProviderError for one that is not emulated, or that Azure refuses."""
         given = {key: value for key, value in arguments.items() if value is not None}
         return functions.answer(self._lifecycle.arm, token, given)
 
@@ -86,38 +84,33 @@ class AzureResources:
         self._lifecycle = lifecycle
         self._location = location
 
-    def check(self, olds: Properties, news: Properties, naming: Naming, operation: Operation) -> Checked:
+    def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
         """Complete and judge the inputs."""
-        return Checked(*self._lifecycle.check(operation.token, news.plain, olds.plain, self._location))
+        return self._lifecycle.check(operation.token, news, olds, self._location)
 
-    def diff(
-        self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
-    ) -> Difference:
+    def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
         """Compare the recorded inputs with the new ones."""
-        changes = self._lifecycle.diff(operation.token, inputs.plain, news.plain, list(operation.ignore), identifier)
-        found = Difference(changes)
+        changes = self._lifecycle.diff(operation.token, inputs, news, list(operation.ignore), identifier)
         # Names are never made up, and no two resources have one name.
-        found.delete_before_replace = bool(found.replaces)
-        return found
+        return Difference(changes, delete_before_replace=any(each.replaces for each in changes.values()))
 
-    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Values]:
+    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
         """Create a resource and wait for it; at preview, return what can be foreseen."""
         if operation.preview:
-            return "", self._lifecycle.preview(operation.token, inputs.plain, None)
-        return self._lifecycle.create(operation.token, inputs.plain, operation)
+            return "", self._lifecycle.preview(operation.token, inputs, None)
+        return self._lifecycle.create(operation.token, inputs, operation)
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
         """Return a resource as it is now."""
-        found = self._lifecycle.read(operation.token, identifier, state.plain, inputs.plain)
-        return Found(found.id, found.outputs, found.inputs) if found.id else None
+        return self._lifecycle.read(operation.token, identifier, state, inputs)
 
-    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Values:
+    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
         """Update a resource and wait for it; at preview, return what can be foreseen."""
         if operation.preview:
-            return self._lifecycle.preview(operation.token, news.plain, state.plain)
-        return self._lifecycle.update(operation.token, identifier, news.plain, operation)
+            return self._lifecycle.preview(operation.token, news, state)
+        return self._lifecycle.update(operation.token, identifier, news, operation)
 
-    def delete(self, identifier: str, state: Properties, operation: Operation) -> None:
+    def delete(self, identifier: str, operation: Operation) -> None:
         """Delete a resource and wait until it is gone."""
         self._lifecycle.delete(operation.token, identifier, operation)
 
@@ -125,30 +118,28 @@ class AzureResources:
 class Passwords:
     """The one resource of random: made once, it lives in the state."""
 
-    def check(self, olds: Properties, news: Properties, naming: Naming, operation: Operation) -> Checked:
+    def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, Sequence[Failure]]:
         """Judge the inputs."""
-        return Checked(news, problems(news.plain, schema.resource(random_password.TOKEN).inputs))
+        return news, problems(news, schema.resource(random_password.TOKEN).inputs)
 
-    def diff(
-        self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
-    ) -> Difference:
+    def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
         """Replace the password with every change of an input."""
-        changes = {path: Change(kind, replaces=True) for path, kind, _ in differences(inputs.plain, news.plain)}
+        changes = {path: Change(kind, replaces=True) for path, kind in differences(inputs, news)}
         return Difference(not_ignored(changes, operation.ignore))
 
-    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Values]:
+    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
         """Make a password up; at preview it is not known."""
         if operation.preview:
-            return "", {**inputs.plain, "result": UNKNOWN}
-        return "none", random_password.create(inputs.plain)
+            return "", {**inputs, "result": UNKNOWN}
+        return "none", random_password.create(inputs)
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
         """Return the password as it was recorded."""
         return Found(identifier, state, inputs)
 
-    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Values:
+    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
         """Keep the password: what would change it replaces it."""
-        return {**state.plain, **news.plain}
+        return {**state, **news}
 
-    def delete(self, identifier: str, state: Properties, operation: Operation) -> None:
+    def delete(self, identifier: str, operation: Operation) -> None:
         """Forget the password: there is nothing to delete."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_SECONDS_BEYOND_TIMEOUT = 60
+_SECONDS = 60
 
 
 class HelmError(Exception):
@@ -22,17 +20,13 @@ class HelmError(Exception):
 
 @dataclass(frozen=True)
 class Helm:
-    """Helm's command and the cluster it talks to.
-
-    closing: given what ends a running command early, guards the wait for it; see `Operation.closing`.
-    """
+    """Helm's command and the cluster it talks to."""
 
     binary: Path
     kubeconfig: Mapping[str, Any]
-    closing: Callable[[Callable[[], object]], AbstractContextManager[object]] = contextlib.nullcontext
 
-    def run(self, command: Sequence[str], values: Mapping[str, Any] | None = None, timeout: int = 0) -> str:
-        """Return what a command prints. timeout: seconds that it may wait for something. Raises HelmError."""
+    def run(self, command: Sequence[str], values: Mapping[str, Any] | None = None) -> str:
+        """Return what a command prints. Raises HelmError, also for one that takes more than a minute."""
         if not self.binary.exists():
             raise HelmError(f"{self.binary} is missing: build the tools (`make build`)")
         # Values and credentials may be secret: they go through files that only this user can read.
@@ -43,24 +37,21 @@ class Helm:
             (folder / "kubeconfig").write_text(json.dumps(self.kubeconfig))
             (folder / "values.yaml").write_text(json.dumps(values))
             with_values = [f"--values={folder / 'values.yaml'}"] if values else []
-            with subprocess.Popen(
-                [str(self.binary), *command, *with_values],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **environment},
-                cwd=folder,
-            ) as process:
-                try:
-                    with self.closing(process.terminate):
-                        output, errors = process.communicate(timeout=timeout + _SECONDS_BEYOND_TIMEOUT)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    raise HelmError(f"helm {command[0]} did not end within {timeout} s and was stopped") from None
-            if process.returncode != 0:
-                raise HelmError(said(errors) or f"helm {command[0]} ended with exit code {process.returncode}")
-            return output
+            try:
+                done = subprocess.run(
+                    [str(self.binary), *command, *with_values],
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    env={**os.environ, **environment},
+                    cwd=folder,
+                    timeout=_SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                raise HelmError(f"helm {command[0]} did not end within {_SECONDS} s and was stopped") from None
+        if done.returncode != 0:
+            raise HelmError(said(done.stderr) or f"helm {command[0]} ended with exit code {done.returncode}")
+        return done.stdout
 
 
 def said(errors: str) -> str:

@@ -29,9 +29,7 @@ class Release:
     status: str
     chart: str
     version: str
-    app_version: str
     stub_of: str
-    values: Mapping[str, Any]
 
     @classmethod
     def of(cls, secret: Mapping[str, Any]) -> Release:
@@ -46,9 +44,7 @@ class Release:
             status=found["info"]["status"],
             chart=chart["name"],
             version=chart["version"],
-            app_version=chart.get("appVersion", ""),
             stub_of=(chart.get("annotations") or {}).get(STUB_OF, ""),
-            values=found.get("config") or {},
         )
 
 

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.plugin.errors import CancelledError, ProviderError
-from emulator.plugin.host import Host
-from emulator.plugin.operation import Operation
+from emulator.plugin.operation import Host, Operation
 from emulator.plugin.provider import Provider
 
 _KEPT = 256
@@ -33,7 +32,7 @@ class Connection:
 
     @property
     def provider(self) -> Provider:
-        """What serves the resources. Raises ProviderError before it was configured."""
+        """What serves the resources. Raises ProviderError before Configure."""
         if self._provider is None:
             raise ProviderError(
                 "this connection has no configuration: the provider process was restarted during the run, or the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from emulator.plugin import paths
@@ -14,21 +14,17 @@ ADD, DELETE, UPDATE = "ADD", "DELETE", "UPDATE"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One differing property. kind: ADD, DELETE or UPDATE; of_inputs: it differs between old and new inputs.
-
-    replaces: whether it makes the engine replace the resource.
-    """
+    """One differing input. kind: ADD, DELETE or UPDATE; replaces: whether it makes the engine replace the resource."""
 
     kind: str
     replaces: bool = False
-    of_inputs: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """What an update would have to do. changes: by rendered property path."""
 
-    changes: Mapping[str, Change] = field(default_factory=dict)
+    changes: Mapping[str, Change]
     delete_before_replace: bool = False
 
     @property
@@ -42,8 +38,8 @@ def differences(
     after: Any,
     equal: Callable[[Any, Any, Path], bool] = lambda before, after, path: bool(before == after),
     path: Path = (),
-) -> Iterator[tuple[Path, str, Any]]:
-    """Yield each path at which two values differ, with ADD, DELETE or UPDATE, and the new value."""
+) -> Iterator[tuple[Path, str]]:
+    """Yield each path at which two values differ, with ADD, DELETE or UPDATE."""
     if equal(before, after, path):
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -51,19 +47,19 @@ def differences(
             if key in before:
                 yield from differences(before[key], value, equal, (*path, key))
             else:
-                yield (*path, key), ADD, value
+                yield (*path, key), ADD
         for key in before:
             if key not in after:
-                yield (*path, key), DELETE, None
+                yield (*path, key), DELETE
     elif isinstance(before, list) and isinstance(after, list):
         for index, (old, new) in enumerate(zip(before, after, strict=False)):
             yield from differences(old, new, equal, (*path, index))
         for index in range(len(before), len(after)):
-            yield (*path, index), ADD, after[index]
+            yield (*path, index), ADD
         for index in range(len(after), len(before)):
-            yield (*path, index), DELETE, None
+            yield (*path, index), DELETE
     else:
-        yield path, UPDATE, after
+        yield path, UPDATE
 
 
 def not_ignored(changes: Mapping[Path, Change], ignore: Sequence[str]) -> dict[str, Change]:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from emulator.plugin.wire import Values
+from typing import Any
 
 
 class ProviderError(Exception):
     """An operation that failed and changed nothing; the message is for the user and says what to do next."""
-
-
-class OutcomeUnknownError(ProviderError):
-    """An operation of which nobody knows whether it has changed anything: what it spoke to went away."""
 
 
 class CancelledError(ProviderError):
@@ -24,14 +16,11 @@ class CancelledError(ProviderError):
 class PartialError(ProviderError):
     """A resource that exists and has to be recorded in the state although the operation failed.
 
-    The engine keeps `properties`, and `inputs` unless they are None, and shows `reasons` as initialization errors.
+    The engine keeps `properties` and `inputs`, and shows the message as the initialization error.
     """
 
-    def __init__(
-        self, message: str, resource_id: str, properties: Values, inputs: Values | None, reasons: Sequence[str]
-    ) -> None:
+    def __init__(self, message: str, resource_id: str, properties: dict[str, Any], inputs: dict[str, Any]) -> None:
         super().__init__(message)
         self.resource_id = resource_id
         self.properties = properties
         self.inputs = inputs
-        self.reasons = reasons

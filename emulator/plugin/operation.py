@@ -1,41 +1,64 @@
-"""One running call of the engine: how it reports progress and how it is cancelled."""
+"""One running call of the engine: how it shows its status and how it is cancelled."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+
+import grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
 from emulator.plugin.errors import CancelledError
 
+_SECONDS = 10.0
 
-class Reporter(Protocol):
-    """Where messages for the user go."""
 
-    def log(self, severity: str, urn: str, message: str, *, ephemeral: bool) -> None:
-        """Show a message at the resource; an ephemeral one is replaced by the next. severity: INFO or WARNING."""
+class Host:
+    """The engine's end for messages; connects with the first one. A message that cannot be delivered is dropped."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._channel: grpc.Channel | None = None
+        self._stub: engine_pb2_grpc.EngineStub | None = None
+        self._pending: set[grpc.Future] = set()
+
+    def show(self, urn: str, status: str) -> None:
+        """Show a status at a resource, in place of the previous one."""
+        if not self._address:
+            return
+        with self._lock:
+            if self._stub is None:
+                self._channel = grpc.insecure_channel(self._address)
+                self._stub = engine_pb2_grpc.EngineStub(self._channel)
+            stub = self._stub
+        request = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=status, urn=urn, ephemeral=True)
+        pending = stub.Log.future(request, timeout=_SECONDS)
+        # A call that nobody holds is cancelled, above all the first one, while the connection is being made.
+        self._pending.add(pending)
+        pending.add_done_callback(self._pending.discard)
+
+    def close(self) -> None:
+        """Drop the connection."""
+        with self._lock:
+            if self._channel is not None:
+                self._channel.close()
+            self._channel = self._stub = None
 
 
 class Operation:
     """A call on a resource. It can be cancelled from another thread, at which point waits end with CancelledError.
 
-    urn: of the resource. timeout: seconds of the resource option customTimeouts, 0 without one. preview: nothing may
-    be changed. ignore: the property paths of the resource option ignoreChanges.
+    urn: of the resource. preview: nothing may be changed. ignore: the property paths of the resource option
+    ignoreChanges.
     """
 
-    def __init__(
-        self, urn: str, reporter: Reporter, *, timeout: float = 0.0, preview: bool = False, ignore: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, urn: str, host: Host, *, preview: bool = False, ignore: Sequence[str] = ()) -> None:
         self.urn = urn
-        self.reporter = reporter
-        self.timeout = timeout
         self.preview = preview
         self.ignore = ignore
+        self._host = host
         self._cancelled = threading.Event()
-        self._closers: list[Callable[[], object]] = []
-        self._lock = threading.Lock()
         self._status = ""
 
     @property
@@ -45,63 +68,19 @@ class Operation:
 
     def cancel(self) -> None:
         """End every wait of the operation."""
-        with self._lock:
-            self._cancelled.set()
-            closers = list(self._closers)
-        for close in closers:
-            with contextlib.suppress(OSError, ValueError, RuntimeError):
-                close()
-
-    def check(self) -> None:
-        """Raise CancelledError when the operation was cancelled."""
-        if self._cancelled.is_set():
-            raise CancelledError("the engine cancelled the operation")
+        self._cancelled.set()
 
     def sleep(self, seconds: float) -> None:
         """Wait. Raises CancelledError."""
-        self._cancelled.wait(seconds)
-        self.check()
-
-    @contextlib.contextmanager
-    def closing(self, close: Callable[[], object]) -> Iterator[None]:
-        """Have `close` called on cancellation while the block runs; it has to end a blocking read."""
-        with self._lock:
-            self._closers.append(close)
-        try:
-            self.check()
-            yield
-        finally:
-            with self._lock:
-                self._closers.remove(close)
+        if self._cancelled.wait(seconds):
+            raise CancelledError("the engine cancelled the operation")
 
     def status(self, message: str) -> None:
         """Show what the operation waits for, in place of the previous status."""
         if message != self._status:
             self._status = message
-            self.reporter.log("INFO", self.urn, message, ephemeral=True)
+            self._host.show(self.urn, message)
 
     def clear_status(self) -> None:
         """Take the status off the screen, if there is one."""
-        if self._status:
-            self.status("")
-
-    def inform(self, message: str) -> None:
-        """Show a message that stays."""
-        self.reporter.log("INFO", self.urn, message, ephemeral=False)
-
-    def warn(self, message: str) -> None:
-        """Show a warning that stays."""
-        self.reporter.log("WARNING", self.urn, message, ephemeral=False)
-
-
-class Deadline:
-    """A bounded wait."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds until the wait has to end; 0 or less when it is over."""
-        return self._end - time.monotonic()
+        self.status("")

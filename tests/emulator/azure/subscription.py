@@ -82,8 +82,8 @@ class Messages:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def log(self, severity: str, urn: str, message: str, *, ephemeral: bool) -> None:
-        self.texts.append(message)
+    def show(self, urn: str, status: str) -> None:
+        self.texts.append(status)
 
 
 class Waiting(Operation):
@@ -94,7 +94,7 @@ class Waiting(Operation):
         self._clock = clock
 
     def sleep(self, seconds: float) -> None:
-        self.check()
+        super().sleep(0)
         self._clock.sleep(seconds)
 
 

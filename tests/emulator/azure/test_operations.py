@@ -279,7 +279,7 @@ def test_a_resource_that_was_deleted_is_gone_after_a_refresh(azure: Subscription
     azure.group()
     created, outputs = registry(azure)
     azure.delete(REGISTRY, created)
-    assert azure.lifecycle.read(REGISTRY, created, outputs, {"registryName": "images1"}).id == ""
+    assert azure.lifecycle.read(REGISTRY, created, outputs, {"registryName": "images1"}) is None
 
 
 def test_a_resource_is_imported_with_the_inputs_that_would_have_made_it(azure: Subscription) -> None:

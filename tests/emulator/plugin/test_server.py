@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Iterator
@@ -15,37 +16,33 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provid
 
 from emulator.plugin import wire
 from emulator.plugin.diffing import Change, Difference, differences, not_ignored
-from emulator.plugin.errors import OutcomeUnknownError, PartialError, ProviderError
+from emulator.plugin.errors import PartialError, ProviderError
 from emulator.plugin.operation import Operation
-from emulator.plugin.provider import Checked, Failure, Found, Naming, Plugin
+from emulator.plugin.provider import Failure, Found, Properties
 from emulator.plugin.server import start
-from emulator.plugin.wire import UNKNOWN, Properties, Secret, Values
+from emulator.plugin.wire import UNKNOWN
 
 URN = "urn:pulumi:dev::p::a:b:Parent$notes:index:Note::mine"
 
 
-class Notes(Plugin):
+class Notes:
     """Notes in memory. A provider resource has a shelf of its own; its notes do what their text says."""
 
     name = "notes"
     version = "1.2.3"
-    keeps_secrets = True
 
     def __init__(self) -> None:
-        self.shelves: dict[str, dict[str, Any]] = {}
+        self.shelves: dict[str, Properties] = {}
 
-    def check_config(self, inputs: dict[str, Any]) -> list[Failure]:
+    def check_config(self, inputs: Properties) -> list[Failure]:
         return [] if inputs.get("shelf") else [("shelf", "is missing")]
 
-    def configure(self, inputs: dict[str, Any], operation: Operation) -> Shelf:
+    def configure(self, inputs: Properties) -> Shelf:
         return Shelf(self.shelves.setdefault(inputs["shelf"], {}))
-
-    def refusal(self, what: str) -> ProviderError:
-        return ProviderError(f"notes do not do {what}")
 
 
 class Shelf:
-    def __init__(self, notes: dict[str, Any]) -> None:
+    def __init__(self, notes: Properties) -> None:
         self.notes = notes
 
     def resources(self, token: str) -> Shelf:
@@ -53,45 +50,38 @@ class Shelf:
             raise ProviderError(f"there is no {token}")
         return self
 
-    def invoke(self, token: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def invoke(self, token: str, arguments: Properties) -> Properties:
         return {"token": token, **arguments}
 
-    def check(self, olds: Properties, news: Properties, naming: Naming, operation: Operation) -> Checked:
-        title = olds.text("title") or news.text("title") or f"{naming.resource_name}-{naming.seed.hex()}"
-        failures = [("text", "is empty")] if news.plain.get("text") == "" else []
-        return Checked({**news.marked, "title": title}, failures)
+    def check(self, olds: Properties, news: Properties, operation: Operation) -> tuple[Properties, list[Failure]]:
+        return {**news, "title": "t"}, [("text", "is empty")] if news.get("text") == "" else []
 
-    def diff(
-        self, identifier: str, state: Properties, inputs: Properties, news: Properties, operation: Operation
-    ) -> Difference:
-        changes = {path: Change(kind, path == ("title",)) for path, kind, _ in differences(inputs.plain, news.plain)}
+    def diff(self, identifier: str, inputs: Properties, news: Properties, operation: Operation) -> Difference:
+        changes = {path: Change(kind, path == ("title",)) for path, kind in differences(inputs, news)}
         return Difference(not_ignored(changes, operation.ignore), delete_before_replace=True)
 
-    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Values]:
-        title, text = inputs.plain["title"], inputs.plain.get("text")
+    def create(self, inputs: Properties, operation: Operation) -> tuple[str, Properties]:
+        title, text = inputs["title"], str(inputs.get("text"))
         if operation.preview:
-            return "", {**inputs.marked, "length": UNKNOWN}
-        if text == "wait":
+            return "", {**inputs, "length": UNKNOWN}
+        if text.startswith("wait"):
             operation.status("waiting")
-            operation.sleep(operation.timeout or 60)
+            operation.sleep(float(text.removeprefix("wait")))
         if text == "half":
-            raise PartialError("half written", title, {"title": title}, None, ["no ink"])
-        if text == "in doubt":
-            raise OutcomeUnknownError("nobody answers")
+            raise PartialError("half written", title, {"title": title}, {"text": text})
         if text == "defect":
             raise KeyError("oops")
-        operation.warn("written")
-        self.notes[title] = inputs.marked
-        return title, {**inputs.marked, "length": Secret(len(str(text)))}
+        self.notes[title] = inputs
+        return title, {**inputs, "length": len(text)}
 
     def read(self, identifier: str, state: Properties, inputs: Properties, operation: Operation) -> Found | None:
         return Found(identifier, state, inputs) if identifier in self.notes else None
 
-    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Values:
-        self.notes[identifier] = news.marked
+    def update(self, identifier: str, state: Properties, news: Properties, operation: Operation) -> Properties:
+        self.notes[identifier] = news
         return news
 
-    def delete(self, identifier: str, state: Properties, operation: Operation) -> None:
+    def delete(self, identifier: str, operation: Operation) -> None:
         del self.notes[identifier]
 
 
@@ -99,10 +89,10 @@ class Messages(engine_pb2_grpc.EngineServicer):
     """The engine's end for messages."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, str, bool]] = []
+        self.seen: queue.Queue[tuple[str, str, bool]] = queue.Queue()
 
     def Log(self, request: engine_pb2.LogRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:  # noqa: N802
-        self.seen.append((request.urn, request.message, request.ephemeral))
+        self.seen.put((request.urn, request.message, request.ephemeral))
         return empty_pb2.Empty()
 
 
@@ -113,7 +103,7 @@ class Engine:
         self._channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=(("grpc.use_local_subchannel_pool", 1),))
         self.stub = provider_pb2_grpc.ResourceProviderStub(self._channel)
         answer = self.stub.Handshake(provider_pb2.ProviderHandshakeRequest(engine_address=address))
-        assert (answer.accept_secrets, answer.accept_outputs, answer.accept_resources) == (True, False, False)
+        assert (answer.accept_secrets, answer.accept_outputs, answer.accept_resources) == (False, False, False)
         self.stub.Attach(plugin_pb2.PluginAttach(address=address))
         if shelf:
             self.stub.Configure(provider_pb2.ConfigureRequest(args=wire.encode({"shelf": shelf})))
@@ -144,13 +134,11 @@ def engine(port: int) -> Iterator[Engine]:
     connected.close()
 
 
-def test_a_check_gets_the_naming_and_answers_inputs_and_failures(engine: Engine) -> None:
-    news = wire.encode({"text": "", "deep": [{"key": Secret("s"), "later": UNKNOWN}]})
-    answer = engine.stub.Check(provider_pb2.CheckRequest(urn=URN, news=news, randomSeed=b"\x01"))
+def test_a_check_answers_inputs_and_failures(engine: Engine) -> None:
+    news = wire.encode({"text": "", "deep": [{"later": UNKNOWN}]})
+    answer = engine.stub.Check(provider_pb2.CheckRequest(urn=URN, news=news))
     assert [(each.property, each.reason) for each in answer.failures] == [("text", "is empty")]
-    inputs = wire.decode(answer.inputs).marked
-    assert inputs["title"] == "mine-01"
-    assert inputs["deep"] == [{"key": Secret("s"), "later": UNKNOWN}]
+    assert wire.decode(answer.inputs) == {"title": "t", "text": "", "deep": [{"later": UNKNOWN}]}
 
 
 def test_a_diff_names_paths_kinds_and_what_replaces(engine: Engine) -> None:
@@ -166,19 +154,18 @@ def test_a_diff_names_paths_kinds_and_what_replaces(engine: Engine) -> None:
 
 def test_a_preview_answers_unknowns_and_changes_nothing(plugin: Notes, engine: Engine) -> None:
     answer = engine.create({"title": "t"}, preview=True)
-    assert wire.decode(answer.properties).plain == {"title": "t", "length": UNKNOWN}
+    assert wire.decode(answer.properties) == {"title": "t", "length": UNKNOWN}
     assert plugin.shelves == {"a": {}}
 
 
-def test_a_resource_lives_on_with_its_secrets(plugin: Notes, engine: Engine) -> None:
-    created = engine.create({"title": "t", "text": Secret("hush")})
+def test_a_resource_is_created_read_updated_and_deleted(engine: Engine) -> None:
+    created = engine.create({"title": "t", "text": "hush"})
     assert created.id == "t"
-    state = wire.decode(created.properties)
-    assert state.marked == {"title": "t", "text": Secret("hush"), "length": Secret(4)}
+    assert wire.decode(created.properties) == {"title": "t", "text": "hush", "length": 4}
     read = provider_pb2.ReadRequest(urn=URN, id="t", properties=created.properties)
     assert engine.stub.Read(read).properties == created.properties
     update = provider_pb2.UpdateRequest(urn=URN, id="t", news=wire.encode({"title": "t"}))
-    assert wire.decode(engine.stub.Update(update).properties).plain == {"title": "t"}
+    assert wire.decode(engine.stub.Update(update).properties) == {"title": "t"}
     engine.stub.Delete(provider_pb2.DeleteRequest(urn=URN, id="t"))
     assert engine.stub.Read(read).id == ""
 
@@ -193,10 +180,9 @@ def test_errors_say_whether_anything_has_changed(engine: Engine) -> None:
     trailer = dict(partial.trailing_metadata())["grpc-status-details-bin"]
     detail = provider_pb2.ErrorResourceInitFailed()
     status_pb2.Status.FromString(trailer).details[0].Unpack(detail)
-    assert (detail.id, list(detail.reasons)) == ("t", ["no ink"])
-    assert wire.decode(detail.properties).plain == {"title": "t"}
-    in_doubt = error("in doubt")
-    assert (in_doubt.code(), in_doubt.details()) == (grpc.StatusCode.UNKNOWN, "nobody answers")
+    assert (detail.id, list(detail.reasons)) == ("t", ["half written"])
+    assert wire.decode(detail.properties) == {"title": "t"}
+    assert wire.decode(detail.inputs) == {"text": "half"}
     defect = error("defect")
     assert defect.code() is grpc.StatusCode.UNKNOWN
     assert "notes has a defect in Create: KeyError('oops')" in defect.details()
@@ -221,14 +207,14 @@ def test_calls_run_side_by_side_and_end_with_their_connection(port: int) -> None
     first, second = Engine(port, shelf="a"), Engine(port, shelf="b")
     began = time.monotonic()
     requests = [
-        provider_pb2.CreateRequest(urn=URN, properties=wire.encode({"title": str(index), "text": "wait"}), timeout=0.5)
+        provider_pb2.CreateRequest(urn=URN, properties=wire.encode({"title": str(index), "text": "wait 0.5"}))
         for index in range(20)
     ]
     for each in [first.stub.Create.future(request) for request in requests]:
         each.result()
     assert time.monotonic() - began < 5, "twenty waits of half a second, one after the other, take ten"
     endless = first.stub.Create.future(
-        provider_pb2.CreateRequest(urn=URN, properties=wire.encode({"title": "t", "text": "wait"}))
+        provider_pb2.CreateRequest(urn=URN, properties=wire.encode({"title": "t", "text": "wait 60"}))
     )
     time.sleep(0.2)
     first.stub.Cancel(empty_pb2.Empty())
@@ -245,9 +231,8 @@ def test_messages_reach_the_engine_of_the_connection(port: int) -> None:
     address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     engine = Engine(port, address, shelf="a")
-    engine.create({"title": "t", "text": "wait"}, timeout=0.2)
-    assert (URN, "waiting", True) in messages.seen
-    assert (URN, "written", False) in messages.seen
+    engine.create({"title": "t", "text": "wait 0.2"})
+    assert messages.seen.get(timeout=10) == (URN, "waiting", True)
     engine.close()
     server.stop(None).wait()
 
@@ -260,14 +245,10 @@ def test_the_rest_of_the_protocol(engine: Engine) -> None:
     unknown = provider_pb2.DiffResponse.DIFF_UNKNOWN
     assert engine.stub.DiffConfig(provider_pb2.DiffRequest(urn="u")).changes == unknown
     answer = engine.stub.Invoke(provider_pb2.InvokeRequest(tok="notes:index:f", args=wire.encode({"a": 1})))
-    assert wire.decode(getattr(answer, "return")).plain == {"token": "notes:index:f", "a": 1}
-    for call, request in (
-        (engine.stub.Construct, provider_pb2.ConstructRequest(type="notes:index:C")),
-        (engine.stub.Call, provider_pb2.CallRequest(tok="notes:index:m")),
-        (engine.stub.Parameterize, provider_pb2.ParameterizeRequest()),
-    ):
-        with pytest.raises(grpc.RpcError, match="notes do not do"):
-            call(request)
+    assert wire.decode(getattr(answer, "return")) == {"token": "notes:index:f", "a": 1}
+    with pytest.raises(grpc.RpcError) as refused:
+        engine.stub.Call(provider_pb2.CallRequest(tok="notes:index:m"))
+    assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_a_port_that_is_taken_is_named(port: int) -> None:
