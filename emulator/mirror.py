@@ -7,6 +7,7 @@ catalogue of the program names the published files.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -94,6 +95,12 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
     Raises ToolchainError when kubectl cannot render a kustomization.
     """
     paths.mirror.mkdir(parents=True, exist_ok=True)
+    with (paths.state / "mirror.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # make's parallel targets fill one mirror
+        _fill(paths, toolchain, openshift=openshift, operator_hub=operator_hub)
+
+
+def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: bool) -> None:
     for source in SOURCES:
         version = pinned_version(CORE, source.module)
         carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(source.name, version)}
