@@ -232,7 +232,7 @@ def test_a_mistake_is_told_alone_and_nothing_is_created(
     assert created(project) == []
 
 
-@pytest.mark.soak("`make up` takes over what is on its way in Azure, in the next test")
+@pytest.mark.soak("takes minutes; the next test kills an update, too")
 def test_what_a_killed_update_was_creating_in_azure_is_imported_as_documented(
     project: Project, settings: dict[str, Any], cluster: Cluster, paths: Paths
 ) -> None:
