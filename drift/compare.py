@@ -199,10 +199,11 @@ def _without_fields(value: Any, own: Tree, theirs: Tree, kind: str, names: Names
         if name not in remaining:
             continue
         here = (*names, name)
-        whole = fields.ITSELF in below and closed.is_closed(kind, here)
+        is_closed = closed.is_closed(kind, here)
+        whole = is_closed and fields.ITSELF in below
         if key in own or (below and not whole and isinstance(remaining[name], dict)):
             remaining[name] = _without_fields(remaining[name], own.get(key, {}), below, kind, here)
-        elif closed.is_closed(kind, here):
+        elif is_closed:
             del remaining[name]
     return remaining
 

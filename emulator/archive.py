@@ -1,4 +1,4 @@
-"""The built tools as one archive: a release has it, and who can reach it need not build them.
+"""The built tools as one archive, which a release has, so that `make up` need not build them.
 
 `emulator/tools/archive.yaml` pins it by platform: its address, the SHA-256 of the tar inside the gzip file (gzip's own
 bytes differ with its version), and the folders of the tools in it. A folder is named after its module's pins, so an
@@ -43,9 +43,9 @@ class Archive:
     folders: tuple[str, ...]
 
     def take(self, tools: Path) -> None:
-        """Put the tools into their folders below `tools`; what is there stays.
+        """Put the tools into their folders below `tools`; existing ones stay.
 
-        Raises ArchiveError where the archive is not reached, or is another one; then nothing is put anywhere.
+        Raises ArchiveError, and writes no tool, if the archive cannot be reached or has another digest.
         """
         tools.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=tools, prefix="archive-") as folder:
@@ -95,8 +95,5 @@ def pack(tools: Iterable[Path], file: Path) -> str:
 
 
 def _digest(file: Path) -> str:
-    digest = hashlib.sha256()
     with gzip.open(file) as content:
-        while block := content.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -85,7 +85,7 @@ class Lifecycle:
     def read(self, token: str, resource_id: str, before: Properties, inputs: Properties) -> Found | None:
         """Return a resource as it is now, and the inputs with what has changed in Azure; None for one that is gone.
 
-        Without inputs, import it. Raises PartialError for one in state Failed, so that the next update sends it anew
+        Without inputs, import it. Raises PartialError for one in state Failed, so that the next update sends it again
         even after a refresh.
         """
         kind, known = kind_of(token), schema.resource(token)

@@ -49,7 +49,7 @@ class Host:
 class Operation:
     """A call on a resource. It can be cancelled from another thread, at which point waits end with CancelledError.
 
-    urn: of the resource. preview: nothing may be changed. ignore: the property paths of the resource option
+    urn: of the resource. preview: it may change no resource. ignore: the property paths of the resource option
     ignoreChanges.
     """
 

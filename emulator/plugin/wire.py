@@ -46,7 +46,7 @@ UNKNOWN = _Unknown.VALUE
 def decode(message: Struct) -> dict[str, Any]:
     """Return the property map of a message; whole numbers become int.
 
-    Raises ProviderError for assets and archives, which no resource of ours can hold.
+    Raises ProviderError for assets and archives, which the emulated resources cannot hold.
     """
     return {name: _value(item) for name, item in message.fields.items()}
 
@@ -75,7 +75,7 @@ def _marked(message: Struct) -> Any:
 
 
 def encode(values: dict[str, Any]) -> Struct:
-    """Return the message of a property map. Raises TypeError for what is no property value."""
+    """Return the message of a property map. Raises TypeError for a value that is not a property value."""
     message = Struct()
     _fill(message, values)
     return message

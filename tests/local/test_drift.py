@@ -189,7 +189,7 @@ BY_HAND = [
         SYSTEM,
         patch={"metadata": {"labels": {"pod-security.kubernetes.io/warn": "privileged"}}},
         path='metadata.labels["pod-security.kubernetes.io/warn"]',
-        recorded=False,  # the API server records no owners for an object that was applied with nothing but its name
+        recorded=False,  # the API server records no owners for an object that was applied with its name alone
     ),
     core("Namespace", "blue", patch={"metadata": {"labels": {"metrics": "enabled"}}}, path="metadata.labels.metrics"),
     Change(
