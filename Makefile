@@ -76,7 +76,7 @@ review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (d
 azure: $(ENVIRONMENT) ## act in the emulated Azure behind the engine's back: make azure ARGS="scale --pool ndv5 --count 3"
 	@$(VENV)/bin/python -m emulator.azure $(ARGS)
 
-openstack: $(ENVIRONMENT) ## act in the local OpenStack behind the engine's back: make openstack ARGS="open --group ssh"
+openstack: $(ENVIRONMENT) ## act in the local OpenStack behind the engine's back: make openstack ARGS="open --group mlops-platform"
 	@$(VENV)/bin/python -m emulator.openstack $(ARGS)
 
 env: $(ENVIRONMENT) ## print shell exports for plain pulumi and kubectl: eval "$(make -s env)"
@@ -94,7 +94,7 @@ build: $(ENVIRONMENT) ## build every tool of the local environment, those of the
 # The longest come first. Go's programs, the engine and the API server among them, may take more memory for less time
 # (GOGC; 100 is usual).
 test: build ## run everything, three at a time: lint, types, tests against local clusters, unit tests
-	@GOGC=200 $(MAKE) --jobs=3 --old-file=build --old-file=mirror lint types \
+	@GOGC=200 $(MAKE) --jobs=3 --keep-going --old-file=build --old-file=mirror lint types \
 		local-recovery local-platform local-members local-aks unit local-shown local-cpouta local-openshift
 
 lint: $(ENVIRONMENT) ## check format and style

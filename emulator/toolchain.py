@@ -298,7 +298,7 @@ class Toolchain:
         """Return where the tools of a module are, once they are built."""
         source = self._modules / module.folder
         digest = hashlib.sha256()
-        for file in (source / "go.mod", source / "go.sum", *sorted(source.glob("*/*.go"))):
+        for file in sorted(file for pattern in ("go.mod", "go.sum", "*.go") for file in source.rglob(pattern)):
             digest.update(file.read_bytes())
         for part in (*module.tools, *module.tags):
             digest.update(repr(part).encode())

@@ -108,7 +108,7 @@ def _in_an_hour(counter: str) -> str:
 def _wait(share: float) -> str:
     """Return the time within which a share of the admitted was admitted."""
     bucket = f"kueue_admission_wait_time_seconds_bucket{{{_QUEUE}}}"
-    return f"histogram_quantile({share}, sum by (cluster_queue, le) (rate({bucket}[1h])))"
+    return f"histogram_quantile({share}, sum by (cluster_queue, le) ({_in_an_hour(bucket)}))"
 
 
 _HELD: Final = _queue("kueue_cluster_queue_resource_reservation")

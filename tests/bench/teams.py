@@ -20,14 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from emulator.progress import Progress, duration
 from tests.bench.budget import Budget
 from tests.local.environment import Project, dev_settings
 
 GPUS_PER_NODE = 8
-HEADER = "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB engine  provider  kubectl"
+HEADER = "teams  objects |  up s  apply s  ratio  ms/team | preview s  diff s  ratio | MiB pulumi  kubectl"
 _SECONDS = 90.0
 """How long the first row takes, more or less."""
 _GROWTH = 0.7
@@ -45,7 +44,6 @@ class Sample:
     preview: float
     diff: float
     memory: float
-    provider_memory: float
     kubectl_memory: float
 
     def row(self) -> str:
@@ -53,8 +51,7 @@ class Sample:
         return (
             f"{self.teams:5}  {self.objects:7} | {self.up:5.1f}  {self.apply:7.1f}  {self.up / self.apply:5.1f}  "
             f"{1000 * self.up / self.teams:7.0f} | {self.preview:9.1f}  {self.diff:6.1f}  "
-            f"{self.preview / self.diff:5.1f} | {self.memory:10.0f}  {self.provider_memory:8.0f}  "
-            f"{self.kubectl_memory:7.0f}"
+            f"{self.preview / self.diff:5.1f} | {self.memory:10.0f}  {self.kubectl_memory:7.0f}"
         )
 
 
@@ -101,7 +98,6 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
     project.configure(settings)
     up, memory = stage("pulumi up with teams", *up_command)
     previews = [stage("pulumi preview", "pulumi", "preview", "--expect-no-changes")[0] for _ in range(repeats)]
-    provider_memory = peak_of("provider", paths)
 
     declared = [r for r in project.resources() if r["type"].startswith("kubernetes:")]
     everything = manifest(work / "everything.json", declared)
@@ -121,7 +117,6 @@ def measure(paths: Paths, folder: Path, teams: int, repeats: int, progress: Prog
         preview=statistics.median(previews),
         diff=statistics.median(diffs),
         memory=memory,
-        provider_memory=provider_memory,
         kubectl_memory=kubectl_memory,
     )
 
@@ -151,20 +146,13 @@ def start(project: Project, paths: Paths, command: Sequence[str]) -> subprocess.
 
 
 def peak(process: subprocess.Popen[str], allowed: Sequence[int]) -> float:
-    """Wait for a command; return the peak MiB of it, or of a process that it started."""
+    """Wait for a command; return the peak MiB of the largest of it and the processes that it started."""
     assert process.stdout is not None
     printed = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode in allowed, printed
     return usage.ru_maxrss / 1024
-
-
-def peak_of(process: str, paths: Paths) -> float:
-    """Return the peak MiB of a supervised process of the local cluster."""
-    pid = next(item.pid for item in local_cluster.status(paths).processes if item.name == process)
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def manifest(file: Path, resources: Sequence[Mapping[str, Any]]) -> str:

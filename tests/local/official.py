@@ -5,7 +5,7 @@ answers for its simulated nodes: kind with KWOK beside it (.github/workflows/off
 from upstream, and all plugins are those in $PULUMI_HOME.
 
 Without the variable the tests start a local cluster. They use the official Kubernetes plugin if $PULUMI_HOME has it,
-else the one that this checkout builds. The other providers are emulated.
+else the one that this checkout builds. The OpenStack plugin is always the built one. Azure and random are emulated.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ tool (
 )
 
 require (
+	github.com/hashicorp/terraform-plugin-sdk/v2 v2.38.1
 	github.com/project-codeflare/appwrapper v1.1.2
 	github.com/pulumi/pulumi-kubernetes/provider/v4 v4.0.0-20260115033456-f47bc2d6f199
 	github.com/pulumi/pulumi-terraform-bridge/v3 v3.128.0
@@ -267,7 +268,6 @@ require (
 	github.com/hashicorp/logutils v1.0.0 // indirect
 	github.com/hashicorp/terraform-plugin-go v0.31.0 // indirect
 	github.com/hashicorp/terraform-plugin-log v0.10.0 // indirect
-	github.com/hashicorp/terraform-plugin-sdk/v2 v2.38.1 // indirect
 	github.com/hashicorp/vault/api v1.12.0 // indirect
 	github.com/hexops/gotextdiff v1.0.3 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
@@ -552,3 +552,5 @@ replace (
 replace k8s.io/kubernetes => k8s.io/kubernetes v1.34.2
 
 replace github.com/olekukonko/tablewriter => github.com/olekukonko/tablewriter v0.0.5
+
+replace github.com/pulumi/pulumi-kubernetes/sdk/v4 => ./sdk
