@@ -28,7 +28,7 @@ import yaml
 from runner import settings
 from runner.environment import Environment, inherited, past_proxies
 from runner.file_backend import FileBackend, LockedError
-from runner.files import UMASK, private_folder, write_private
+from runner.files import UMASK, link_to, private_folder, write_private
 from runner.placeholders import placeholder
 from runner.stack_file import ConfigPath, StackFile, spelled
 
@@ -346,16 +346,17 @@ class Engine:
         if folder.is_symlink():
             folder.unlink()
         private_folder(folder)
+        plugins = {plugin.name: plugin for plugin in self.environment.plugins}
         for each in folder.iterdir():
             if each.is_symlink():
                 each.unlink()
-            elif each.is_dir() and all(file.is_symlink() for file in each.iterdir()):
+            elif each.name not in plugins and each.is_dir() and all(file.is_symlink() for file in each.iterdir()):
                 shutil.rmtree(each)
-        for plugin in self.environment.plugins:
+        for name, plugin in plugins.items():
             # The engine takes no link for a plugin's folder (Pulumi SDK, go/common/workspace/plugins.go, tryPlugin).
-            linked = private_folder(folder / plugin.name)
+            linked = private_folder(folder / name)
             for file in plugin.iterdir():
-                (linked / file.name).symlink_to(file)
+                link_to(linked / file.name, file)
 
 
 def stacks(root: Path) -> tuple[str, ...]:

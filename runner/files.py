@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may look into, whatever the umask is."""
+"""Files and folders that only their owner can read, and changes in one step."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def private_folder(folder: Path) -> Path:
             each.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)
     return folder
+
+
+def link_to(link: Path, target: Path) -> None:
+    """Make a symbolic link, or change it in one step if it has another target."""
+    if link.is_symlink() and link.readlink() == target:
+        return
+    with tempfile.TemporaryDirectory(dir=link.parent) as folder:
+        made = Path(folder) / link.name
+        made.symlink_to(target)
+        os.replace(made, link)
 
 
 def write_private(file: Path, text: str) -> None:

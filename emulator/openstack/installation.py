@@ -16,7 +16,7 @@ from emulator.openstack.errors import OpenStackError
 from emulator.openstack.folder import Folder
 from emulator.paths import Paths
 from emulator.progress import Progress
-from runner.files import private_folder
+from runner.files import link_to, private_folder
 
 _HERE: Final = Path(__file__).resolve().parent
 _UV: Final = Path(sys.executable).with_name("uv")
@@ -65,10 +65,7 @@ class Installation:
                 with progress.step(DATABASES):
                     self._make_databases()
         for name, target in ((PACKAGES_LINK, self._packages), (DATABASES_LINK, self._databases)):
-            link = self._bin / name
-            if not link.is_symlink() or Path(os.readlink(link)) != target:
-                link.unlink(missing_ok=True)
-                link.symlink_to(target)
+            link_to(self._bin / name, target)
 
     def _install_packages(self) -> None:
         if self._whole.exists():

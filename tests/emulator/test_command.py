@@ -23,7 +23,7 @@ from urllib3.exceptions import HTTPError
 from emulator import __main__ as command
 from emulator import cluster, mirror, pending, toolchain
 from emulator.cluster import ClusterStatus, ProcessStatus
-from emulator.environment import EMULATED, OPENSTACK, built_plugin, environment, official_plugin
+from emulator.environment import EMULATED, KUBERNETES, OPENSTACK, built_plugin, environment
 from emulator.paths import Paths
 from emulator.toolchain import Module, Toolchain
 from emulator.turn import alone
@@ -64,7 +64,7 @@ def test_the_environment_offers_the_emulated_providers_and_the_plugins_that_are_
     found = environment(of_dev)
     assert found.providers == {"azure-native": 4711, "random": 4711}
     assert found.providers.keys() == EMULATED
-    assert found.plugins == (built_plugin(of_dev), built_plugin(of_dev, OPENSTACK))
+    assert found.plugins == (built_plugin(of_dev, KUBERNETES), built_plugin(of_dev, OPENSTACK))
     assert (found.kubeconfig, found.mirror) == (paths.state / "dev" / "kubeconfig", paths.state / "dev" / "mirror")
     assert [folder.name for folder in found.programs] == ["bin", "bin"]
     assert found.programs[0].parent.name == "azure", "what signs in to the emulated cluster comes first"
@@ -83,7 +83,7 @@ def test_the_built_plugin_has_the_version_of_the_sdk_and_follows_the_built_progr
     folder.mkdir(parents=True)
     (folder / "pulumi-resource-kubernetes").symlink_to("a-former-build")
     for _ in range(2):
-        assert built_plugin(paths) == folder
+        assert built_plugin(paths, KUBERNETES) == folder
         (program,) = folder.iterdir()
         assert program.readlink() == paths.bin / "pulumi-resource-kubernetes"
 
@@ -92,48 +92,6 @@ def test_without_the_emulated_azure_its_providers_are_named(paths: Paths, monkey
     serving(monkeypatch, azure=None)
     with pytest.raises(EngineError, match="serves no provider for azure-native, random;"):
         environment(paths)
-
-
-def test_an_installed_official_plugin_takes_the_place_of_the_built_one(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    serving(monkeypatch)
-    plugins = tmp_path / "pulumi" / "plugins"
-    (plugins / "resource-kubernetes-v1.2.3").mkdir(parents=True)
-    assert official_plugin() is None, "the engine takes no other version than the SDK's"
-    wanted = plugins / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
-    of_openstack = plugins / f"resource-openstack-v{version('pulumi-openstack')}"
-    for folder in (wanted, of_openstack):
-        folder.mkdir()
-        (folder / f"pulumi-{folder.name.partition('-v')[0]}").write_bytes(b"\x7fELF")
-    assert environment(paths).plugins == (wanted, built_plugin(paths, OPENSTACK)), "an official one refuses no cloud"
-
-
-@pytest.mark.parametrize("is_official", [True, False])
-def test_in_a_shell_of_make_env_plugins_are_where_they_were(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_official: bool
-) -> None:
-    """PULUMI_HOME is an engine's home there. Each command makes its links to the plugins' files again."""
-    serving(monkeypatch)
-    if is_official:
-        official = tmp_path / "pulumi" / "plugins" / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
-        official.mkdir(parents=True)
-        (official / "pulumi-resource-kubernetes").write_bytes(b"\x7fELF")
-    else:
-        built = paths.cache / "tools" / "core-0a1b" / "pulumi-resource-kubernetes"
-        built.parent.mkdir(parents=True)
-        built.write_bytes(b"\x7fELF")
-        paths.bin.mkdir(parents=True)
-        (paths.bin / built.name).symlink_to(built)
-    before = environment(paths)
-    assert before.plugins == (official if is_official else built_plugin(paths), built_plugin(paths, OPENSTACK))
-    for plugin in before.plugins:
-        linked = tmp_path / "engine" / "plugins" / plugin.name
-        linked.mkdir(parents=True)
-        for file in plugin.iterdir():
-            (linked / file.name).symlink_to(file)
-    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "engine"))
-    assert environment(paths).plugins == before.plugins
 
 
 def environment_of(folder: Path) -> Path:

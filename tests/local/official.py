@@ -4,8 +4,8 @@ MLBATCH_TEST_KUBECONFIG names the file of a cluster that is there for the tests 
 answers for its simulated nodes: kind with KWOK beside it (.github/workflows/official.yml). Files and charts then come
 from upstream, and all plugins are those in $PULUMI_HOME.
 
-Without the variable the tests start a local cluster. They use the official Kubernetes plugin if $PULUMI_HOME has it,
-else the one that this checkout builds. The OpenStack plugin is always the built one. Azure and random are emulated.
+Without the variable the tests start a local cluster, with the plugins that this checkout builds. Azure and random are
+emulated.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from emulator.environment import EMULATED, KUBERNETES, official_plugin
+from emulator.environment import EMULATED, KUBERNETES, OPENSTACK
+from emulator.toolchain import CORE, pinned_version
 
 CLUSTER: Final = "MLBATCH_TEST_KUBECONFIG"
 PLUGINS: Final = (KUBERNETES, "random")
-"""What the stacks need that are tested there; Azure is emulated or nothing."""
+"""What the stacks need that are tested there."""
+_MODULES: Final = {
+    KUBERNETES: "github.com/pulumi/pulumi-kubernetes/provider/v4",
+    OPENSTACK: "github.com/terraform-provider-openstack/terraform-provider-openstack/v3",
+}
+"""What the plugins are built from that this checkout builds."""
 
 
 def named_cluster(variables: Mapping[str, str] = os.environ) -> Path | None:
@@ -41,13 +47,18 @@ def plugins() -> tuple[Path, ...]:
 def providers() -> list[str]:
     """Return a line for each provider that the tests run with: its name, version, and where it is from."""
     if named_cluster() is None:
-        otherwise = {KUBERNETES: "built by this checkout", **dict.fromkeys(EMULATED, "emulated by this checkout")}
-        official = {KUBERNETES: official_plugin(KUBERNETES)}
-    else:
-        otherwise = dict.fromkeys(PLUGINS, "official plugin, which is not installed")
-        official = {name: official_plugin(name) for name in PLUGINS}
-    found = {name: f"official plugin in {folder}" for name, folder in official.items() if folder}
-    return [f"{name} v{_sdk(name)}: {place}" for name, place in sorted({**otherwise, **found}.items())]
+        built = {name: f"built from {pinned_version(CORE, module)} of {module}" for name, module in _MODULES.items()}
+        emulated = {name: f"emulated, as of v{_sdk(name)}" for name in EMULATED}
+        return [f"{name}: {place}" for name, place in sorted({**built, **emulated}.items())]
+    found = {name: official_plugin(name) or "which is not installed" for name in PLUGINS}
+    return [f"{name}: official plugin v{_sdk(name)}, {place}" for name, place in found.items()]
+
+
+def official_plugin(name: str) -> Path | None:
+    """Return the folder of the installed plugin of a provider that goes with its SDK, else None."""
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    folder = home / "plugins" / f"resource-{name}-v{_sdk(name)}"
+    return folder if (folder / f"pulumi-resource-{name}").is_file() else None
 
 
 def _sdk(name: str) -> str:
