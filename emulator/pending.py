@@ -6,14 +6,13 @@ does not install over a release, so a pending one is uninstalled.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
-
-from emulator.charts.helm import Helm, HelmError
 from emulator.paths import Paths
 from runner.engine import Engine, EngineError
+from runner.environment import inherited
 
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
@@ -46,9 +45,9 @@ def finish(engine: Engine, paths: Paths) -> None:
 
 
 def _uninstall(inputs: Mapping[str, Any], paths: Paths) -> None:
-    helm = Helm(paths.bin / "helm", yaml.safe_load(paths.kubeconfig.read_text()))
     namespace, name = inputs["namespace"], inputs["name"]
-    try:
-        helm.run(["uninstall", str(name), f"--namespace={namespace}", "--wait", "--ignore-not-found"])
-    except HelmError as error:
-        raise EngineError(f"the release {namespace}/{name} of a killed update stays: {error}") from None
+    options = [f"--namespace={namespace}", f"--kubeconfig={paths.kubeconfig}", "--ignore-not-found"]
+    command = [paths.bin / "helm", "uninstall", name, *options, "--wait", "--timeout=1m"]
+    done = subprocess.run(command, env=inherited(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise EngineError(f"the release {namespace}/{name} of a killed update stays: {done.stderr.strip()}")

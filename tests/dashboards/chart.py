@@ -13,9 +13,9 @@ from components.kubernetes.placement import ANYWHERE
 from components.kubernetes.quantity import Quantity
 from components.observability.prometheus import MonitoringArgs, monitoring_values
 from components.observability.receivers import Receiver
-from emulator.charts.helm import Helm
 from emulator.paths import Paths
 from emulator.toolchain import CORE, KUBERNETES_VERSION, Toolchain
+from tests.helm import helm
 
 
 def rendered(
@@ -37,7 +37,7 @@ def rendered(
     )
     file = str(paths.mirror / f"{chart.name}-{chart.version}.tgz")
     command = ["template", release, file, f"--namespace={namespace}", f"--kube-version={KUBERNETES_VERSION}"]
-    text = Helm(Toolchain(paths).folder(CORE) / "helm", {}).run(command, values)
+    text = helm(Toolchain(paths).folder(CORE) / "helm", *command, values=values)
     documents = [document for document in yaml.safe_load_all(text) if document]
     return [each for each in documents if part in ("", _part(each))]
 

@@ -14,9 +14,9 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from components.observability import accounts
 from components.tenancy import requested_projects
 from emulator.charts import archive, sources
-from emulator.charts.helm import Helm
 from emulator.paths import Paths
 from emulator.toolchain import CHARTS, KUBERNETES_VERSION, Toolchain
+from tests.helm import helm
 from tests.local.environment import Cluster, eventually, local_environment
 from tests.local.member import as_member, dry_run, message, refused
 from tests.unit.releases import definitions
@@ -284,8 +284,8 @@ def pods_of_monitoring(paths: Paths, folder: Path) -> dict[str, dict[str, Any]]:
     (source,) = (each for each in sources.SOURCES if each.name == "kube-prometheus-stack")
     chart = folder / "chart.tgz"
     chart.write_bytes(archive.pack(source.name, source.upstream(Toolchain(paths).module_folder(CHARTS, source.module))))
-    command = ["template", accounts.RELEASE, str(chart), f"--kube-version={KUBERNETES_VERSION}"]
-    rendered = Helm(paths.bin / "helm", {}).run(command)
+    version = f"--kube-version={KUBERNETES_VERSION}"
+    rendered = helm(paths.bin / "helm", "template", accounts.RELEASE, str(chart), version)
     documents = [document for document in yaml.safe_load_all(rendered) if document]
     pods = [pod for document in documents if (pod := pod_of_document(document["kind"], document.get("spec") or {}))]
     return {pod["serviceAccountName"]: pod for pod in pods}

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from components import names
-from emulator.charts.helm import Helm
 from emulator.paths import Paths
+from tests.helm import helm
 from tests.local.environment import (
     Cluster,
     Project,
@@ -88,8 +87,8 @@ def test_refresh_finds_what_was_changed_by_hand_and_up_puts_it_back(
 def upgrade(paths: Paths, values: dict[str, Any]) -> None:
     """Change values of the release, as `helm upgrade --reuse-values --set` does."""
     (chart,) = paths.mirror.glob(f"{RELEASE}-*.tgz")
-    command = ["upgrade", RELEASE, str(chart), "--namespace=prometheus", "--reuse-values", "--no-hooks"]
-    Helm(paths.bin / "helm", yaml.safe_load(paths.kubeconfig.read_text())).run(command, values)
+    options = ["--namespace=prometheus", f"--kubeconfig={paths.kubeconfig}", "--reuse-values", "--no-hooks"]
+    helm(paths.bin / "helm", "upgrade", RELEASE, str(chart), *options, values=values)
 
 
 def test_a_member_makes_secrets_and_reads_none(project: Project, paths: Paths) -> None:
