@@ -20,7 +20,7 @@ from emulator.cluster.images import makes_pods_of_jobs, of_operator_hub
 from emulator.cluster.layout import Layout
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import Toolchain
+from emulator.toolchain import Toolchain, needs
 from runner.files import private_folder
 from runner.report import Client, connect, objects
 
@@ -121,19 +121,14 @@ def _is_over(workload: Mapping[str, Any]) -> bool:
 
 def _install(paths: Paths, wanted: Content) -> None:
     """Build and link the programs of the controllers that the replica runs."""
-    toolchain = Toolchain(paths)
     images = [
         container["image"]
         for item in wanted["last"]
         if item["kind"] == "Deployment"
         for container in item["spec"]["template"]["spec"]["containers"]
     ]
-    parts = {
-        "job_operators": any(map(makes_pods_of_jobs, images)),
-        "operator_hub": any(map(of_operator_hub, images)),
-    }
-    missing = toolchain.missing(cluster=True, **parts)
-    toolchain.install(cluster=True, **parts, progress=Progress(len(missing)))
+    of_jobs, of_hub = any(map(makes_pods_of_jobs, images)), any(map(of_operator_hub, images))
+    Toolchain(paths).install(needs(job_operators=of_jobs, operator_hub=of_hub), Progress(0))
 
 
 def _await_controllers(client: Client, wanted: Content) -> None:

@@ -33,13 +33,23 @@ from urllib3.exceptions import HTTPError
 from emulator import cluster, distribution, mirror, pending
 from emulator.cluster import ClusterError
 from emulator.environment import environment
+from emulator.installing import install
 from emulator.openshift import definitions, operator_hub
 from emulator.openstack.errors import OpenStackError
 from emulator.openstack.installation import Installation
 from emulator.paths import DEFAULT_STACK, Paths
 from emulator.progress import Progress
 from emulator.report import cluster_report, environment_report
-from emulator.toolchain import Toolchain, ToolchainError
+from emulator.toolchain import (
+    CLUSTER,
+    MIRROR,
+    MONITORING,
+    OPENSHIFT,
+    OPERATOR_HUB,
+    TESTED,
+    Toolchain,
+    ToolchainError,
+)
 from emulator.turn import alone, at_work
 from runner import clusters, webhooks
 from runner.engine import WITHOUT_LOOKING, Engine, EngineError, require_stack
@@ -132,7 +142,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     stacked = argparse.ArgumentParser(add_help=False)
     stacked.add_argument("--stack", default=DEFAULT_STACK)
-    stacked.add_argument("pulumi", nargs="*", help="further arguments for the command that is run, after --")
     for name, command, text in (
         ("up", _up, "start what is missing, run `pulumi up`, report"),
         ("preview", _preview, "run `pulumi preview`"),
@@ -142,18 +151,15 @@ def _parser() -> argparse.ArgumentParser:
         ("status", _status, "tell what runs and what the platform holds"),
         ("env", _env, "print shell exports"),
         ("lend", _lend, "start a fresh cluster, print the engine's environment, await the end of the input"),
+        ("mirror", _mirror, "fill the mirror of upstream manifests and charts"),
+        ("tools", _tools, "build what `up` needs, fill the mirror"),
+        ("build", _build, "build what `make test` needs, fill the mirror"),
     ):
         commands.add_parser(name, parents=[stacked], help=text).set_defaults(command=command)
-        if name == "status":
-            commands.choices[name].add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
-    for name, with_cluster, with_monitoring, text in (
-        ("mirror", False, False, "fill the mirror of upstream manifests and charts"),
-        ("tools", True, False, "build what `up` needs, fill the mirror"),
-        ("build", True, True, "build every tool, fill the mirror"),
-    ):
-        commands.add_parser(name, parents=[stacked], help=text).set_defaults(
-            command=_build, cluster=with_cluster, monitoring=with_monitoring
-        )
+    for name in ("up", "preview", "refresh", "drift", "destroy"):
+        commands.choices[name].add_argument("pulumi", nargs="*", help="arguments for the command that is run, after --")
+    commands.choices["status"].add_argument("--html", type=Path, metavar="FILE", help="write a picture of it, too")
+    commands.choices["tools"].add_argument("--monitoring", action="store_true", help="also what draws dashboards")
     commands.add_parser("unbuilt", help="tell what make's targets still have to build").set_defaults(command=_unbuilt)
     packed = commands.add_parser("archive", help="build the tools of a release, pack them, print their pin")
     packed.add_argument("file", type=Path)
@@ -179,22 +185,14 @@ def _up(paths: Paths, options: argparse.Namespace) -> int:
 
 def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
     distribution.require_brought(paths.root, options.stack)
-    toolchain = Toolchain(paths)
     parts = distribution.parts(paths.root, options.stack)
-    operators = distribution.has_job_operators(paths.root, options.stack)
-    openstack = Installation(paths) if distribution.has_openstack(paths.root, options.stack) else None
-    missing = [
-        *toolchain.missing(cluster=True, job_operators=operators, **parts),
-        *(openstack.missing() if openstack else ()),
-    ]
-    progress = Progress(len(missing) + len(SETTING_UP))
-    toolchain.install(cluster=True, progress=progress, job_operators=operators, **parts)
-    if openstack is not None:
-        openstack.install(progress)
+    openstack = distribution.has_openstack(paths.root, options.stack)
+    progress = Progress(len(SETTING_UP))
+    install(paths, options.stack, progress)
     with progress.step(SETTING_UP[0]):
-        mirror.fill(paths, toolchain, **parts)
+        mirror.fill(paths, Toolchain(paths), **parts)
     with progress.step(SETTING_UP[1]):
-        cluster.start(paths, progress.note, stack=options.stack, openstack=openstack is not None, **parts)
+        cluster.start(paths, progress.note, stack=options.stack, openstack=openstack, **parts)
     engine = _engine(paths, options)
     with progress.step(SETTING_UP[2]):
         _prepare(engine)
@@ -203,7 +201,7 @@ def _stand_up(paths: Paths, options: argparse.Namespace) -> int:
     if engine.was_killed_first:
         with progress.further_step(AGAIN):
             cluster.reset(paths)
-            cluster.start(paths, progress.note, stack=options.stack, openstack=openstack is not None, **parts)
+            cluster.start(paths, progress.note, stack=options.stack, openstack=openstack, **parts)
         engine = _engine(paths, options)
     elif was_killed:
         with progress.further_step(FINISHING):
@@ -363,39 +361,41 @@ def _env(paths: Paths, options: argparse.Namespace) -> int:
     return 0
 
 
-def _build(paths: Paths, options: argparse.Namespace) -> int:
+def _mirror(paths: Paths, options: argparse.Namespace) -> int:
     toolchain = Toolchain(paths)
-    parts = distribution.parts(paths.root, options.stack) if options.cluster else {}
-    operators = options.cluster and distribution.has_job_operators(paths.root, options.stack)
-    with_openstack = options.cluster and distribution.has_openstack(paths.root, options.stack)
-    openstack = Installation(paths) if with_openstack else None
-    monitoring = options.monitoring
-    missing = [
-        *toolchain.missing(options.cluster, monitoring=monitoring, job_operators=operators, **parts),
-        *(openstack.missing() if openstack else ()),
-    ]
-    progress = Progress(len(missing))
-    toolchain.install(options.cluster, progress, monitoring=monitoring, job_operators=operators, **parts)
-    if openstack is not None:
-        openstack.install(progress)
-    mirror.fill(paths, toolchain, **parts)
+    toolchain.install(MIRROR, Progress(0))
+    mirror.fill(paths, toolchain)
+    return 0
+
+
+def _tools(paths: Paths, options: argparse.Namespace) -> int:
+    install(paths, options.stack, Progress(0), MONITORING if options.monitoring else ())
+    mirror.fill(paths, Toolchain(paths), **distribution.parts(paths.root, options.stack))
+    return 0
+
+
+def _build(paths: Paths, options: argparse.Namespace) -> int:
+    toolchain, progress = Toolchain(paths), Progress(0)
+    toolchain.install(TESTED, progress)
+    Installation(paths).install(progress)
+    mirror.fill(paths, toolchain)
     return 0
 
 
 def _unbuilt(paths: Paths, options: argparse.Namespace) -> int:
-    toolchain, told = Toolchain(paths), set[str]()
-    for targets, parts in (
-        ("up, review, bench, scenarios, gameday", {}),
-        ("up STACK=openshift", {"openshift": True}),
-        ("dashboards", {"monitoring": True}),
-        ("test", {"openshift": True, "monitoring": True}),
-        ("local-openshift-ai", {"openshift": True, "operator_hub": True}),
+    missing = {need.module.folder for need in Toolchain(paths).missing((*TESTED, *OPERATOR_HUB))}
+    if Installation(paths).missing():
+        missing.add("openstack")
+    for targets, folders in (
+        ("up, review, bench, scenarios, gameday, test", {need.module.folder for need in CLUSTER}),
+        ("up STACK=openshift, test", {OPENSHIFT.folder}),
+        ("up STACK=cpouta, test", {"openstack"}),
+        ("dashboards, test", {need.module.folder for need in MONITORING}),
+        ("local-openshift-ai", {need.module.folder for need in OPERATOR_HUB}),
     ):
-        missing = {need.module.folder for need in toolchain.missing(cluster=True, **parts)} - told
-        told |= missing
-        if missing:
-            print(f"  still to build for {targets}: {', '.join(sorted(missing))}")
-    if not told:
+        if missing & folders:
+            print(f"  still to build for {targets}: {', '.join(sorted(missing & folders))}")
+    if not missing:
         print("  All tools are built.")
     return 0
 
@@ -449,24 +449,15 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(dir=private_folder(paths.lent)) as folder:
         lent = replace(paths, state=Path(folder))
-        toolchain = Toolchain(lent)
         parts = distribution.parts(paths.root, options.stack)
-        operators = distribution.has_job_operators(paths.root, options.stack)
-        openstack = Installation(lent) if distribution.has_openstack(paths.root, options.stack) else None
-        missing = [
-            *toolchain.missing(cluster=True, job_operators=operators, **parts),
-            *(openstack.missing() if openstack else ()),
-        ]
-        progress = Progress(len(missing))
-        toolchain.install(cluster=True, progress=progress, job_operators=operators, **parts)
-        if openstack is not None:
-            openstack.install(progress)
+        openstack = distribution.has_openstack(paths.root, options.stack)
+        install(lent, options.stack, Progress(0))
         try:
             if parts["openshift"]:
-                definitions.fill(lent, toolchain)
+                definitions.fill(lent, Toolchain(lent))
             if parts["operator_hub"]:
-                operator_hub.fill(lent, toolchain)
-            cluster.start(lent, lambda _: None, stack=options.stack, openstack=openstack is not None, **parts)
+                operator_hub.fill(lent, Toolchain(lent))
+            cluster.start(lent, lambda _: None, stack=options.stack, openstack=openstack, **parts)
             print(environment(lent).dump(), flush=True)
             sys.stdin.read()
         finally:

@@ -18,18 +18,10 @@ OPERATOR_HUB = "openshift-operator-hub"
 """An OpenShift that installs operators from a catalog."""
 
 
-def is_openshift(root: Path, stack: str) -> bool:
-    """Tell whether a stack's local cluster is an OpenShift; see `local/distributions.yaml`.
-
-    Raises EngineError where the stack's file is no YAML.
-    """
-    return parts(root, stack)["openshift"]
-
-
 def parts(root: Path, stack: str) -> dict[str, bool]:
     """Return what of a stack's local cluster is no plain Kubernetes', as the toolchain, the mirror and it take it.
 
-    Raises EngineError as well.
+    See `local/distributions.yaml`. Raises EngineError where the stack's file is no YAML.
     """
     found = next(iter(_meant(root, stack, "distribution")), None)
     return {"openshift": found in (OPENSHIFT, OPERATOR_HUB), "operator_hub": found == OPERATOR_HUB}

@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +55,17 @@ class Module:
     tools: tuple[Tool, ...]
     tags: tuple[str, ...] = ()
 
-    def named(self, name: str) -> Tool:
-        return next(tool for tool in self.tools if tool.name == name)
+    def need(self, *names: str) -> Need:
+        """Return the tools with these names; without a name, all of them."""
+        return Need(self, tuple(tool for tool in self.tools if not names or tool.name in names))
+
+
+@dataclass(frozen=True)
+class Need:
+    """Tools and the module that they are built from."""
+
+    module: Module
+    tools: tuple[Tool, ...]
 
 
 _KUBERNETES_VARIABLES = (
@@ -100,8 +109,6 @@ LANGUAGE_HOST = Module(
     "language",
     (Tool("pulumi-language-python", f"{PULUMI_SDK_MODULE}/python/cmd/pulumi-language-python"),),
 )
-ENGINE = ("pulumi", "kubectl")
-"""Tools of CORE in whose place an installed one is used."""
 OPENSHIFT = Module(
     "openshift",
     (
@@ -111,8 +118,6 @@ OPENSHIFT = Module(
     ),
 )
 """What the local OpenShift has beside a plain cluster; built for the stacks that need it alone."""
-JOB_OPERATORS = ("kuberay-operator", "training-operator")
-"""Tools of OPENSHIFT that run on any cluster."""
 OLM = Module(
     "olm",
     (
@@ -136,12 +141,8 @@ OPENDATAHUB_KUEUE = Module(
 )
 """The Kueue of OpenShift AI 2.16, and the AppWrapper that is made for that Kueue: it runs in the place of the CodeFlare
 operator, which cannot be had as a module and has the same controller in it."""
-OPERATOR_HUB = (OLM, OPENDATAHUB, OPENDATAHUB_KUEUE)
-"""What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
 RELAY = Module("relay", (Tool("relay", "./relay"),))
 """What copies the bytes of the local pods' connections."""
-RELEASED = (CORE, LANGUAGE_HOST, RELAY, KWOK, OPENSHIFT)
-"""What the archive of a release has: what `make up` needs for the shipped stacks."""
 PROMETHEUS = Module(
     "prometheus",
     tuple(
@@ -154,12 +155,25 @@ ALERTMANAGER = Module("alertmanager", (Tool("amtool", "github.com/prometheus/ale
 """What receivers are checked with, at the version that the chart kube-prometheus-stack runs."""
 STATE_METRICS = Module("metrics", (Tool("kube-state-metrics", "k8s.io/kube-state-metrics/v2"),))
 """What shows a cluster's objects as metrics; the newest before the chart's 2.20.0, which only Go 1.26 builds."""
-MONITORING = (PROMETHEUS, ALERTMANAGER, STATE_METRICS)
-"""What alerts and dashboards are tried with; the cluster itself needs none of it."""
 CHARTS = Module("charts", ())
 """Modules that hold Helm charts; nothing is built from them."""
 DEFINITIONS = Module("definitions", ())
 """Modules that hold definitions of kinds; nothing is built from them."""
+
+MIRROR = (CORE.need("kubectl"),)
+"""What renders the mirror of upstream's files."""
+CLUSTER = (CORE.need(), LANGUAGE_HOST.need(), RELAY.need(), KWOK.need())
+"""The engine and a plain cluster."""
+JOB_OPERATORS = (OPENSHIFT.need("kuberay-operator", "training-operator"),)
+"""What makes the pods of PyTorch's and Ray's kinds, on any cluster."""
+OPERATOR_HUB = (OLM.need(), OPENDATAHUB.need(), OPENDATAHUB_KUEUE.need())
+"""What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
+MONITORING = (PROMETHEUS.need(), ALERTMANAGER.need(), STATE_METRICS.need())
+"""What alerts and dashboards are tried with; the cluster itself needs none of it."""
+RELEASED = (*CLUSTER, OPENSHIFT.need())
+"""What the archive of a release has: what `make up` needs for the shipped stacks."""
+TESTED = (*RELEASED, *MONITORING)
+"""What `make test` runs, beside OpenStack."""
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
 """Script that the Python language host looks for beside itself; the SDK module of the command's version has it."""
@@ -172,12 +186,13 @@ _SCRIPTS = {EXEC_SCRIPT: "cmd", DYNAMIC_SCRIPT: "dist"}
 _MODULES = Path(__file__).resolve().parent / "tools"
 
 
-@dataclass(frozen=True)
-class Need:
-    """Tools and the module that they are built from."""
+def needs(*, openshift: bool = False, operator_hub: bool = False, job_operators: bool = False) -> tuple[Need, ...]:
+    """Return the tools of a local cluster.
 
-    module: Module
-    tools: tuple[Tool, ...]
+    openshift: it is an OpenShift. operator_hub: it installs operators from a catalog. job_operators: it runs those.
+    """
+    more = (OPENSHIFT.need(),) if openshift else JOB_OPERATORS if job_operators else ()
+    return (*CLUSTER, *more, *(OPERATOR_HUB if operator_hub else ()))
 
 
 class Toolchain:
@@ -185,49 +200,30 @@ class Toolchain:
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
-        self._modules = _MODULES
 
-    def missing(
-        self,
-        cluster: bool,
-        *,
-        openshift: bool = False,
-        operator_hub: bool = False,
-        monitoring: bool = False,
-        job_operators: bool = False,
-    ) -> list[Need]:
-        """Return what is still to be built, by module: the engine's tools, with `cluster` the control plane's.
+    def missing(self, needs: Iterable[Need]) -> list[Need]:
+        """Return what is still to be built, by module."""
+        return self._unbuilt(_without(needs, self._installed()))
 
-        With `openshift` also those of a local OpenShift, with `operator_hub` those of its operators, with `monitoring`
-        those of the tests of alerts, with `job_operators` those that make the pods of PyTorch's and Ray's kinds.
-        """
-        return self._unbuilt(self._needs(cluster, openshift, operator_hub, monitoring, job_operators))
-
-    def install(
-        self,
-        cluster: bool,
-        progress: Progress,
-        *,
-        openshift: bool = False,
-        operator_hub: bool = False,
-        monitoring: bool = False,
-        job_operators: bool = False,
-    ) -> None:
+    def install(self, needs: Iterable[Need], progress: Progress) -> None:
         """Get what is missing, and link all tools into `paths.bin`.
 
         A release's archive is taken where one is pinned that has what is missing. The rest is built, one progress step
         for each module. Raises ToolchainError when Go is absent or too old, or a build fails.
         """
-        needs = self._needs(cluster, openshift, operator_hub, monitoring, job_operators)
+        installed = self._installed()
+        needs = _without(needs, installed)
         self._take(needs, progress)
         missing = self._unbuilt(needs)
         if missing:
             self._check_go({need.module for need in missing})
         for need in missing:
             names = ", ".join(tool.name for tool in need.tools)
-            with progress.step(f"building {names} (once; kept in the cache)"):
+            with progress.further_step(f"building {names} (once; kept in the cache)"):
                 self.build(need)
         self._link(needs)
+        for name in installed:
+            (self._paths.bin / name).unlink(missing_ok=True)
 
     def module_folder(self, module: Module, path: str) -> Path:
         """Return the folder where Go keeps the source of module `path`, at the version that `module` pins."""
@@ -237,33 +233,14 @@ class Toolchain:
             shown = self._go(module, ["list", "-m", "-f", "{{.Dir}}", path]).strip()
         return Path(shown)
 
-    def _needs(
-        self, cluster: bool, openshift: bool, operator_hub: bool, monitoring: bool, job_operators: bool
-    ) -> list[Need]:
-        installed = {
-            name
-            for name, found in (
-                ("pulumi", installed_pulumi(self._paths.cache)),
-                ("kubectl", installed_kubectl(self._paths.cache)),
-            )
-            if found is not None
-        }
-        core = tuple(tool for tool in CORE.tools if tool.name not in installed and (cluster or tool.name in ENGINE))
-        needs = [Need(CORE, core)] if core else []
-        if "pulumi" not in installed:
-            needs.append(Need(LANGUAGE_HOST, LANGUAGE_HOST.tools))
-        modules = [RELAY, KWOK] if cluster else []
-        modules += MONITORING if monitoring else ()
-        modules += [OPENSHIFT] if openshift else ()
-        modules += OPERATOR_HUB if operator_hub else ()
-        needs += [Need(module, module.tools) for module in modules]
-        if job_operators and not openshift:
-            needs.append(Need(OPENSHIFT, tuple(OPENSHIFT.named(name) for name in JOB_OPERATORS)))
-        return needs
+    def _installed(self) -> list[str]:
+        """Return the names of what is not built, because the user's own commands are used."""
+        pulumi = ("pulumi", "pulumi-language-python", *_SCRIPTS) if installed_pulumi(self._paths.cache) else ()
+        return [*pulumi, *(("kubectl",) if installed_kubectl(self._paths.cache) else ())]
 
     def _take(self, needs: Iterable[Need], progress: Progress) -> None:
         """Take the pinned archive where it has something that is missing."""
-        found = archive.pinned(self._modules / "archive.yaml")
+        found = archive.pinned(_MODULES / "archive.yaml")
         missing = {self.folder(need.module).name for need in self._unbuilt(needs)}
         if found is not None and missing & {*found.folders}:
             with progress.further_step("taking the release's tools"):
@@ -277,26 +254,23 @@ class Toolchain:
 
         Raises ToolchainError when a build fails.
         """
-        for need in self._unbuilt(Need(module, module.tools) for module in RELEASED):
+        for need in self._unbuilt(RELEASED):
             with progress.further_step(f"building {need.module.folder}"):
                 self.build(need)
-        folders = [self.folder(module) for module in RELEASED]
-        tools = [self.folder(module) / tool.name for module in RELEASED for tool in module.tools]
+        folders = [self.folder(need.module) for need in RELEASED]
+        tools = [self.folder(need.module) / tool.name for need in RELEASED for tool in need.tools]
         with progress.further_step(f"packing {len(tools)} tools"):
             digest = archive.pack(tools, file)
         lines = [f"{archive.here()}:", "  url: <where it is>", f"  sha256: {digest}", "  folders:"]
         return "\n".join([*lines, *(f"    - {folder.name}" for folder in sorted(folders))])
 
     def _unbuilt(self, needs: Iterable[Need]) -> list[Need]:
-        found = [
-            Need(need.module, tuple(tool for tool in need.tools if not (self.folder(need.module) / tool.name).exists()))
-            for need in needs
-        ]
-        return [need for need in found if need.tools]
+        built = {need: {file.name for file in self.folder(need.module).glob("*")} for need in needs}
+        return [left for need, names in built.items() for left in _without([need], names)]
 
     def folder(self, module: Module) -> Path:
         """Return where the tools of a module are, once they are built."""
-        source = self._modules / module.folder
+        source = _MODULES / module.folder
         digest = hashlib.sha256()
         for file in sorted(file for pattern in ("go.mod", "go.sum", "*.go") for file in source.rglob(pattern)):
             digest.update(file.read_bytes())
@@ -335,9 +309,6 @@ class Toolchain:
             if not link.is_symlink() or Path(os.readlink(link)) != target:
                 link.unlink(missing_ok=True)
                 link.symlink_to(target)
-        for name in ("pulumi", "pulumi-language-python", *_SCRIPTS, "kubectl"):
-            if name not in wanted:
-                (self._paths.bin / name).unlink(missing_ok=True)
 
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
         """Put the Python language host and its scripts beside the command, where a release has them too."""
@@ -355,7 +326,7 @@ class Toolchain:
         return self.module_folder(CORE, PULUMI_SDK_MODULE) / "python" / _SCRIPTS[name] / name
 
     def _check_go(self, modules: Iterable[Module]) -> None:
-        wanted = max(_go_directive(self._modules / module.folder / "go.mod") for module in modules)
+        wanted = max(_go_directive(_MODULES / module.folder / "go.mod") for module in modules)
         text = ".".join(str(part) for part in wanted)
         go = shutil.which("go")
         if go is None:
@@ -374,7 +345,7 @@ class Toolchain:
         command = ["go", *arguments]
         done = subprocess.run(
             command,
-            cwd=self._modules / module.folder,
+            cwd=_MODULES / module.folder,
             env=environment,
             capture_output=True,
             text=True,
@@ -389,6 +360,11 @@ class Toolchain:
                 "what is already built stays."
             )
         return done.stdout
+
+
+def _without(needs: Iterable[Need], names: Collection[str]) -> list[Need]:
+    found = [Need(need.module, tuple(tool for tool in need.tools if tool.name not in names)) for need in needs]
+    return [need for need in found if need.tools]
 
 
 def _executable(package: str) -> str:

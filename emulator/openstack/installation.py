@@ -59,10 +59,10 @@ class Installation:
         with open(self._folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if PACKAGES in missing:
-                with progress.step(PACKAGES):
+                with progress.further_step(PACKAGES):
                     self._install_packages()
             if DATABASES in missing:
-                with progress.step(DATABASES):
+                with progress.further_step(DATABASES):
                     self._make_databases()
         for name, target in ((PACKAGES_LINK, self._packages), (DATABASES_LINK, self._databases)):
             link_to(self._bin / name, target)

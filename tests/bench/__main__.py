@@ -11,7 +11,7 @@ from emulator import cluster as local_cluster
 from emulator import mirror
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import Toolchain
+from emulator.toolchain import CLUSTER, Toolchain
 from tests.bench import admission, packing, slack, start, teams
 from tests.bench.budget import Budget
 from tests.local import official
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="mlbatch-bench-") as folder:
         paths = Paths.of(root=ROOT, state=Path(folder) / "state")
         toolchain = Toolchain(paths)
-        toolchain.install(cluster=True, progress=Progress(len(toolchain.missing(cluster=True))))
+        toolchain.install(CLUSTER, Progress(0))
         mirror.fill(paths, toolchain)
         local_cluster.start(paths, print)
         try:

@@ -44,9 +44,7 @@ def pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("go.mod", "go.sum"):
         (modules / "relay" / name).write_bytes((source / name).read_bytes())
     monkeypatch.setattr(toolchain, "_MODULES", modules)
-    monkeypatch.setattr(toolchain, "RELEASED", (toolchain.RELAY,))
-    need = Need(toolchain.RELAY, toolchain.RELAY.tools)
-    monkeypatch.setattr(Toolchain, "_needs", lambda *_: [need])
+    monkeypatch.setattr(toolchain, "RELEASED", (toolchain.RELAY.need(),))
     return modules / "archive.yaml"
 
 
@@ -84,13 +82,13 @@ def test_the_pinned_archive_is_taken_in_place_of_a_build(
     released(tmp_path / "release", folder / "tools.tar.gz", url, pin)
     built.clear()
     tools = machine(tmp_path / "user")
-    tools.install(cluster=True, progress=Progress(0))
+    tools.install(toolchain.RELEASED, Progress(0))
     assert built == []
     (relay,) = tools.folder(toolchain.RELAY).iterdir()
     assert (relay.name, relay.read_text(), relay.stat().st_mode & 0o777) == ("relay", "built", 0o755)
     assert [file.name for file in (tmp_path / "user" / "cache" / "tools").iterdir()] == [relay.parent.name]
     (folder / "tools.tar.gz").unlink()
-    tools.install(cluster=True, progress=Progress(0))
+    tools.install(toolchain.RELEASED, Progress(0))
     assert built == []
 
 
@@ -130,7 +128,7 @@ def test_an_archive_that_is_not_the_pinned_one_is_refused_and_its_tools_are_buil
     assert callable(harm)
     harm(folder / "tools.tar.gz")
     tools = machine(tmp_path / "user")
-    tools.install(cluster=True, progress=Progress(0))
+    tools.install(toolchain.RELEASED, Progress(0))
     assert built == ["relay"]
     assert said in capsys.readouterr().err
     assert (tools.folder(toolchain.RELAY) / "relay").read_text() == "built"
@@ -146,7 +144,7 @@ def test_an_archive_of_another_platform_or_other_pins_is_not_asked_for(
     other = {"plan9-mips": found} if field == "platform" else {archive.here(): {**found, "folders": ["relay-0"]}}
     pin.write_text(yaml.safe_dump(other))
     built.clear()
-    machine(tmp_path / "user").install(cluster=True, progress=Progress(0))
+    machine(tmp_path / "user").install(toolchain.RELEASED, Progress(0))
     assert built == ["relay"]
     assert "taking" not in capsys.readouterr().err
 

@@ -24,8 +24,9 @@ from emulator import __main__ as command
 from emulator import cluster, mirror, pending, toolchain
 from emulator.cluster import ClusterStatus, ProcessStatus
 from emulator.environment import EMULATED, KUBERNETES, OPENSTACK, built_plugin, environment
+from emulator.openstack.installation import Installation
 from emulator.paths import Paths
-from emulator.toolchain import Module, Toolchain
+from emulator.toolchain import Module, Need, Toolchain
 from emulator.turn import alone
 from runner import webhooks
 from runner.engine import EngineError
@@ -449,8 +450,7 @@ def test_nothing_is_changed_while_a_killed_update_cannot_be_finished(
 
 def without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what comes before the engine do nothing."""
-    monkeypatch.setattr(Toolchain, "missing", lambda *what, **parts: [])
-    monkeypatch.setattr(Toolchain, "install", lambda *what, **parts: None)
+    monkeypatch.setattr(command, "install", lambda *what: None)
     monkeypatch.setattr(mirror, "fill", lambda *what, **parts: None)
     monkeypatch.setattr(cluster, "start", lambda *what, **parts: None)
 
@@ -496,7 +496,7 @@ def test_a_second_command_is_refused_before_it_does_anything(
     paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    for module, what in ((cluster, "start"), (cluster, "status"), (command, "Toolchain"), (pending, "finish")):
+    for module, what in ((cluster, "start"), (cluster, "status"), (command, "install"), (pending, "finish")):
         monkeypatch.setattr(module, what, lambda *given, **more: pytest.fail("something was done"))
     with alone(paths.of_stack("dev"), "make up"):
         assert command.main([name]) == 1
@@ -534,7 +534,7 @@ def test_a_full_disk_is_told_without_a_trace(
         raise OSError(number, os.strerror(number), "some/file")
 
     (paths.root / "Pulumi.dev.yaml").write_text("config: {}\n")
-    monkeypatch.setattr(command, "Toolchain", full)
+    monkeypatch.setattr(command, "install", full)
     with contextlib.nullcontext() if is_told else pytest.raises(PermissionError):
         assert command.main(["up"]) == 1
         (said,) = capsys.readouterr().err.splitlines()
@@ -551,8 +551,14 @@ def test_help_tells_what_each_target_still_has_to_build(
     monkeypatch.setattr(toolchain, "installed_pulumi", lambda _: None)
     assert command.main(["unbuilt"]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "  still to build for up, review, bench, scenarios, gameday: core, kwok, language, relay"
-    assert told[2] == "  still to build for dashboards: alertmanager, metrics, prometheus"
+    assert told == [
+        "  still to build for up, review, bench, scenarios, gameday, test: core, kwok, language, relay",
+        "  still to build for up STACK=openshift, test: openshift",
+        "  still to build for up STACK=cpouta, test: openstack",
+        "  still to build for dashboards, test: alertmanager, metrics, prometheus",
+        "  still to build for local-openshift-ai: olm, opendatahub, opendatahub-kueue",
+    ]
+    monkeypatch.setattr(Installation, "missing", lambda _: [])
     for module in (each for each in vars(toolchain).values() if isinstance(each, Module)):
         for tool in module.tools:
             folder = Toolchain(paths).folder(module)
@@ -560,3 +566,27 @@ def test_help_tells_what_each_target_still_has_to_build(
             (folder / tool.name).touch()
     assert command.main(["unbuilt"]) == 0
     assert capsys.readouterr().out == "  All tools are built.\n"
+
+
+def test_a_build_installs_what_the_tests_run(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[object] = []
+
+    def install(tools: Toolchain, needs: tuple[Need, ...], progress: object) -> None:
+        installed.extend(need.module.folder for need in needs)
+
+    monkeypatch.setattr(Toolchain, "install", install)
+    monkeypatch.setattr(Installation, "install", lambda *_: installed.append("openstack"))
+    monkeypatch.setattr(mirror, "fill", lambda *_, **parts: None)
+    assert command.main(["build"]) == 0
+    monitoring = ["prometheus", "alertmanager", "metrics"]
+    assert installed == ["core", "language", "relay", "kwok", "openshift", *monitoring, "openstack"]
+    installed.clear()
+    assert command.main(["mirror"]) == 0
+    assert command.main(["tools"]) == 0
+    assert installed == ["core", "core", "language", "relay", "kwok"]
+
+
+@pytest.mark.parametrize("name", ["status", "env", "lend", "mirror", "tools", "build"])
+def test_arguments_that_nobody_takes_are_refused(paths: Paths, name: str) -> None:
+    with pytest.raises(SystemExit):
+        command.main([name, "--", "--target"])

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.distribution import has_job_operators, is_openshift, parts, require_brought
-from emulator.paths import Paths
-from emulator.toolchain import OPENSHIFT, Toolchain
+from emulator.distribution import has_job_operators, parts, require_brought
+from emulator.toolchain import OPENSHIFT, needs
 from runner.engine import EngineError
 
 ROOT = Path(__file__).parents[2]
@@ -26,10 +25,10 @@ def test_a_stack_is_what_its_target_says(root: Path) -> None:
     (root / "Pulumi.site.yaml").write_text("config: {'mlbatch:target': openshift}\n")
     (root / "Pulumi.dev.yaml").write_text("config: {'mlbatch:target': simulated}\n")
     (root / "Pulumi.empty.yaml").write_text("")
-    assert is_openshift(root, "site")
-    assert not is_openshift(root, "dev")
-    assert not is_openshift(root, "empty")
-    assert not is_openshift(root, "none-of-ours")
+    assert parts(root, "site")["openshift"]
+    assert not parts(root, "dev")["openshift"]
+    assert not parts(root, "empty")["openshift"]
+    assert not parts(root, "none-of-ours")["openshift"]
 
 
 def test_operators_come_from_a_catalog_where_a_setting_in_a_section_says_so(root: Path) -> None:
@@ -88,18 +87,15 @@ def test_no_gpu_operator_comes_from_the_local_catalog(root: Path) -> None:
 def test_without_rules_every_cluster_is_a_plain_one(root: Path) -> None:
     (root / "Pulumi.site.yaml").write_text("config: {'mlbatch:target': openshift}\n")
     (root / "local" / "distributions.yaml").unlink()
-    assert not is_openshift(root, "site")
+    assert not parts(root, "site")["openshift"]
 
 
 def test_a_file_that_is_no_yaml_is_named(root: Path) -> None:
     (root / "Pulumi.site.yaml").write_text("config: {\n")
     with pytest.raises(EngineError, match=r"Pulumi\.site\.yaml: line \d+ is no YAML"):
-        is_openshift(root, "site")
+        parts(root, "site")
 
 
-def test_what_an_openshift_alone_needs_is_built_for_it_alone(tmp_path: Path) -> None:
-    tools = Toolchain(Paths.of(root=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache"))
-    plain = {tool.name for need in tools.missing(cluster=True) for tool in need.tools}
-    more = {tool.name for need in tools.missing(cluster=True, openshift=True) for tool in need.tools}
-    assert more - plain == {tool.name for tool in OPENSHIFT.tools}
-    assert plain.isdisjoint(tool.name for tool in OPENSHIFT.tools)
+def test_what_an_openshift_alone_needs_is_built_for_it_alone() -> None:
+    assert {*needs(openshift=True)} - {*needs()} == {OPENSHIFT.need()}
+    assert OPENSHIFT not in {need.module for need in needs()}

@@ -11,7 +11,15 @@ import yaml
 from emulator import toolchain
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import Module, Need, Tool, Toolchain, ToolchainError, installed_kubectl, installed_pulumi
+from emulator.toolchain import (
+    Module,
+    Need,
+    Tool,
+    Toolchain,
+    ToolchainError,
+    installed_kubectl,
+    installed_pulumi,
+)
 
 
 def script(folder: Path, name: str, prints: str) -> None:
@@ -100,13 +108,9 @@ def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, mon
     assert bundled["pulumi-resource-pulumi-python"].stat().st_mode & 0o777 == 0o755
 
 
-def test_operators_of_jobs_are_had_without_an_openshift(path: Path, tmp_path: Path) -> None:
-    tools = Toolchain(Paths.of(state=tmp_path, cache=tmp_path / "cache"))
-    plain, more = (
-        {tool.name for need in tools.missing(cluster=True, job_operators=wanted) for tool in need.tools}
-        for wanted in (False, True)
-    )
-    assert more - plain == {"kuberay-operator", "training-operator"}
+def test_operators_of_jobs_are_had_without_an_openshift() -> None:
+    (more,) = {*toolchain.needs(job_operators=True)} - {*toolchain.CLUSTER}
+    assert [tool.name for tool in more.tools] == ["kuberay-operator", "training-operator"]
 
 
 class Go:
@@ -204,31 +208,23 @@ def test_no_two_tools_of_a_module_are_built_into_the_same_file(module: Module) -
     assert len(set(executables)) == len(executables)
 
 
-def test_what_is_missing_is_named_by_module_and_without_a_cluster_only_the_engine(path: Path, tools: Toolchain) -> None:
-    engine = [Need(toolchain.CORE, tuple(map(toolchain.CORE.named, toolchain.ENGINE)))]
-    host = [Need(toolchain.LANGUAGE_HOST, toolchain.LANGUAGE_HOST.tools)]
-    assert tools.missing(cluster=False) == [*engine, *host]
-    more = tools.missing(cluster=True)
-    assert all(need == Need(need.module, need.module.tools) for need in more)
-    modules = [need.module for need in more]
-    assert {toolchain.CORE.folder, toolchain.RELAY.folder} < {module.folder for module in modules}
-    assert not any(
-        module in modules for module in (*toolchain.MONITORING, toolchain.OPENSHIFT, *toolchain.OPERATOR_HUB)
-    )
+def test_the_mirror_needs_no_engine(path: Path, tools: Toolchain) -> None:
+    assert tools.missing(toolchain.MIRROR) == [toolchain.CORE.need("kubectl")]
 
 
 def test_installed_commands_take_the_place_of_the_engine_alone(path: Path, tools: Toolchain) -> None:
     script(path, "pulumi", "v3.272.0")
     script(path, "pulumi-language-python", "")
     script(path, "kubectl", "Client Version: v1.34.2")
-    assert tools.missing(cluster=False) == []
-    core = tools.missing(cluster=True)[0]
+    assert tools.missing(toolchain.MIRROR) == []
+    core, *others = tools.missing(toolchain.CLUSTER)
+    assert toolchain.LANGUAGE_HOST not in {need.module for need in others}
     assert {tool.name for tool in toolchain.CORE.tools} - {tool.name for tool in core.tools} == {"pulumi", "kubectl"}
 
 
 def test_a_tool_that_is_built_is_not_missing(path: Path, tools: Toolchain) -> None:
     script(tools.folder(toolchain.CORE), "helm", "")
-    names = {tool.name for tool in tools.missing(cluster=True)[0].tools}
+    names = {tool.name for tool in tools.missing(toolchain.CLUSTER)[0].tools}
     assert names == {tool.name for tool in toolchain.CORE.tools} - {"helm"}
 
 
@@ -239,9 +235,25 @@ def test_all_tools_of_a_module_are_one_step(
     monkeypatch.setattr(Toolchain, "build", lambda _, need: built.append(need))
     monkeypatch.setattr(Toolchain, "_check_go", lambda *_: None)
     monkeypatch.setattr(Toolchain, "_bundled", lambda *_: {})
-    missing = tools.missing(cluster=True)
-    tools.install(cluster=True, progress=Progress(len(missing)))
-    assert built == missing
+    tools.install(toolchain.CLUSTER, Progress(0))
+    assert built == [*toolchain.CLUSTER]
     steps = [line for line in capsys.readouterr().err.splitlines() if line.startswith("[") and line.endswith("...")]
-    assert len(steps) == len(missing)
+    assert [step.split()[0] for step in steps] == ["[1/1]", "[2/2]", "[3/3]", "[4/4]"]
     assert all(tool.name in steps[0] for tool in toolchain.CORE.tools)
+
+
+def test_the_links_of_a_mirror_are_added_to_those_of_the_engine(
+    path: Path, tools: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Toolchain, "build", lambda *_: None)
+    monkeypatch.setattr(Toolchain, "_check_go", lambda *_: None)
+    monkeypatch.setattr(Toolchain, "_bundled", lambda *_: {})
+    tools.install(toolchain.CLUSTER, Progress(0))
+    tools.install(toolchain.MIRROR, Progress(0))
+    links = {link.name for link in (tmp_path / "state" / "bin").iterdir()}
+    assert links == {tool.name for need in toolchain.CLUSTER for tool in need.tools}
+    script(path, "pulumi", "v3.272.0")
+    script(path, "pulumi-language-python", "")
+    tools.install(toolchain.CLUSTER, Progress(0))
+    links -= {link.name for link in (tmp_path / "state" / "bin").iterdir()}
+    assert links == {"pulumi", "pulumi-language-python"}

@@ -23,7 +23,7 @@ from emulator.environment import environment as emulated_environment
 from emulator.openstack.installation import Installation
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import Toolchain
+from emulator.toolchain import Toolchain, needs
 from runner.engine import Engine
 from runner.environment import Environment, inherited
 from runner.files import write_private
@@ -80,11 +80,9 @@ def local_environment(
         paths = Paths.of(root=ROOT, state=Path(folder))
         toolchain = Toolchain(paths)
         parts = {"openshift": openshift, "operator_hub": operator_hub}
-        missing = toolchain.missing(cluster=True, job_operators=job_operators, **parts)
-        toolchain.install(cluster=True, progress=Progress(len(missing)), job_operators=job_operators, **parts)
+        toolchain.install(needs(job_operators=job_operators, **parts), Progress(0))
         if openstack:
-            installation = Installation(paths)
-            installation.install(Progress(len(installation.missing())))
+            Installation(paths).install(Progress(0))
         mirror.fill(paths, toolchain, **parts)
         prepare(paths)
         local_cluster.start(

@@ -23,7 +23,7 @@ from components.observability.receivers import KINDS, SEVERITIES, Receiver
 from emulator import mirror
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import ALERTMANAGER, PROMETHEUS, Toolchain
+from emulator.toolchain import ALERTMANAGER, MIRROR, MONITORING, PROMETHEUS, Toolchain
 from stacks import secrets
 from tests.dashboards.chart import rendered
 
@@ -33,7 +33,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     """Folders with a mirror of the charts alone."""
     paths = Paths.of(state=tmp_path_factory.mktemp("state"))
     toolchain = Toolchain(paths)
-    toolchain.install(cluster=False, progress=Progress(0), monitoring=True)
+    toolchain.install((*MIRROR, *MONITORING), Progress(0))
     mirror.fill(paths, toolchain)
     return paths
 

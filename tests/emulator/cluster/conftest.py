@@ -9,14 +9,14 @@ import pytest
 
 from emulator.cluster.relay import PROGRAM, Relay
 from emulator.paths import Paths
-from emulator.toolchain import RELAY, Need, Toolchain
+from emulator.toolchain import RELAY, Toolchain
 
 
 @pytest.fixture(scope="session")
 def relay_program() -> Path:
     """The relay, built as `make build` builds it, and kept where that keeps it."""
     tools = Toolchain(Paths.of())
-    tools.build(Need(RELAY, RELAY.tools))
+    tools.build(RELAY.need())
     return tools.folder(RELAY) / PROGRAM
 
 

@@ -1,0 +1,23 @@
+"""Installs what the local environment of a stack runs: its tools, and OpenStack where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emulator import distribution
+from emulator.openstack.installation import Installation
+from emulator.paths import Paths
+from emulator.progress import Progress
+from emulator.toolchain import Need, Toolchain, needs
+
+
+def install(paths: Paths, stack: str, progress: Progress, also: Sequence[Need] = ()) -> None:
+    """Install what is missing, and link all of it into `paths.bin`.
+
+    also: further tools. Raises EngineError where the stack's file is no YAML, ToolchainError and OpenStackError.
+    """
+    operators = distribution.has_job_operators(paths.root, stack)
+    wanted = needs(**distribution.parts(paths.root, stack), job_operators=operators)
+    Toolchain(paths).install((*wanted, *also), progress)
+    if distribution.has_openstack(paths.root, stack):
+        Installation(paths).install(progress)
