@@ -313,13 +313,15 @@ class Toolchain:
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
         """Put the Python language host and its scripts beside the command, where a release has them too."""
         bundled = {name: folder / name for name in (language_host.name, *_SCRIPTS)}
-        for name, target in bundled.items():
-            if not target.exists():
-                source = language_host if name == language_host.name else self._script(name)
-                unfinished = target.with_suffix(".unfinished")
-                shutil.copyfile(source, unfinished)
-                unfinished.chmod(0o755)
-                os.replace(unfinished, target)
+        with open(folder / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for name, target in bundled.items():
+                if not target.exists():
+                    source = language_host if name == language_host.name else self._script(name)
+                    unfinished = target.with_suffix(".unfinished")
+                    shutil.copyfile(source, unfinished)
+                    unfinished.chmod(0o755)
+                    os.replace(unfinished, target)
         return bundled
 
     def _script(self, name: str) -> Path:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,6 +109,27 @@ def test_the_engine_that_is_built_runs_providers_of_programs(tmp_path: Path, mon
     bundled = Toolchain(Paths.of())._bundled(tmp_path / "beside", tmp_path / "built" / "pulumi-language-python")
     assert "provider" in bundled["pulumi-resource-pulumi-python"].read_text()
     assert bundled["pulumi-resource-pulumi-python"].stat().st_mode & 0o777 == 0o755
+
+
+def test_two_at_once_bundle_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = shutil.copyfile
+
+    def slowly(source: Path, target: Path) -> None:
+        copy(source, target)
+        time.sleep(0.05)
+
+    script(tmp_path / "sdk", "pulumi-language-python", "")
+    script(tmp_path / "beside", "pulumi", "")
+    monkeypatch.setattr(Toolchain, "_script", lambda *_: tmp_path / "sdk" / "pulumi-language-python")
+    monkeypatch.setattr(shutil, "copyfile", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        bundle = [
+            pool.submit(
+                Toolchain(Paths.of())._bundled, tmp_path / "beside", tmp_path / "sdk" / "pulumi-language-python"
+            )
+            for _ in range(2)
+        ]
+        assert bundle[0].result() == bundle[1].result()
 
 
 def test_operators_of_jobs_are_had_without_an_openshift() -> None:
