@@ -282,8 +282,10 @@ class Toolchain:
         """Build tools of one module in one run of Go, which compiles what they share once; raises ToolchainError."""
         folder = self.folder(need.module)
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / ".lock", "w") as lock, tempfile.TemporaryDirectory(dir=folder) as unfinished:
+        with open(folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            for left in folder.glob("tmp*"):  # by a build that was killed
+                shutil.rmtree(left)
             tools = [tool for tool in need.tools if not (folder / tool.name).exists()]
             if not tools:
                 return
@@ -294,10 +296,11 @@ class Toolchain:
                     flags.append(f"-ldflags={tool.package}=-s -w {values}")
             tags = ["-tags", ",".join(need.module.tags)] if need.module.tags else []
             packages = [tool.package for tool in tools]
-            options = ["-trimpath", "-buildvcs=false", *tags, *flags, "-o", f"{unfinished}/"]
-            self._go(need.module, ["build", *options, *packages])
-            for tool in tools:
-                os.replace(Path(unfinished) / _executable(tool.package), folder / tool.name)
+            options = ["-trimpath", "-buildvcs=false", *tags, *flags]
+            with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+                self._go(need.module, ["build", *options, "-o", f"{unfinished}/", *packages])
+                for tool in tools:
+                    os.replace(Path(unfinished) / _executable(tool.package), folder / tool.name)
 
     def _link(self, needs: Iterable[Need]) -> None:
         wanted = {tool.name: self.folder(need.module) / tool.name for need in needs for tool in need.tools}

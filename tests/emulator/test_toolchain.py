@@ -223,6 +223,12 @@ def test_a_build_that_fails_leaves_no_tool_behind(go: Go, tools: Toolchain, monk
     assert [file.name for file in tools.folder(SEVERAL).iterdir()] == [".lock"]
 
 
+def test_what_a_killed_build_has_left_goes_with_the_next_one(go: Go, tools: Toolchain) -> None:
+    (tools.folder(SEVERAL) / "tmp_1at1ynn").mkdir(parents=True)
+    tools.build(SEVERAL.need("etcd"))
+    assert {file.name for file in tools.folder(SEVERAL).iterdir()} == {".lock", "etcd"}
+
+
 MODULES = [each for each in vars(toolchain).values() if isinstance(each, Module)]
 
 
