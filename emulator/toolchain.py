@@ -359,10 +359,11 @@ class Toolchain:
         )
         if done.returncode != 0:
             tail = "\n".join(done.stderr.strip().splitlines()[-15:])
+            is_download = "://" in tail or "GOPROXY" in tail
+            hint = "Check that the Go module proxy can be reached (`go env GOPROXY`). " if is_download else ""
             raise ToolchainError(
                 f"`{' '.join(command)}` failed in emulator/tools/{module.folder}:\n{tail}\n"
-                "Check that the Go module proxy can be reached (`go env GOPROXY`) and run the command again; "
-                "what is already built stays."
+                f"{hint}What is already built stays when you run the command again."
             )
         return done.stdout
 

@@ -229,6 +229,26 @@ def test_what_a_killed_build_has_left_goes_with_the_next_one(go: Go, tools: Tool
     assert {file.name for file in tools.folder(SEVERAL).iterdir()} == {".lock", "etcd"}
 
 
+@pytest.mark.parametrize(
+    ("said", "is_download"),
+    [
+        ("write /tmp/go-build1/b2/_pkg_.a: no space left on device", False),
+        ('go: example.org@v1: Get "https://proxy.golang.org/x": dial tcp: no such host', True),
+        ("go: example.org@v1: module lookup disabled by GOPROXY=off", True),
+    ],
+)
+def test_the_module_proxy_is_named_where_it_may_be_the_cause(
+    path: Path, tools: Toolchain, said: str, is_download: bool
+) -> None:
+    path.mkdir()
+    (path / "go").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    (path / "go").chmod(0o755)
+    with pytest.raises(ToolchainError) as error:
+        tools._go(toolchain.RELAY, ["build"])
+    assert said in str(error.value)
+    assert ("module proxy" in str(error.value)) is is_download
+
+
 MODULES = [each for each in vars(toolchain).values() if isinstance(each, Module)]
 
 
