@@ -457,7 +457,8 @@ def _lend(paths: Paths, options: argparse.Namespace) -> int:
                 definitions.fill(lent, Toolchain(lent))
             if parts["operator_hub"]:
                 operator_hub.fill(lent, Toolchain(lent))
-            cluster.start(lent, lambda _: None, stack=options.stack, openstack=openstack, **parts)
+            owner = os.getpid()
+            cluster.start(lent, lambda _: None, stack=options.stack, openstack=openstack, owner=owner, **parts)
             print(environment(lent).dump(), flush=True)
             sys.stdin.read()
         finally:

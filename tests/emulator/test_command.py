@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import re
+import signal
 import socket
 import stat
 import subprocess
@@ -30,6 +32,7 @@ from emulator.toolchain import Module, Need, Toolchain
 from emulator.turn import alone
 from runner import webhooks
 from runner.engine import EngineError
+from runner.environment import Environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -584,6 +587,17 @@ def test_a_build_installs_what_the_tests_run(paths: Paths, monkeypatch: pytest.M
     assert command.main(["mirror"]) == 0
     assert command.main(["tools"]) == 0
     assert installed == ["core", "core", "language", "relay", "kwok"]
+
+
+def test_a_lent_cluster_ends_with_the_process_that_lends_it(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, object] = {}
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(command, "install", lambda *_: None)
+    monkeypatch.setattr(command, "environment", lambda each: Environment(kubeconfig=each.kubeconfig))
+    monkeypatch.setattr(cluster, "start", lambda *_, **more: given.update(more))
+    assert command.main(["lend"]) == 0
+    assert given["owner"] == os.getpid()
 
 
 @pytest.mark.parametrize("name", ["status", "env", "lend", "mirror", "tools", "build"])
