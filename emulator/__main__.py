@@ -434,7 +434,7 @@ def _unused(paths: Paths, command: str) -> Iterator[None]:
 def _stop(paths: Paths, *, purge: bool) -> None:
     if purge:
         cluster.reset(paths)
-        for name in ("pulumi-state", "pulumi-home", "config", "logs"):
+        for name in ("pulumi-state", "pulumi-home", "config", "logs", "mirror"):
             shutil.rmtree(paths.state / name, ignore_errors=True)
         for marker in paths.run.glob("*.creating") if not paths.run.is_symlink() else ():
             marker.unlink()

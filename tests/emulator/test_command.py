@@ -118,7 +118,7 @@ def test_clean_removes_local_stacks_and_nothing_else(paths: Paths, tmp_path: Pat
     in_checkout = paths.root / "pulumi-state"
     in_checkout.mkdir()
     assert command.main(["down", "--purge"]) == 0
-    assert sorted(each.name for each in local.iterdir()) == ["bin", "mirror", "run"]
+    assert sorted(each.name for each in local.iterdir()) == ["bin", "run"]
     assert sorted(each.name for each in (local / "run").iterdir()) == ["file", "turn.lock"]
     assert not lent.exists()
     assert len(list(real.rglob("file"))) == 7
