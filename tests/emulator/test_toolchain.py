@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from emulator.toolchain import (
     ToolchainError,
     installed_kubectl,
     installed_pulumi,
+    pinned_version,
 )
 
 
@@ -307,3 +309,19 @@ def test_the_links_of_a_mirror_are_added_to_those_of_the_engine(
     tools.install(toolchain.CLUSTER, Progress(0))
     links -= {link.name for link in (tmp_path / "state" / "bin").iterdir()}
     assert links == {"pulumi", "pulumi-language-python"}
+
+
+def test_the_versions_that_are_said_are_those_that_are_pinned() -> None:
+    def said(tool: Tool) -> str:
+        return tool.variables[0].partition("=")[2]
+
+    core = {tool.name: tool for tool in toolchain.CORE.tools}
+    assert said(core["helm"]) == pinned_version(toolchain.CORE, "helm.sh/helm/v3")
+    assert said(core["pulumi"]) == pinned_version(toolchain.CORE, toolchain.PULUMI_SDK_MODULE)
+    assert said(core["kubectl"]) == pinned_version(toolchain.CORE, "replace k8s.io/kubernetes => k8s.io/kubernetes")
+    # Prometheus 3.7.3 is v0.307.3 as a module.
+    major, minor, patch = map(int, said(toolchain.PROMETHEUS.tools[0]).split("."))
+    pinned = pinned_version(toolchain.PROMETHEUS, "github.com/prometheus/prometheus")
+    assert pinned == f"v0.{100 * major + minor}.{patch}"
+    go = (toolchain._MODULES / "core" / "openstack" / "main.go").read_text()
+    assert f'const version = "{version("pulumi-openstack")}"' in go
