@@ -41,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets, and what they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
-	@if [ -x $(VENV)/bin/python ]; then $(EMULATOR) unbuilt; else echo '  still to build: all tools, with the first `make up`'; fi
+	@if [ -e $(ENVIRONMENT) ]; then $(EMULATOR) unbuilt; else echo '  still to build: all tools, with the first `make up`'; fi
 
 up: $(ENVIRONMENT) ## stand the platform up: build what is missing, start the local cluster, pulumi up, report
 	@$(EMULATOR) up $(OPTIONS)
@@ -67,7 +67,8 @@ clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the l
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds; HTML=status.html draws it, too
 	@$(EMULATOR) status $(OPTIONS) $(if $(HTML),--html $(HTML))
 
-dashboards: $(ENVIRONMENT) build ## draw every dashboard into HTML (default dashboards.html), from a real Prometheus beside the local cluster
+dashboards: $(ENVIRONMENT) ## draw every dashboard into HTML (default dashboards.html), from a real Prometheus beside the local cluster
+	@$(EMULATOR) tools $(OPTIONS) --monitoring
 	@$(VENV)/bin/python -m tests.dashboards $(OPTIONS) $(if $(HTML),--html $(HTML))
 
 review: $(ENVIRONMENT) tools ## print what this checkout changes against BASE (default main) in STACKS (default all), as Markdown
@@ -86,9 +87,9 @@ mirror: $(ENVIRONMENT) ## fill the local mirror of upstream manifests and charts
 	@$(EMULATOR) mirror
 
 tools: $(ENVIRONMENT) ## build what `make up` needs, without starting anything
-	@$(EMULATOR) tools
+	@$(EMULATOR) tools $(OPTIONS)
 
-build: $(ENVIRONMENT) ## build every tool of the local environment, those of the tests among them
+build: $(ENVIRONMENT) ## build and install all that `make test` runs
 	@$(EMULATOR) build
 
 # The longest come first. Go's programs, the engine and the API server among them, may take more memory for less time
