@@ -22,6 +22,7 @@ from emulator import archive
 from emulator.archive import ArchiveError
 from emulator.paths import Paths
 from emulator.progress import Progress
+from runner.files import link_to
 
 PULUMI_VERSION = "3.230.0"
 """The Pulumi command that is built where none is installed, and the oldest installed one that is accepted."""
@@ -308,10 +309,7 @@ class Toolchain:
             wanted |= self._bundled(wanted["pulumi"].parent, wanted["pulumi-language-python"])
         self._paths.bin.mkdir(parents=True, exist_ok=True)
         for name, target in wanted.items():
-            link = self._paths.bin / name
-            if not link.is_symlink() or Path(os.readlink(link)) != target:
-                link.unlink(missing_ok=True)
-                link.symlink_to(target)
+            link_to(self._paths.bin / name, target)
 
     def _bundled(self, folder: Path, language_host: Path) -> dict[str, Path]:
         """Put the Python language host and its scripts beside the command, where a release has them too."""
