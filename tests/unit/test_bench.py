@@ -49,7 +49,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seconds = float(count)
         return Sample(
             teams=count, objects=4 * count, up=seconds, apply=seconds, preview=seconds, diff=2 * seconds,
-            memory=1, provider_memory=1, kubectl_memory=1,
+            memory=1, kubectl_memory=1,
         )  # fmt: skip
 
     monkeypatch.setattr(teams, "measure", measure)
