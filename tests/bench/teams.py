@@ -3,7 +3,7 @@
 For each number of teams the dev platform is stood up without teams, then
 - `pulumi up` adds the teams, and later `kubectl apply --server-side` creates the same objects;
 - `pulumi preview` finds nothing to change, and `kubectl diff --server-side` finds the same of all objects.
-Both sides run as whole processes against the same API server. Pulumi writes its state once, as the first `make up` does.
+Both sides run as whole processes against the same API server. Pulumi writes its state once, as a first `make up` does.
 Figures are wall seconds, medians where repeated, and MiB of the largest process.
 """
 
