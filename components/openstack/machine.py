@@ -12,7 +12,6 @@ IMAGE: Final = "mlbatch-image"
 """Under which the VM's metadata keep the name of the image that it was made from."""
 CLUSTER: Final = "mlbatch-cluster"
 """Under which they, and the volume's, keep which cluster was asked for, as `cluster_note` writes it."""
-_CREATE_MINUTES: Final = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +77,6 @@ class Machine(pulumi.ComponentResource):
                 replace_on_changes=["imageId"],
                 replace_with=[args.kept_by],
                 delete_before_replace=True,
-                custom_timeouts=pulumi.CustomTimeouts(create=f"{_CREATE_MINUTES}m"),
             ),
         )
         self.attached = compute.VolumeAttach(
