@@ -8,11 +8,11 @@ import (
 	"mlbatch/tools/core/loopback"
 )
 
-// version is that of the release before the pinned commit, with the commit.
-const version = "4.24.0+f47bc2d6f199"
+// version is that of the release whose commit is pinned.
+const version = "4.25.0"
 
 func main() {
 	loopback.Only()
-	// The schema and the Terraform mapping serve code generators and chart functions, which the program does not call.
+	// The schema serves code generators, and the inputs of `pulumi import`; the mapping serves converters.
 	provider.Serve("kubernetes", version, []byte("{}"), []byte("{}"))
 }

@@ -17,7 +17,7 @@ import (
 	"mlbatch/tools/core/loopback"
 )
 
-// version is that of the Python SDK: the engine accepts no other.
+// version is that of the Python SDK: the engine warns of an older one.
 const version = "5.5.3"
 
 // types maps a type of Terraform, without its prefix, to the module and the name that the Python SDK has for it.
