@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import os
 import shutil
 import signal
@@ -54,7 +53,7 @@ from emulator.turn import alone, at_work
 from runner import clusters, webhooks
 from runner.engine import WITHOUT_LOOKING, Engine, EngineError, require_stack
 from runner.environment import Environment, inherited, past_proxies
-from runner.files import UMASK, private_folder
+from runner.files import UMASK, is_full, private_folder
 from runner.picture import draw
 from runner.report import await_settled, connect
 
@@ -128,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not is_full(error):
             raise
         print(f"error: {error}. {FULL.format(temporary=tempfile.gettempdir(), **vars(Paths.of()))}", file=sys.stderr)
         return 1

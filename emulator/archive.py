@@ -7,7 +7,6 @@ archive of other pins is not taken.
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import http.client
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+
+from runner.files import is_full
 
 _SILENCE_SECONDS: Final = 10
 _BLOCK: Final = 1 << 20
@@ -56,11 +57,9 @@ class Archive:
                 with request as answer, file.open("wb") as target:
                     shutil.copyfileobj(answer, target, _BLOCK)
                 found = _digest(file)
-            except OSError as error:
-                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            except (OSError, EOFError, ValueError, zlib.error, http.client.HTTPException) as error:
+                if isinstance(error, OSError) and is_full(error):
                     raise  # a build needs more room still
-                raise ArchiveError(f"{self.url} cannot be had: {error}") from None
-            except (EOFError, ValueError, zlib.error, http.client.HTTPException) as error:
                 raise ArchiveError(f"{self.url} cannot be had: {error}") from None
             if found != self.sha256:
                 raise ArchiveError(f"{self.url} is another one than is pinned: its tar has the SHA-256 {found}")

@@ -21,7 +21,7 @@ OPERATOR_HUB = "openshift-operator-hub"
 def parts(root: Path, stack: str) -> dict[str, bool]:
     """Return what of a stack's local cluster is no plain Kubernetes', as the toolchain, the mirror and it take it.
 
-    See `local/distributions.yaml`. Raises EngineError where the stack's file is no YAML.
+    See `local/distributions.yaml`. Raises EngineError where the stack's file is not YAML.
     """
     found = next(iter(_meant(root, stack, "distribution")), None)
     return {"openshift": found in (OPENSHIFT, OPERATOR_HUB), "operator_hub": found == OPERATOR_HUB}
@@ -49,7 +49,7 @@ def _said(value: object) -> str:
 def has_openstack(root: Path, stack: str) -> bool:
     """Tell whether a stack's local environment has an OpenStack; see `local/clouds.yaml`.
 
-    Raises EngineError where the stack's file is no YAML.
+    Raises EngineError where the stack's file is not YAML.
     """
     return OPENSTACK in _meant(root, stack, "cloud")
 
@@ -57,7 +57,7 @@ def has_openstack(root: Path, stack: str) -> bool:
 def has_job_operators(root: Path, stack: str) -> bool:
     """Tell whether a stack's settings have operators make the pods of jobs; see `local/operators.yaml`.
 
-    Raises EngineError where the stack's file is no YAML.
+    Raises EngineError where the stack's file is not YAML.
     """
     return JOBS in _meant(root, stack, "operator")
 

@@ -14,7 +14,7 @@ from emulator.toolchain import Need, Toolchain, needs
 def install(paths: Paths, stack: str, progress: Progress, also: Sequence[Need] = ()) -> None:
     """Install what is missing, and link all of it into `paths.bin`.
 
-    also: further tools. Raises EngineError where the stack's file is no YAML, ToolchainError and OpenStackError.
+    also: further tools. Raises EngineError where the stack's file is not YAML, ToolchainError and OpenStackError.
     """
     operators = distribution.has_job_operators(paths.root, stack)
     wanted = needs(**distribution.parts(paths.root, stack), job_operators=operators)

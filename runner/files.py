@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -24,10 +25,15 @@ def link_to(link: Path, target: Path) -> None:
     """Make a symbolic link, or change it in one step if it has another target."""
     if link.is_symlink() and link.readlink() == target:
         return
-    with tempfile.TemporaryDirectory(dir=link.parent) as folder:
-        made = Path(folder) / link.name
-        made.symlink_to(target)
-        os.replace(made, link)
+    made = link.with_name(f"..{link.name}_{os.getpid()}")
+    made.unlink(missing_ok=True)
+    made.symlink_to(target)
+    os.replace(made, link)
+
+
+def is_full(error: OSError) -> bool:
+    """Return whether an error says that the disk is full, or the user's share of it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_private(file: Path, text: str) -> None:

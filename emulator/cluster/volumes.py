@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 from emulator.cluster.api import Object
 from emulator.cluster.downward import field_value
 from emulator.cluster.errors import MissingError, UnsupportedError
+from runner.files import link_to
 
 Lookup = Callable[[str, str], Object | None]
 """(ConfigMap or Secret, name) -> the object of the pod's namespace, or None."""
@@ -132,25 +132,16 @@ def write(folder: Path, files: Mapping[str, File]) -> bool:
         target.write_bytes(file.content)
         target.chmod(file.mode)
     old = current.resolve() if current.is_symlink() else None
-    _point(current, fresh.name)
+    link_to(current, Path(fresh.name))
     names = {Path(path).parts[0] for path in files}
     for name in names:
-        _point(folder / name, f"{_DATA}/{name}")
+        link_to(folder / name, Path(_DATA, name))
     for entry in folder.iterdir():
         if entry.is_symlink() and entry.name != _DATA and entry.name not in names:
             entry.unlink()
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
     return True
-
-
-def _point(link: Path, target: str) -> None:
-    if link.is_symlink() and os.readlink(link) == target:
-        return
-    temporary = link.with_name(f"..{link.name}_new")
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(target)
-    os.replace(temporary, link)
 
 
 def _read(folder: Path) -> dict[str, File]:
