@@ -87,8 +87,8 @@ def test_pending_objects_are_forgotten_in_one_refresh(paths: Paths) -> None:
 def test_a_pending_release_is_uninstalled_and_cleared(paths: Paths) -> None:
     engine = KilledEngine(RELEASE)
     finish(engine, paths)
-    (call,) = helm_calls(paths)
-    assert call.startswith(f"uninstall volcano --namespace=volcano-system --kubeconfig={paths.kubeconfig} ")
+    options = f"--namespace=volcano-system --kubeconfig={paths.kubeconfig} --ignore-not-found --wait --timeout=1m"
+    assert helm_calls(paths) == [f"uninstall volcano {options}"]
     assert len(engine.refreshes) == 1
 
 

@@ -57,4 +57,4 @@ def test_a_missing_plugin_is_named_with_the_command_that_brings_it(
     install(plugins, "kubernetes")
     with pytest.raises(LookupError, match=f"run pulumi plugin install resource random v{version('pulumi-random')}$"):
         official.plugins()
-    assert official.providers()[1].endswith("which is not installed")
+    assert official.providers()[1] == f"random: official plugin v{version('pulumi-random')}, which is not installed"

@@ -195,7 +195,8 @@ def test_a_release_publishes_what_one_job_built_without_a_cache_and_the_pin_name
     assert [step["with"]["cache"] for step in build["steps"] if "setup-go" in step.get("uses", "")] == [False]
     attested = next(step for step in publish["steps"] if "attest-build-provenance" in step.get("uses", ""))
     assert attested["with"]["subject-path"] == "${{ env.ARCHIVE }}"
-    assert publish["steps"][-1]["run"].rstrip().endswith('"$ARCHIVE"')
+    attached = 'gh release create "$GITHUB_REF_NAME" --verify-tag --generate-notes "$ARCHIVE"'
+    assert publish["steps"][-1]["run"].strip() == attached
     assert load("release")["defaults"] == {"run": {"shell": "bash"}}, "a pipe's failure ends a step (-o pipefail)"
 
 
