@@ -16,11 +16,10 @@ from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 from ask import room, wrapped
 from ask.answer import Answer, Verdict
 from ask.manifest import Job
-from components import names
 from components.job_kinds import APPWRAPPER, PYTORCH_JOB, RAY_CLUSTER, RAY_JOB
 from components.kubernetes.quantity import Quantity
 from components.tenancy.lending import DECLARED
-from runner.report import Client, objects
+from runner.report import Client, objects, queueing
 
 SECONDS: Final = 30.0
 """After which a job counts as waiting that nobody has decided about."""
@@ -307,13 +306,13 @@ class Question:
 
     def _queue(self) -> Document:
         """Return the ClusterQueue of the job's LocalQueue, one without quotas where it names none that is there."""
-        own = objects(self.client, names.KUEUE_API, "LocalQueue", namespace=self.team)
+        own = queueing(self.client, "LocalQueue", namespace=self.team)
         named = [item["spec"]["clusterQueue"] for item in own if item["metadata"]["name"] == self.job.queue]
         found = [item for item in self._queues() if item["metadata"]["name"] in named]
         return found[0] if found else {"metadata": {"name": ""}, "spec": {}}
 
     def _queues(self) -> list[Document]:
-        return objects(self.client, names.KUEUE_API, "ClusterQueue")
+        return queueing(self.client, "ClusterQueue")
 
     def _covered(self) -> list[str]:
         groups = self._queue()["spec"].get("resourceGroups") or ()
@@ -323,7 +322,7 @@ class Question:
         """Return the labels of the nodes of which the job's queue has quotas; none where it has several kinds."""
         groups = self._queue()["spec"].get("resourceGroups") or ()
         flavors = {flavor["name"] for group in groups for flavor in group["flavors"]}
-        found = objects(self.client, names.KUEUE_API, "ResourceFlavor")
+        found = queueing(self.client, "ResourceFlavor")
         labels = [item.get("spec", {}).get("nodeLabels") or {} for item in found if item["metadata"]["name"] in flavors]
         return dict(labels[0]) if len(labels) == 1 else {}
 
@@ -336,11 +335,10 @@ class Question:
         others = [
             item
             for item in self._queues()
-            if item["metadata"]["name"] != own["metadata"]["name"]
-            and item["spec"].get("cohort") == own["spec"].get("cohort")
+            if item["metadata"]["name"] != own["metadata"]["name"] and _cohort(item) == _cohort(own)
         ]
         nominal, borrowing = _quota(own, resource, "nominalQuota"), _quota(own, resource, "borrowingLimit")
-        lent = sum(_declared(item, resource) for item in others) if own["spec"].get("cohort") else 0
+        lent = sum(_declared(item, resource) for item in others) if _cohort(own) else 0
         return (nominal or 0) + (lent if borrowing is None else min(lent, borrowing))
 
     def _refusal(self, error: ApiException | DynamicApiError) -> Answer:
@@ -367,7 +365,7 @@ class Question:
         return Answer(verdict=verdict, job=f"{self.team}/{self.job.name}", queue=self.job.queue, **fields)
 
     def _workloads(self, **options: str) -> list[Document]:
-        return objects(self.client, names.KUEUE_API, "Workload", **options)
+        return queueing(self.client, "Workload", **options)
 
     def _workload(self, uid: str) -> Document | None:
         for item in self._workloads(namespace=self.team, label_selector=f"{_OF_JOB}={uid}"):
@@ -497,6 +495,12 @@ def _quota(queue: Document, resource: str, key: str) -> int | None:
         if item["name"] == resource and item.get(key) is not None
     ]
     return sum(found) if found else None
+
+
+def _cohort(queue: Document) -> str | None:
+    """Return the queue's cohort; the Kueue of OpenShift AI 2 serves the field's older name alone."""
+    cohort: str | None = queue["spec"].get("cohortName") or queue["spec"].get("cohort")
+    return cohort
 
 
 def _declared(queue: Document, resource: str) -> int:

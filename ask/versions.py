@@ -8,7 +8,7 @@ from typing import Final
 from ask.content import CONTROLLERS, KUEUE, controllers
 from ask.source import Source
 from components import catalogue
-from emulator import stand_ins
+from emulator.controllers import built, difference
 
 _MINOR: Final = re.compile(r"v?(\d+\.\d+)\.")
 _OPERATOR: Final = re.compile(r"rhods-operator\.((\d+\.\d+)\..+)")
@@ -27,19 +27,19 @@ def differences(source: Source) -> list[str]:
     lines = []
     for deployment in controllers(source, CONTROLLERS):
         for container in deployment["spec"]["template"]["spec"]["containers"]:
-            player = stand_ins.player(container["image"])
-            if player is None:
+            here = built(container["image"])
+            if here is None:
                 continue
-            there, said = player.release, player.release or "of a version that its image does not name"
-            if player.of_openshift_ai:
-                there, said = _of_openshift_ai(source, player.name)
-            if player.name in KUEUE and there is not None and _minor(there) not in (None, _minor(player.version)):
+            there, said = here.release, here.release or "of a version that its image does not name"
+            if here.of_openshift_ai:
+                there, said = _of_openshift_ai(source, here.name)
+            if here.name in KUEUE and there is not None and _minor(there) not in (None, _minor(here.version)):
                 raise VersionError(
-                    f"the cluster has Kueue {said}, and the one that is built here for it is {player.version}, which "
+                    f"the cluster has Kueue {said}, and the one that is built here for it is {here.version}, which "
                     f"decides otherwise: {INSTEAD}"
                 )
-            if there != player.version:
-                lines.append(stand_ins.difference(player, said))
+            if there != here.version:
+                lines.append(difference(here, said))
     return list(dict.fromkeys(lines))
 
 

@@ -210,29 +210,28 @@ RAY_KINDS: Final = ("kuberay-rayclusters", "kuberay-rayjobs", "kuberay-rayservic
 RAY_ROLE: Final = "kuberay-role"
 """What KubeRay may do."""
 
-_RAY_FILES: Final = "https://github.com/ray-project/kuberay/tree/v1.5.1/ray-operator/config"
+_RAY_FILES: Final = "https://github.com/ray-project/kuberay/tree/v1.6.2/ray-operator/config"
 ARTIFACTS: Final = (
     Artifact(
         name=KUEUE,
-        version="v0.15.8",
-        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.15.8/manifests.yaml",
-        images={"manager": "registry.k8s.io/kueue/kueue:v0.15.8"},
-        source="https://kueue.sigs.k8s.io/docs/installation/; what it mends since v0.15.2: "
-        "https://github.com/kubernetes-sigs/kueue/blob/v0.15.8/CHANGELOG/CHANGELOG-0.15.md",
+        version="v0.19.2",
+        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml",
+        images={"manager": "registry.k8s.io/kueue/kueue:v0.19.2"},
+        source="https://kueue.sigs.k8s.io/docs/installation/",
     ),
     Artifact(
         name=KUEUE,
-        version="v0.15.2",
-        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.15.2/manifests.yaml",
-        images={"manager": "registry.k8s.io/kueue/kueue:v0.15.2"},
+        version="v0.18.3",
+        url="https://github.com/kubernetes-sigs/kueue/releases/download/v0.18.3/manifests.yaml",
+        images={"manager": "registry.k8s.io/kueue/kueue:v0.18.3"},
         source="https://kueue.sigs.k8s.io/docs/installation/",
     ),
     Artifact(
         name=APPWRAPPER,
-        version="v1.1.2",
-        url="https://github.com/project-codeflare/appwrapper/releases/download/v1.1.2/install.yaml",
-        images={"manager": "quay.io/ibm/appwrapper:v1.1.2"},
-        source="https://github.com/project-codeflare/appwrapper/blob/v1.1.2/README.md",
+        version="v1.2.2",
+        url="https://github.com/project-codeflare/appwrapper/releases/download/v1.2.2/install.yaml",
+        images={"manager": "quay.io/ibm/appwrapper:v1.2.2"},
+        source="https://github.com/project-codeflare/appwrapper/blob/v1.2.2/README.md",
     ),
     Artifact(
         name=SCHEDULER_PLUGINS,
@@ -304,37 +303,37 @@ ARTIFACTS: Final = (
     ),
     Artifact(
         name=TRAINING_OPERATOR,
-        version="v1.9.3",
-        url="https://raw.githubusercontent.com/kubeflow/training-operator/v1.9.3/manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
-        images={"training-operator": "ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e"},
-        source="https://github.com/kubeflow/training-operator/blob/v1.9.3/manifests/overlays/standalone/"
+        version="v1.9.4",
+        url="https://raw.githubusercontent.com/kubeflow/training-operator/v1.9.4/manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        images={"training-operator": "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"},
+        source="https://github.com/kubeflow/training-operator/blob/v1.9.4/manifests/overlays/standalone/"
         "kustomization.yaml",
     ),
     Artifact(
         name=RAY_KINDS[0],
-        version="v1.5.1",
-        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/crd/bases/ray.io_rayclusters.yaml",
-        images={"kuberay-operator": "quay.io/kuberay/operator:v1.5.1"},
+        version="v1.6.2",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.6.2/ray-operator/config/crd/bases/ray.io_rayclusters.yaml",
+        images={"kuberay-operator": "quay.io/kuberay/operator:v1.6.2"},
         source=f"{_RAY_FILES}/default/kustomization.yaml",
     ),
     Artifact(
         name=RAY_KINDS[1],
-        version="v1.5.1",
-        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/crd/bases/ray.io_rayjobs.yaml",
+        version="v1.6.2",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.6.2/ray-operator/config/crd/bases/ray.io_rayjobs.yaml",
         images={},
         source=f"{_RAY_FILES}/crd",
     ),
     Artifact(
         name=RAY_KINDS[2],
-        version="v1.5.1",
-        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/crd/bases/ray.io_rayservices.yaml",
+        version="v1.6.2",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.6.2/ray-operator/config/crd/bases/ray.io_rayservices.yaml",
         images={},
         source=f"{_RAY_FILES}/crd",
     ),
     Artifact(
         name=RAY_ROLE,
-        version="v1.5.1",
-        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.5.1/ray-operator/config/rbac/role.yaml",
+        version="v1.6.2",
+        url="https://raw.githubusercontent.com/ray-project/kuberay/v1.6.2/ray-operator/config/rbac/role.yaml",
         images={},
         source=f"{_RAY_FILES}/rbac",
     ),

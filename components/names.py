@@ -50,9 +50,11 @@ RESOURCES: Final = (CPU, MEMORY, GPU, RDMA, INFINIBAND, PODS)
 unless Kueue is told to pass over it."""
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
-KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta1"
-"""The version in which the pinned releases store objects, so that reading one asks nobody. In any other, the API server
-has Kueue itself convert each object: while Kueue is away, not even a preview of its repair would get through."""
+KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta2"
+"""The version in which Kueue stores objects. The API server has Kueue convert an object to any other version, so that
+without a running Kueue a preview of its repair would fail."""
+KUEUE_API_BEFORE: Final = f"{KUEUE_GROUP}/v1beta1"
+"""The only version that the Kueue of OpenShift AI 2 serves."""
 APPWRAPPER_GROUP: Final = "workload.codeflare.dev"
 APPWRAPPER_API: Final = f"{APPWRAPPER_GROUP}/v1beta2"
 

@@ -43,7 +43,6 @@ from emulator.toolchain import (
     CLUSTER,
     MIRROR,
     MONITORING,
-    OPENSHIFT,
     OPERATOR_HUB,
     TESTED,
     Toolchain,
@@ -387,7 +386,6 @@ def _unbuilt(paths: Paths, options: argparse.Namespace) -> int:
         missing.add("openstack")
     for targets, folders in (
         ("up, review, bench, scenarios, gameday, test", {need.module.folder for need in CLUSTER}),
-        ("up STACK=openshift, test", {OPENSHIFT.folder}),
         ("up STACK=cpouta, test", {"openstack"}),
         ("dashboards, test", {need.module.folder for need in MONITORING}),
         ("local-openshift-ai", {need.module.folder for need in OPERATOR_HUB}),

@@ -1,8 +1,7 @@
 """Fills the mirror of upstream manifests and charts from Go modules, and from stubs where there is no module.
 
-The manifests hold what upstream publishes with a release: the module's default kustomization with the released image,
-and beside it those of the releases that the module's version plays. A site with internet access needs none of this; the
-catalogue of the program names the published files.
+The manifests hold what upstream publishes with a release: the module's default kustomization with the released image.
+A site with internet access needs none of this; the catalogue of the program names the published files.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from emulator import mlops, stand_ins
+from emulator import mlops
 from emulator.charts import sources
 from emulator.openshift import definitions
 from emulator.openshift import operator_hub as hub
@@ -25,6 +24,9 @@ from emulator.paths import Paths
 from emulator.toolchain import (
     CHARTS,
     CORE,
+    KUBERNETES_1_34,
+    KUBERNETES_1_36,
+    KUEUE_0_18,
     Module,
     Toolchain,
     ToolchainError,
@@ -35,17 +37,20 @@ from emulator.toolchain import (
 
 @dataclass(frozen=True)
 class Source:
-    """An upstream whose manifest is mirrored: its Go module, the kustomization's folder and the released image."""
+    """An upstream whose manifest is mirrored.
+
+    module: of Go. image: the released one. tools: the modules that pin its versions, the default one first.
+    """
 
     name: str
     module: str
-    kustomization: str
     image: str
+    tools: tuple[Module, ...]
 
 
 SOURCES = (
-    Source("kueue", stand_ins.MODULES["kueue"], "config/default", "registry.k8s.io/kueue/kueue"),
-    Source("appwrapper", stand_ins.MODULES["appwrapper"], "config/default", "quay.io/ibm/appwrapper"),
+    Source("kueue", "sigs.k8s.io/kueue", "registry.k8s.io/kueue/kueue", (KUBERNETES_1_36, KUEUE_0_18)),
+    Source("appwrapper", "github.com/project-codeflare/appwrapper", "quay.io/ibm/appwrapper", (CORE,)),
 )
 
 
@@ -63,25 +68,34 @@ class Definitions:
 
 
 _RAY = "github.com/ray-project/kuberay/ray-operator"
-_SCHEDULER_PLUGINS = stand_ins.MODULES["scheduler-plugins"]
+_SCHEDULER_PLUGINS = "sigs.k8s.io/scheduler-plugins"
 DEFINITIONS = (
-    Definitions("scheduler-plugins", _SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"),
+    Definitions(
+        "scheduler-plugins", _SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml", KUBERNETES_1_34
+    ),
     Definitions(
         "scheduler-plugins-elasticquotas",
         _SCHEDULER_PLUGINS,
         "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+        KUBERNETES_1_34,
     ),
     Definitions(
         "training-operator",
         "github.com/kubeflow/training-operator",
         "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        KUBERNETES_1_36,
     ),
-    Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml"),
-    Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml"),
-    Definitions("kuberay-rayservices", _RAY, "config/crd/bases/ray.io_rayservices.yaml"),
-    Definitions("kuberay-role", _RAY, "config/rbac/role.yaml"),
+    Definitions("kuberay-rayclusters", _RAY, "config/crd/bases/ray.io_rayclusters.yaml", KUBERNETES_1_34),
+    Definitions("kuberay-rayjobs", _RAY, "config/crd/bases/ray.io_rayjobs.yaml", KUBERNETES_1_34),
+    Definitions("kuberay-rayservices", _RAY, "config/crd/bases/ray.io_rayservices.yaml", KUBERNETES_1_34),
+    Definitions("kuberay-role", _RAY, "config/rbac/role.yaml", KUBERNETES_1_34),
 )
 
+
+_GENERATORS = {"v0.33.5": "v0.17.3", "v0.31.8": "v0.16.5", "v0.29.7": "v0.14.0"}
+"""Older scheduler-plugins, and the version of controller-gen that wrote their definitions. Nothing else in these
+differs from v0.34.7 (kubernetes-sigs/scheduler-plugins, config/crd/bases)."""
+_GENERATOR = "controller-gen.kubebuilder.io/version: "
 
 DASHBOARDS = ("grafana-dashboard-23123-1", "grafana-dashboard-12239-2")
 """Of grafana.com, from which nothing can be had here: each is an empty one."""
@@ -102,16 +116,13 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
 
 def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: bool) -> None:
     for source in SOURCES:
-        version = pinned_version(CORE, source.module)
-        carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(source.name, version)}
-        files = {wanted: paths.mirror / f"{source.name}-{wanted}.yaml" for wanted in (version, *carried)}
-        missing = {wanted: file for wanted, file in files.items() if not file.exists()}
-        if missing:
-            manifest = _kustomize(paths, toolchain.module_folder(CORE, source.module) / source.kustomization)
-            for wanted, file in missing.items():
-                carry = carried.get(wanted, _as_it_is)
+        for tools in source.tools:
+            version = pinned_version(tools, source.module)
+            file = paths.mirror / f"{source.name}-{version}.yaml"
+            if not file.exists():
+                manifest = _kustomize(paths, toolchain.module_folder(tools, source.module) / "config" / "default")
                 unfinished = file.with_suffix(".unfinished")
-                unfinished.write_text(_released(carry(manifest), f"{source.image}:{wanted}"))
+                unfinished.write_text(_released(manifest, f"{source.image}:{version}"))
                 os.replace(unfinished, file)
     for name in DASHBOARDS:
         inputs = [{"name": "DS_PROMETHEUS", "type": "datasource", "pluginId": "prometheus"}]
@@ -119,13 +130,13 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
         (paths.mirror / f"{name}.json").write_text(json.dumps(empty))
     for each in DEFINITIONS:
         version = pinned_version(each.tool, each.module)
-        carried = {stand_in.version: stand_in.carry for stand_in in stand_ins.of(each.name, version)}
-        for wanted, carry in {version: _as_it_is, **carried}.items():
+        generators = _GENERATORS if each.module == _SCHEDULER_PLUGINS else {}
+        for wanted in (version, *generators):
             file = paths.mirror / f"{each.name}-{wanted}.yaml"
             if not file.exists():
                 text = (toolchain.module_folder(each.tool, each.module) / each.file).read_text()
                 unfinished = file.with_suffix(".unfinished")
-                unfinished.write_text(carry(text))
+                unfinished.write_text(_generated_by(generators[wanted], text) if wanted in generators else text)
                 os.replace(unfinished, file)
     if openshift:
         definitions.fill(paths, toolchain)
@@ -135,8 +146,12 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
     sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
 
 
-def _as_it_is(manifest: str) -> str:
-    return manifest
+def _generated_by(generator: str, definition: str) -> str:
+    """Return a definition as another version of controller-gen writes it."""
+    before, found, after = definition.partition(_GENERATOR)
+    if not found:
+        raise ToolchainError(f"a definition of scheduler-plugins has nowhere {_GENERATOR.strip()!r}")
+    return f"{before}{found}{generator}\n{after.partition(chr(10))[2]}"
 
 
 def _kustomize(paths: Paths, folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator import azure, mlops, stand_ins
+from emulator import azure, controllers, mlops
 from emulator.charts.releases import SELECTOR
 from emulator.charts.report import report as charts_report
 from emulator.cluster import ClusterStatus
@@ -44,7 +44,7 @@ def environment_report(paths: Paths) -> str:
         openshift,
         charts,
         pipelines,
-        stand_ins.report(pods),
+        controllers.report(pods),
         platform_report(client),
         webhooks.report(client),
     )

@@ -27,7 +27,8 @@ from runner.files import link_to
 PULUMI_VERSION = "3.230.0"
 """The Pulumi command that is built where none is installed, and the oldest installed one that is accepted."""
 
-KUBERNETES_VERSION = "1.34.2"
+KUBERNETES_VERSION = "1.35.4"
+OPENSHIFT_KUBERNETES_VERSION = "1.34.2"
 
 PULUMI_SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
 
@@ -69,16 +70,17 @@ class Need:
     tools: tuple[Tool, ...]
 
 
-_KUBERNETES_VARIABLES = (
-    f"k8s.io/component-base/version.gitVersion=v{KUBERNETES_VERSION}",
-    f"k8s.io/component-base/version.gitMajor={KUBERNETES_VERSION.split('.')[0]}",
-    f"k8s.io/component-base/version.gitMinor={KUBERNETES_VERSION.split('.')[1]}",
-)
 _PROMETHEUS_VARIABLES = ("github.com/prometheus/common/version.Version=3.7.3",)
 
 
+def _kubernetes_variables(version: str) -> tuple[str, ...]:
+    major, minor, _ = version.split(".")
+    package = "k8s.io/component-base/version"
+    return (f"{package}.gitVersion=v{version}", f"{package}.gitMajor={major}", f"{package}.gitMinor={minor}")
+
+
 def _kubernetes(name: str) -> Tool:
-    return Tool(name, f"k8s.io/kubernetes/cmd/{name}", _KUBERNETES_VARIABLES)
+    return Tool(name, f"k8s.io/kubernetes/cmd/{name}", _kubernetes_variables(KUBERNETES_VERSION))
 
 
 CORE = Module(
@@ -96,29 +98,49 @@ CORE = Module(
         _kubernetes("kube-controller-manager"),
         _kubernetes("kube-scheduler"),
         Tool("etcd", "go.etcd.io/etcd/server/v3"),
-        Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
         Tool("appwrapper", "github.com/project-codeflare/appwrapper/cmd"),
-        Tool("scheduler-plugins-scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
-        Tool("scheduler-plugins-controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
         Tool("helm", "helm.sh/helm/v3/cmd/helm", ("helm.sh/helm/v3/internal/version.version=v3.19.2",)),
     ),
 )
 """The engine, its providers, and the cluster: one module, so that what they share is compiled once."""
-KWOK = Module("kwok", (Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),))
-"""KWOK 0.7 does not compile with the libraries of Kubernetes 1.34."""
+KUBERNETES_1_36 = Module(
+    "kubernetes-1.36",
+    (
+        Tool("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+        Tool("kube-state-metrics", "k8s.io/kube-state-metrics/v2"),
+        Tool("kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+        Tool("trainer", "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager"),
+        Tool("jobset", "sigs.k8s.io/jobset"),
+        Tool("training-operator", "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
+    ),
+)
+"""What needs the libraries of Kubernetes 1.36: KWOK, Kueue, operators of jobs, and what shows a cluster's objects as
+metrics."""
+KUEUE_0_18 = Module("kueue-0.18", (Tool("kueue-v0.18.3", "sigs.k8s.io/kueue/cmd/kueue"),))
+"""The older Kueue that a stack may name."""
+BEFORE = Module(
+    "before",
+    (
+        Tool("kueue-v0.15.2", "sigs.k8s.io/kueue/cmd/kueue"),
+        Tool("appwrapper-v1.1.2", "github.com/project-codeflare/appwrapper/cmd"),
+    ),
+)
+"""What a release of this platform before Kueue 0.19 installed: the test of an update starts with it."""
 LANGUAGE_HOST = Module(
     "language",
     (Tool("pulumi-language-python", f"{PULUMI_SDK_MODULE}/python/cmd/pulumi-language-python"),),
 )
-OPENSHIFT = Module(
-    "openshift",
+KUBERNETES_1_34 = Module(
+    "kubernetes-1.34",
     (
-        Tool("openshift-kube-apiserver", "./kube-apiserver", _KUBERNETES_VARIABLES),
+        Tool("scheduler-plugins-scheduler", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+        Tool("scheduler-plugins-controller", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
         Tool("kuberay-operator", "github.com/ray-project/kuberay/ray-operator"),
-        Tool("training-operator", "github.com/kubeflow/training-operator/cmd/training-operator.v1"),
+        Tool("openshift-kube-apiserver", "./kube-apiserver", _kubernetes_variables(OPENSHIFT_KUBERNETES_VERSION)),
     ),
 )
-"""What the local OpenShift has beside a plain cluster; built for the stacks that need it alone."""
+"""What does not compile with newer Kubernetes libraries: scheduler-plugins, which upstream supports on Kubernetes 1.34
+and 1.35, KubeRay, and the API server of the local OpenShift."""
 OLM = Module(
     "olm",
     (
@@ -154,8 +176,6 @@ PROMETHEUS = Module(
 """What alerts are tried with, and what dashboards are asked of; its web interface is in no module."""
 ALERTMANAGER = Module("alertmanager", (Tool("amtool", "github.com/prometheus/alertmanager/cmd/amtool"),))
 """What receivers are checked with, at the version that the chart kube-prometheus-stack runs."""
-STATE_METRICS = Module("metrics", (Tool("kube-state-metrics", "k8s.io/kube-state-metrics/v2"),))
-"""What shows a cluster's objects as metrics; the newest before the chart's 2.20.0, which only Go 1.26 builds."""
 CHARTS = Module("charts", ())
 """Modules that hold Helm charts; nothing is built from them."""
 DEFINITIONS = Module("definitions", ())
@@ -163,15 +183,24 @@ DEFINITIONS = Module("definitions", ())
 
 MIRROR = (CORE.need("kubectl"),)
 """What renders the mirror of upstream's files."""
-CLUSTER = (CORE.need(), LANGUAGE_HOST.need(), RELAY.need(), KWOK.need())
+CLUSTER = (
+    CORE.need(),
+    KUBERNETES_1_36.need("kwok", "kueue"),
+    KUBERNETES_1_34.need("scheduler-plugins-scheduler", "scheduler-plugins-controller"),
+    LANGUAGE_HOST.need(),
+    RELAY.need(),
+)
 """The engine and a plain cluster."""
-JOB_OPERATORS = (OPENSHIFT.need("kuberay-operator", "training-operator"),)
+JOB_OPERATORS = (
+    KUBERNETES_1_36.need("trainer", "jobset", "training-operator"),
+    KUBERNETES_1_34.need("kuberay-operator"),
+)
 """What makes the pods of PyTorch's and Ray's kinds, on any cluster."""
 OPERATOR_HUB = (OLM.need(), OPENDATAHUB.need(), OPENDATAHUB_KUEUE.need())
 """What a local OpenShift has whose operators come from its catalog; built for the stacks that choose that way alone."""
-MONITORING = (PROMETHEUS.need(), ALERTMANAGER.need(), STATE_METRICS.need())
+MONITORING = (PROMETHEUS.need(), ALERTMANAGER.need(), KUBERNETES_1_36.need("kube-state-metrics"))
 """What alerts and dashboards are tried with; the cluster itself needs none of it."""
-RELEASED = (*CLUSTER, OPENSHIFT.need())
+RELEASED = (*CLUSTER, *JOB_OPERATORS, KUBERNETES_1_34.need())
 """What the archive of a release has: what `make up` needs for the shipped stacks."""
 TESTED = (*RELEASED, *MONITORING)
 """What `make test` runs, beside OpenStack."""
@@ -192,8 +221,9 @@ def needs(*, openshift: bool = False, operator_hub: bool = False, job_operators:
 
     openshift: it is an OpenShift. operator_hub: it installs operators from a catalog. job_operators: it runs those.
     """
-    more = (OPENSHIFT.need(),) if openshift else JOB_OPERATORS if job_operators else ()
-    return (*CLUSTER, *more, *(OPERATOR_HUB if operator_hub else ()))
+    more = JOB_OPERATORS if openshift or job_operators else ()
+    own = (KUBERNETES_1_34.need(),) if openshift else ()
+    return (*CLUSTER, *more, *own, *(OPERATOR_HUB if operator_hub else ()))
 
 
 class Toolchain:
@@ -266,8 +296,12 @@ class Toolchain:
         return "\n".join([*lines, *(f"    - {folder.name}" for folder in sorted(folders))])
 
     def _unbuilt(self, needs: Iterable[Need]) -> list[Need]:
-        built = {need: {file.name for file in self.folder(need.module).glob("*")} for need in needs}
-        return [left for need, names in built.items() for left in _without([need], names)]
+        wanted: dict[Module, dict[str, Tool]] = {}
+        for need in needs:
+            wanted.setdefault(need.module, {}).update({tool.name: tool for tool in need.tools})
+        built = {module: {file.name for file in self.folder(module).glob("*")} for module in wanted}
+        whole = {module: Need(module, tuple(tools.values())) for module, tools in wanted.items()}
+        return [left for module, names in built.items() for left in _without([whole[module]], names)]
 
     def folder(self, module: Module) -> Path:
         """Return where the tools of a module are, once they are built."""

@@ -21,7 +21,8 @@ SHARED_GPU: Final = "nvshare.com/gpu"
 MLOPS_LABEL: Final = "mlbatch/part-of=mlops"
 TEAM_LABEL: Final = "mlbatch-team-namespace=true"
 UNENFORCED: Final = "mlbatch/unenforced"
-KUEUE: Final = "kueue.x-k8s.io/v1beta1"
+KUEUE: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
+"""The versions of its API, the preferred one first: the Kueue of OpenShift AI 2 serves the second alone."""
 APPWRAPPER: Final = "workload.codeflare.dev/v1beta2"
 _OF_APPWRAPPER: Final = "workload.codeflare.dev/appwrapper"
 _MEMBERS: Final = {"User": "", "Group": "group "}
@@ -110,6 +111,14 @@ def objects(client: Client, version: str, kind: str, **options: Any) -> list[dic
     return [{"apiVersion": version, "kind": kind, **item} for item in found["items"]]
 
 
+def queueing(client: Client, kind: str, **options: Any) -> list[dict[str, Any]]:
+    """Return the objects of a kind of Kueue's, in the first of its API versions that the cluster serves."""
+    for version in KUEUE:
+        if found := objects(client, version, kind, **options):
+            return found
+    return []
+
+
 def _as_it_is(client: Client, found: dict[str, Any]) -> dict[str, Any]:
     """Return an answer as JSON has it: to make the client's own objects of it takes ten times as long."""
     return found
@@ -161,7 +170,7 @@ def _nodes(client: Client) -> Iterable[Sequence[Any]]:
 
 
 def _queues(client: Client) -> Iterable[Sequence[Any]]:
-    for queue in objects(client, KUEUE, "ClusterQueue"):
+    for queue in queueing(client, "ClusterQueue"):
         status = queue.get("status") or {}
         quota = _gpu(
             [r for g in queue["spec"].get("resourceGroups") or () for f in g["flavors"] for r in f["resources"]]
@@ -180,7 +189,7 @@ def _queues(client: Client) -> Iterable[Sequence[Any]]:
 def _teams(client: Client) -> Iterable[Sequence[Any]]:
     for namespace in objects(client, "v1", "Namespace", label_selector=TEAM_LABEL):
         name = namespace["metadata"]["name"]
-        queues = [item["spec"]["clusterQueue"] for item in objects(client, KUEUE, "LocalQueue", namespace=name)]
+        queues = [item["spec"]["clusterQueue"] for item in queueing(client, "LocalQueue", namespace=name)]
         bindings = objects(client, "rbac.authorization.k8s.io/v1", "RoleBinding", namespace=name)
         listed = [f"{prefix}{member}" for kind, prefix in _MEMBERS.items() for member in members(bindings, kind)]
         yield name, ", ".join(queues) or "-", ", ".join(listed) or "-"

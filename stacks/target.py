@@ -204,6 +204,10 @@ class TargetSpec(ABC, Generic[S]):
         queueing = partial.section(QueueingSettings)
         return queueing.kueue_version if queueing is not None else None
 
+    def kueue_api(self, settings: S) -> str:
+        """Return the API version of Kueue's objects that the Kueue that runs stores."""
+        return names.KUEUE_API
+
     def check(self, partial: PartialSettings) -> Iterator[ConfigError]:
         """Yield what is wrong between its own sections and others."""
         return iter(())

@@ -43,6 +43,7 @@ class Cluster:
     pod_security: what decides which pods may be privileged.
     has_admission_policies: it knows ValidatingAdmissionPolicy (Kubernetes 1.30 or later).
     default_priority: the priority class of its own that pods get which name none; None where the platform's may be it.
+    kueue_api: the API version of Kueue's objects that the cluster's Kueue stores.
     load_balancer: annotations of a Service that make its load balancer an internal one; None where the cluster offers
         no such load balancer.
     made_by: the resource that is the cluster, with which all that is installed goes, and is replaced; its provider has
@@ -63,6 +64,7 @@ class Cluster:
     pod_security: PodSecurity = PodSecurity.STANDARDS
     has_admission_policies: bool = True
     default_priority: str | None = None
+    kueue_api: str = names.KUEUE_API
     load_balancer: Mapping[str, str] | None = None
     made_by: pulumi.Resource | None = None
     kept: bool = False

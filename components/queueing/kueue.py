@@ -44,12 +44,8 @@ REQUEUES: Final = 50
 """How many times a job is queued again because its pods did not run: a day and a half, with a try of 35 minutes each.
 Kueue never counts anew while the job lives, so that it is far more than the nodes that a long job may lose. An
 AppWrapper that never runs has failed by then, of its own retries; another kind would preempt newer jobs of its team for
-ever, for it stands where it stood by its creation (Kueue v0.15.2, `pkg/controller/core/workload_controller.go`,
+ever, for it stands where it stood by its creation (Kueue v0.19.2, `pkg/controller/core/workload_controller.go`,
 triggerDeactivation)."""
-
-CLIENT: Final[Mapping[str, int]] = {"qps": 1000, "burst": 2000}
-"""How much Kueue may ask of the API server: requests a second, and in a row. That one's own priority and fairness
-bounds Kueue where it must."""
 
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
@@ -145,8 +141,8 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
     reclaims them. AppWrapper counts the failures that are the job's own; what is in none ends after REQUEUES tries
     (docs/recovery.md).
 
-    CLIENT and the workers for AppWrappers are not MLBatch's (50, 100 and one): with those, admission waits for Kueue
-    itself, first for the one worker and then for the client (docs/benchmarks.md).
+    The numbers of workers are upstream's (`config/components/manager/controller_manager_config.yaml`), which has none
+    for AppWrappers: with one, admission waits for it (docs/benchmarks.md). Kueue's client has upstream's bounds.
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -158,12 +154,11 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
         "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
         "controller": {
             "groupKindConcurrency": {
-                "Pod": 5,
-                "Workload.kueue.x-k8s.io": 5,
                 APPWRAPPER_KIND: 10,
-                "LocalQueue.kueue.x-k8s.io": 1,
+                "Workload.kueue.x-k8s.io": 10,
+                "LocalQueue.kueue.x-k8s.io": 5,
                 "Cohort.kueue.x-k8s.io": 1,
-                "ClusterQueue.kueue.x-k8s.io": 1,
+                "ClusterQueue.kueue.x-k8s.io": 5,
                 "ResourceFlavor.kueue.x-k8s.io": 1,
             }
         },
@@ -178,7 +173,6 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
                 "backoffMaxSeconds": BACKOFF_SECONDS[1],
             },
         },
-        "clientConnection": dict(CLIENT),
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {"matchLabels": {names.TEAM_LABEL: "true"}},
         "integrations": {"frameworks": list(FRAMEWORKS)},

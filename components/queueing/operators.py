@@ -73,6 +73,9 @@ def install(document: Document, operator: Operator) -> Document | None:
         document["data"] = {operator.config_key: operator.config}
     elif kind.endswith("WebhookConfiguration"):
         annotate(document, AWAIT_CERTIFICATE)
+        for webhook in document["webhooks"]:
+            # A cloud may write a selector of its own into webhooks, over which two managers would quarrel.
+            webhook.pop("namespaceSelector", None)
     elif kind == "ClusterRole" and "aggregationRule" not in document:  # whose rules are a controller's
         document["rules"] = [part for rule in document["rules"] for part in _own_webhooks(rule, operator)]
     return document
@@ -112,10 +115,11 @@ def annotate(document: Document, annotations: Mapping[str, str]) -> None:
 def _own_webhooks(rule: Document, operator: Operator) -> list[Document]:
     """Return a rule of a role as one that lets the operator write its certificate into its own webhooks alone.
 
-    Upstream's roles let each write into all webhooks, by which it could judge and change every request to the cluster;
-    and no admission policy is asked about them.
+    Upstream's roles, but for that of Kueue 0.19, let each write into all webhooks, by which it could judge and change
+    every request to the cluster; and no admission policy is asked about them.
     """
-    if not ({*_WEBHOOKS} & {*rule.get("resources", ())} and _WRITE in rule["verbs"]):
+    is_bounded = _WRITE not in rule["verbs"] or "resourceNames" in rule
+    if is_bounded or not {*_WEBHOOKS} & {*rule.get("resources", ())}:
         return [rule]
     own = [f"{operator.name}-{how}-webhook-configuration" for how in ("mutating", "validating")]
     read = {**rule, "verbs": [verb for verb in rule["verbs"] if verb != _WRITE]}

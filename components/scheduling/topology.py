@@ -2,7 +2,7 @@
 
 Kueue then admits a job only where nodes have room for each of its pods, and writes the node's name into the pods. It
 puts a job's pods on as few nodes as it can, and a small job where it leaves least room over. Pods of no queue count as
-well. Kueue v0.15: `apis/kueue/v1beta1/topology_types.go`, gates TopologyAwareScheduling and TASProfileMixed.
+well. Kueue v0.19: `apis/kueue/v1beta2/topology_types.go`, gates TopologyAwareScheduling and TASProfileMixed.
 """
 
 from __future__ import annotations

@@ -19,11 +19,13 @@ class DefaultFlavorArgs:
 
     topology: name of the Topology by which Kueue looks for room on the nodes and names them to a job's pods; it needs
         labels. None for quotas alone.
+    kueue_api: the API version of the flavor.
     """
 
     nodes: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, str]] = ()
     topology: pulumi.Input[str] | None = None
+    kueue_api: str = names.KUEUE_API
 
 
 class DefaultFlavor(pulumi.ComponentResource):
@@ -59,7 +61,7 @@ def resource_flavor(args: DefaultFlavorArgs) -> Document:
         name = f"{names.FLAVOR}-{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]}"
         spec["topologyName"] = args.topology
     return {
-        "apiVersion": names.KUEUE_API,
+        "apiVersion": args.kueue_api,
         "kind": "ResourceFlavor",
         "metadata": {"name": name},
         **({"spec": spec} if spec else {}),

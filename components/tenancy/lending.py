@@ -222,7 +222,7 @@ class Queue:
         return cls(
             name=metadata["name"],
             version=metadata["resourceVersion"],
-            cohort=spec.get("cohort") or "",
+            cohort=spec.get("cohortName") or spec.get("cohort") or "",
             groups=groups,
             nominal=nominal,
             declared={name: min(value, amount(spelled.get(name, quantity(value)))) for name, value in nominal.items()},

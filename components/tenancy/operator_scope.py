@@ -1,9 +1,9 @@
 """What the platform's own operators may do with their rights, which upstream's roles give for the whole cluster.
 
 Whoever takes AppWrapper's pod over could make privileged pods beside Kubernetes' own with its account, and read tokens
-there: it makes what jobs contain, so that its role has pods, Jobs and Secrets everywhere (config/rbac of v1.1.2).
+there: it makes what jobs contain, so that its role has pods, Jobs and Secrets everywhere (config/rbac of v1.2.2).
 Whoever takes Kueue's over could give Kubernetes' own pods another image: it starts, places and ends pods and jobs of
-any namespace, and updates all definitions of kinds (config/components/rbac of v0.15.2). KubeRay and the training
+any namespace, and updates all definitions of kinds (config/components/rbac of v0.19.2). KubeRay and the training
 operator make the pods of their jobs, in any namespace and of any kind. Whoever takes the slack controller over could
 stop queues, for who may patch a ClusterQueue may patch all of it.
 
@@ -27,6 +27,7 @@ _QUEUE_FIELDS: Final = (
     "admissionScope",
     "cohort",
     "cohortName",
+    "concurrentAdmissionPolicy",
     "fairSharing",
     "flavorFungibility",
     "namespaceSelector",
@@ -35,7 +36,7 @@ _QUEUE_FIELDS: Final = (
     "stopPolicy",
 )
 """What a ClusterQueue's spec has beside its resources, in either version of its API, for a request may be made in both
-(Kueue v0.15, clusterqueue_types.go of apis/kueue/v1beta1 and v1beta2)."""
+(Kueue v0.19, clusterqueue_types.go of apis/kueue/v1beta1 and v1beta2)."""
 
 _QUEUE_METADATA: Final = {"labels": "{}", "annotations": "{}", "finalizers": "[]", "ownerReferences": "[]"}
 """What a ClusterQueue's metadata has that others wrote, with the value of what is absent. An owner that is not there

@@ -29,16 +29,17 @@ def cluster_queue(
     lending_limit: Quota = MappingProxyType({}),
     covered: Sequence[str] = names.RESOURCES,
     gpu_resource: str = names.GPU,
+    api: str = names.KUEUE_API,
 ) -> Document:
     """Return a ClusterQueue with MLBatch's policies.
 
     An owner takes back at once what others borrowed (reclaimWithinCohort Any); within the queue, higher priority or
     older submission wins; a borrower never preempts another team's lower priority. Sources: MLBatch TEAM-SETUP.md;
-    Kueue `apis/kueue/v1beta1/clusterqueue_types.go`.
+    Kueue `apis/kueue/v1beta2/clusterqueue_types.go`.
 
     namespaces: selects those whose jobs it admits. An empty selector admits all of them; None admits none.
     covered: the resources that it has; a job that asks for another is never admitted, but for pods, which are then not
-    counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue.
+    counted. gpu_resource: as which nodes offer GPUs, the name of their amount in the queue. api: Kueue's API version.
 
     A lending limit stands in an annotation too, by which the slack controller knows what to go back to after a loss.
     """
@@ -58,11 +59,11 @@ def cluster_queue(
     }
     annotations = {"annotations": {DECLARED: json.dumps(declared)}} if declared else {}
     return {
-        "apiVersion": names.KUEUE_API,
+        "apiVersion": api,
         "kind": "ClusterQueue",
         "metadata": {"name": name, **annotations},
         "spec": {
-            "cohort": cohort,
+            "cohort" if api == names.KUEUE_API_BEFORE else "cohortName": cohort,
             **({"namespaceSelector": dict(namespaces)} if namespaces is not None else {}),
             "preemption": {
                 "withinClusterQueue": "LowerOrNewerEqualPriority",

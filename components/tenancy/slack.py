@@ -40,13 +40,14 @@ _PORT: Final = 8080
 
 @dataclass(frozen=True, kw_only=True)
 class SlackQueueArgs:
-    """quota: the slack capacity, by resource. cohort, flavor, covered, gpu_resource: as the teams'."""
+    """quota: the slack capacity, by resource. cohort, flavor, covered, gpu_resource, kueue_api: as the teams'."""
 
     quota: Quota
     cohort: str
     flavor: pulumi.Input[str]
     covered: Sequence[str] = names.RESOURCES
     gpu_resource: str = names.GPU
+    kueue_api: str = names.KUEUE_API
 
 
 class SlackQueue(pulumi.ComponentResource):
@@ -71,6 +72,7 @@ class SlackQueue(pulumi.ComponentResource):
                 namespaces=None,
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
+                api=args.kueue_api,
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -87,7 +89,7 @@ class SlackControllerArgs:
     health_seconds: for how long a node that was unusable has to be well before it counts again.
     gpu_resource: as which nodes offer GPUs. gpus: the nodes of the flavor, which alone count.
     pool: those that an autoscaler adds and removes; None where all are always there, so that an absent one is lost.
-    nodes: for services. pod_security: what judges its pod.
+    nodes: for services. pod_security: what judges its pod. kueue_api: the API version of the queues.
     """
 
     queue: str
@@ -100,6 +102,7 @@ class SlackControllerArgs:
     nodes: NodeGroup = ANYWHERE
     pod_security: PodSecurity = PodSecurity.STANDARDS
     resources: Resources = RESOURCES
+    kueue_api: str = names.KUEUE_API
 
 
 class SlackController(pulumi.ComponentResource):
@@ -142,7 +145,7 @@ def program(args: SlackControllerArgs) -> Program:
     }
     settings = {
         "queue": args.queue,
-        "apiVersion": names.KUEUE_API,
+        "apiVersion": args.kueue_api,
         "healthSeconds": args.health_seconds,
         "port": _PORT,
         "nodes": rules,

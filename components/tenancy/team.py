@@ -44,7 +44,7 @@ class TeamArgs:
         a resource left out has no limit.
     cohort: the queues that lend to each other. covered: the resources that its queue has quotas of.
     open_to_all: its queue takes jobs of any namespace whose administrator leads them there, and not of its own alone.
-    gpu_resource: as which nodes offer GPUs.
+    gpu_resource: as which nodes offer GPUs. kueue_api: the API version of its queues.
     flavor, role: names of the ResourceFlavor and of the ClusterRole for members.
     labels: of the namespace, beside that which makes it a team's.
     bounds: of what no queue counts.
@@ -64,6 +64,7 @@ class TeamArgs:
     covered: Sequence[str] = names.RESOURCES
     open_to_all: bool = False
     gpu_resource: str = names.GPU
+    kueue_api: str = names.KUEUE_API
     flavor: pulumi.Input[str]
     role: pulumi.Input[str]
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -101,6 +102,7 @@ class Team(Layer):
                 lending_limit=args.lending_limit,
                 covered=args.covered,
                 gpu_resource=args.gpu_resource,
+                api=args.kueue_api,
             ),
             pulumi.ResourceOptions(parent=self),
         )
@@ -132,7 +134,7 @@ class Team(Layer):
         local_queue = Manifest(
             f"{name}-{names.LOCAL_QUEUE}",
             {
-                "apiVersion": names.KUEUE_API,
+                "apiVersion": args.kueue_api,
                 "kind": "LocalQueue",
                 "metadata": {"name": names.LOCAL_QUEUE, "namespace": self.namespace},
                 "spec": {"clusterQueue": self.cluster_queue},

@@ -29,6 +29,7 @@ class QueueArgs:
 
     flavor: name of the one that there is; None for one of its own, with tolerations of the GPU nodes' taints.
     open_to_all: any namespace may use the queue, as the guide has it; otherwise the workbench's own alone.
+    kueue_api: the API version of the queues and of the flavor.
     """
 
     namespace: str
@@ -38,12 +39,13 @@ class QueueArgs:
     open_to_all: bool = False
     cluster_queue: str = CLUSTER_QUEUE
     local_queue: str = LOCAL_QUEUE
+    kueue_api: str = names.KUEUE_API
 
 
 def flavor(args: QueueArgs) -> Document:
     """Return the ResourceFlavor."""
     return {
-        "apiVersion": names.KUEUE_API,
+        "apiVersion": args.kueue_api,
         "kind": "ResourceFlavor",
         "metadata": {"name": names.FLAVOR},
         "spec": {"tolerations": [dict(toleration) for toleration in args.tolerations]},
@@ -54,7 +56,7 @@ def cluster_queue(args: QueueArgs, flavor: pulumi.Input[str]) -> Document:
     """Return the ClusterQueue. It is of no cohort, as the guide has it: it lends nothing, and borrows nothing."""
     own = {} if args.open_to_all else {"matchLabels": {NAMESPACE_LABEL: args.namespace}}
     return {
-        "apiVersion": names.KUEUE_API,
+        "apiVersion": args.kueue_api,
         "kind": "ClusterQueue",
         "metadata": {"name": args.cluster_queue},
         "spec": {
@@ -89,7 +91,7 @@ def bound(args: QueueArgs, namespace: pulumi.Input[str]) -> Document:
 def local_queue(args: QueueArgs, namespace: pulumi.Input[str], cluster_queue: pulumi.Input[str]) -> Document:
     """Return the LocalQueue, which Ray clusters of codeflare-sdk go to."""
     return {
-        "apiVersion": names.KUEUE_API,
+        "apiVersion": args.kueue_api,
         "kind": "LocalQueue",
         "metadata": {"name": args.local_queue, "namespace": namespace, "annotations": dict(DEFAULT)},
         "spec": {"clusterQueue": cluster_queue},

@@ -54,6 +54,12 @@ _OF_OPENSHIFT_AI = {
     "rhoai/odh-codeflare-operator-rhel8": "appwrapper",
 }
 _RELEASED = {**_MANAGERS, "scheduler-plugins/kube-scheduler": "scheduler-plugins"}
+_BESIDE = {
+    ("kueue/kueue", "v0.18.3"): "kueue-v0.18.3",
+    ("kueue/kueue", "v0.15.2"): "kueue-v0.15.2",
+    ("ibm/appwrapper", "v1.1.2"): "appwrapper-v1.1.2",
+}
+"""Programs of other versions than the default ones, by repository and tag: built for the tests of those versions."""
 _PROGRAMS = {**_MANAGERS, **_SCHEDULING, **_JOBS, **_OPERATOR_HUB}
 _READ = {
     "operator-framework/opm": {"/configs": "operator-hub/catalog", "/certified": "operator-hub/certified"},
@@ -88,8 +94,13 @@ def tag(reference: str) -> str | None:
 
 
 def manager(reference: str) -> str | None:
-    """Return what stands for an image of a release that another version may play, None where nothing does."""
+    """Return the upstream of a controller that decides about jobs in an image of upstream's, None for any other."""
     return _RELEASED.get(_name(reference))
+
+
+def is_built_beside(reference: str) -> bool:
+    """Tell whether a program of exactly the image's version can be built beside the default one."""
+    return (_name(reference), tag(reference)) in _BESIDE
 
 
 def of_openshift_ai(reference: str) -> str | None:
@@ -135,7 +146,7 @@ def resolve(reference: str, binaries_folder: Path) -> Image:
         return _python()
     if name not in _PROGRAMS:
         raise UnknownImageError(f"no program of this machine stands for the image {reference}")
-    binary = binaries_folder / _PROGRAMS[name]
+    binary = binaries_folder / _BESIDE.get((name, tag(reference) or ""), _PROGRAMS[name])
     if not os.access(binary, os.X_OK):
         raise UnknownImageError(f"the local kubelet has no {binary} to run {reference} with: build the tools again")
     mirror = binaries_folder.parent / "mirror"

@@ -12,7 +12,7 @@ import yaml
 
 from emulator.cluster.api import Object
 from emulator.paths import Paths
-from emulator.toolchain import DEFINITIONS, OPENSHIFT, Toolchain
+from emulator.toolchain import DEFINITIONS, KUBERNETES_1_34, Toolchain
 
 _API: Final = "github.com/openshift/api"
 _API_FILES: Final = (
@@ -51,7 +51,7 @@ def read(paths: Paths) -> list[Object]:
 
 def fill(paths: Paths, toolchain: Toolchain) -> None:
     """Copy the definitions into the mirror. Raises ToolchainError when a module cannot be had."""
-    api = toolchain.module_folder(OPENSHIFT, _API)
+    api = toolchain.module_folder(KUBERNETES_1_34, _API)
     monitoring = toolchain.module_folder(DEFINITIONS, _MONITORING) / "example" / "prometheus-operator-crd"
     files = [api / name for name in _API_FILES]
     files += [monitoring / f"monitoring.coreos.com_{kind}.yaml" for kind in _MONITORING_KINDS]

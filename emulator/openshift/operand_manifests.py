@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from emulator.toolchain import OPENDATAHUB_KUEUE, OPENSHIFT, Toolchain
+from emulator.toolchain import KUBERNETES_1_34, KUBERNETES_1_36, OPENDATAHUB_KUEUE, Toolchain
 
 KUEUE: Final = "github.com/opendatahub-io/kueue"
 _REGISTRY: Final = "registry.redhat.io/rhoai"
@@ -47,8 +47,8 @@ def write(target: Path, toolchain: Toolchain) -> None:
     """Write all manifests into a folder. Raises ToolchainError when a module cannot be had."""
     kueue = _copy(toolchain.module_folder(OPENDATAHUB_KUEUE, "sigs.k8s.io/kueue") / "config", target / "kueue")
     (kueue / "rhoai" / "params.env").write_text(f"odh-kueue-controller-image={IMAGES['kueue']}\n")
-    _ray(toolchain.module_folder(OPENSHIFT, "github.com/ray-project/kuberay/ray-operator"), target / "ray")
-    training = toolchain.module_folder(OPENSHIFT, "github.com/kubeflow/training-operator")
+    _ray(toolchain.module_folder(KUBERNETES_1_34, "github.com/ray-project/kuberay/ray-operator"), target / "ray")
+    training = toolchain.module_folder(KUBERNETES_1_36, "github.com/kubeflow/training-operator")
     _training_operator(training, target / "trainingoperator")
     wrapper = toolchain.module_folder(OPENDATAHUB_KUEUE, "github.com/project-codeflare/appwrapper")
     _codeflare(wrapper, target / "codeflare")

@@ -20,7 +20,7 @@ import yaml
 from emulator.cluster.api import Object
 from emulator.openshift import certified, operand_manifests
 from emulator.paths import Paths
-from emulator.toolchain import OLM, OPENDATAHUB, OPENSHIFT, Toolchain
+from emulator.toolchain import KUBERNETES_1_34, OLM, OPENDATAHUB, Toolchain
 
 VERSION: Final = "2.16.0"
 PACKAGE: Final = "rhods-operator"
@@ -66,7 +66,7 @@ def fill(paths: Paths, toolchain: Toolchain) -> None:
     definitions, catalog, other = (unfinished / name for name in ("definitions", "catalog", "certified"))
     for each in (definitions, catalog, other):
         each.mkdir(parents=True)
-    api = toolchain.module_folder(OPENSHIFT, _API)
+    api = toolchain.module_folder(KUBERNETES_1_34, _API)
     crds = toolchain.module_folder(OLM, _OLM) / "deploy" / "chart" / "crds"
     for file in (*(api / name for name in _API_FILES), *sorted(crds.glob("*.yaml"))):
         shutil.copyfile(file, definitions / file.name)

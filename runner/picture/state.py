@@ -10,7 +10,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from runner.report import GPU, KUEUE, SHARED_GPU, Client, objects
+from runner.report import GPU, SHARED_GPU, Client, objects, queueing
 
 HEALTH = "autopilot.ibm.com/gpuhealth"
 _ENDED = ("Succeeded", "Failed")
@@ -91,9 +91,9 @@ def read(client: Client, name: str) -> Snapshot:
         datetime.now(UTC),
         nodes=objects(client, "v1", "Node"),
         pods=objects(client, "v1", "Pod"),
-        queues=objects(client, KUEUE, "ClusterQueue"),
-        flavors=objects(client, KUEUE, "ResourceFlavor"),
-        workloads=objects(client, KUEUE, "Workload"),
+        queues=queueing(client, "ClusterQueue"),
+        flavors=queueing(client, "ResourceFlavor"),
+        workloads=queueing(client, "Workload"),
         events=objects(client, "v1", "Event"),
     )
 

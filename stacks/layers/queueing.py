@@ -15,6 +15,7 @@ from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs, PodsReady
+from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from stacks.inputs import StackInputs
@@ -89,7 +90,15 @@ def _operators(
         replicas=replicas,
         nodes=nodes,
     )
-    return Kueue("kueue", kueue_args, options), [wrappers, *jobs]
+    kueue = Kueue("kueue", kueue_args, options)
+    migration = StoredVersionsArgs(
+        release=inputs.settings.queueing.kueue_version,
+        image=inputs.mirror.image(catalogue.PYTHON.reference),
+        nodes=nodes,
+        pod_security=cluster.pod_security,
+    )
+    StoredVersions("stored-versions", migration, cluster.options(kueue))
+    return kueue, [wrappers, *jobs]
 
 
 def _job_operators(

@@ -45,11 +45,18 @@ def install(
     topology = None
     if settings.scheduling.packing is Packing.TOPOLOGY:
         topology = Topology("topology", TopologyArgs(), options).name
-    flavor_args = DefaultFlavorArgs(nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology)
+    flavor_args = DefaultFlavorArgs(
+        nodes=gpus.node_selector, tolerations=gpus.tolerations, topology=topology, kueue_api=cluster.kueue_api
+    )
     flavor = DefaultFlavor("flavor", flavor_args, options)
     covered = settings.queueing.covered
     slack = SlackQueueArgs(
-        quota=resolved.slack, cohort=cohort, flavor=flavor.name, covered=covered, gpu_resource=cluster.gpu_resource
+        quota=resolved.slack,
+        cohort=cohort,
+        flavor=flavor.name,
+        covered=covered,
+        gpu_resource=cluster.gpu_resource,
+        kueue_api=cluster.kueue_api,
     )
     SlackQueue("slack", slack, options)
     watched = cluster.options(queueing.namespace, queueing.kueue)
@@ -81,6 +88,7 @@ def _slack_controller(inputs: StackInputs[Any], cluster: Cluster) -> SlackContro
         pool=cluster.pool if cluster.pool.minimum is not None else None,
         nodes=cluster.placement.system,
         pod_security=cluster.pod_security,
+        kueue_api=cluster.kueue_api,
     )
 
 
@@ -101,6 +109,7 @@ def _team(
         covered=settings.queueing.covered,
         open_to_all=settings.queueing.open_to_all,
         gpu_resource=cluster.gpu_resource,
+        kueue_api=cluster.kueue_api,
         role=editor.name,
         labels=boundary.namespace_labels(inputs, cluster),
         bounds=team.bounds(),

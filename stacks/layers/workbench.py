@@ -64,6 +64,7 @@ def install(
             flavor=flavor,
             tolerations=cluster.placement.gpus.tolerations,
             open_to_all=queue.open_to_all,
+            kueue_api=cluster.kueue_api,
         ),
         ray=_ray(settings.ray_clusters, catalogue.RAY, settings, cluster, mirror),
         ray_jobs=_ray_jobs(settings, cluster, mirror),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from components import catalogue
+from components import catalogue, names
 from components.compatibility import goes_with, numbers
 from components.kubernetes.security import PINNED_MEMORY, PodSecurity
 from components.nodes import certified_gpu_operator
@@ -94,6 +94,12 @@ class OpenShift(ClusterTarget[OpenShiftSettings]):
             appwrapper=installation.APPWRAPPER,
             counts_ray=numbers(settings.openshift.release.kueue) >= _COUNTS_RAY,
         )
+
+    def kueue_api(self, settings: OpenShiftSettings) -> str:
+        """Return the only version that OpenShift AI's Kueue serves, where it brings the operators."""
+        if settings.openshift.operators is Operators.PLAIN:
+            return super().kueue_api(settings)
+        return names.KUEUE_API_BEFORE
 
     def warnings(self, partial: PartialSettings) -> Iterator[str]:
         """Yield what OpenShift AI's operators do less well, too."""

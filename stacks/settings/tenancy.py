@@ -134,8 +134,8 @@ class QueueingSettings(SettingsModel):
     count_pods: bool = True
     """Have queues cover how many pods there are, too, as MLBatch has them; otherwise what pods ask for alone counts."""
     open_to_all: bool = False
-    """Have a team's queue take jobs of any namespace that has a LocalQueue to it, as MLBatch's queues do; otherwise of
-    the team's namespace alone.
+    """Let a team's queue take jobs of any namespace that has the label `mlbatch-team-namespace=true` and a LocalQueue
+    to the queue, as MLBatch's queues do. Otherwise it takes jobs of the team's namespace only.
     """
     kueue_version: Annotated[str, choice("Kueue version", _KUEUE)] = _KUEUE[0]
     """Version of Kueue."""
@@ -284,7 +284,7 @@ class TeamSettings(SettingsModel):
     equals by the teams' names.
     """
     borrowing_limit: LimitSettings = LimitSettings()
-    """Most that the team may borrow from others beyond its quota. With a Kueue before v0.15.6, all but GPUs have a
+    """Most that the team may borrow from others beyond its quota. With the Kueue of OpenShift AI, all but GPUs have a
     limit by default, just below the part that the team's GPUs are of all GPUs: that Kueue holds what an owner borrows
     against it when the owner wants its GPUs back.
     """

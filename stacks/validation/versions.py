@@ -14,7 +14,6 @@ from components.compatibility import (
     Verdict,
     assess,
     is_older,
-    reclaims_while_borrowing,
 )
 from components.images import Reference
 from components.nodes.network_operator import DevicePlugin
@@ -44,7 +43,7 @@ def check(partial: PartialSettings) -> Iterator[ConfigError]:
 
 def warnings(partial: PartialSettings) -> list[str]:
     """Return what nobody knows to work, or is known to work in part, in words for the reader of a run."""
-    return [*_network_driver(partial), *_unknown(partial), *_older_kueue(partial)]
+    return [*_network_driver(partial), *_unknown(partial)]
 
 
 def _unknown(partial: PartialSettings) -> Iterator[str]:
@@ -52,18 +51,6 @@ def _unknown(partial: PartialSettings) -> Iterator[str]:
     if found is not None and found[1].verdict is Verdict.UNKNOWN:
         combination, assessment = found
         yield f"{_format(combination)}: {assessment.reason}; {assessment.fix}"
-
-
-def _older_kueue(partial: PartialSettings) -> Iterator[str]:
-    queueing = partial.section(QueueingSettings)
-    if queueing is None or not queueing.enabled or reclaims_while_borrowing(queueing.kueue_version):
-        return
-    newest = catalogue.versions(catalogue.KUEUE)[0]
-    yield (
-        f"Kueue {queueing.kueue_version}: a team that borrows CPU or memory may wait for its own GPUs where they are "
-        f"lent to many small jobs; set {key(('queueing', 'kueueVersion'))} to {newest}, or let teams borrow less of "
-        "both than there is for one GPU (borrowingLimit)"
-    )
 
 
 def _network_driver(partial: PartialSettings) -> Iterator[str]:

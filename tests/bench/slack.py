@@ -74,7 +74,7 @@ def queue(name: str, version: int, gpus: int, held: int) -> dict[str, Any]:
     usage = [{"name": resource, "total": str(held), "borrowed": "0"} for resource in quota]
     return {
         "metadata": {"name": name, "resourceVersion": str(version)},
-        "spec": {"cohort": "c", "resourceGroups": [{"flavors": [{"name": "f", "resources": entries}]}]},
+        "spec": {"cohortName": "c", "resourceGroups": [{"flavors": [{"name": "f", "resources": entries}]}]},
         "status": {"pendingWorkloads": 0, "flavorsReservation": [{"name": "f", "resources": usage}]},
     }
 

@@ -234,7 +234,7 @@ class FakeEngine:
         return ""
 
     def read_state(self) -> dict[str, Any]:
-        queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue"}
+        queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}
         return {
             "resources": [
                 {"urn": "urn::stack", "type": "pulumi:pulumi:Stack"},
@@ -343,7 +343,7 @@ def test_destroy_says_at_once_which_webhook_it_would_wait_for(
     monkeypatch.setattr(command, "connect", lambda *_: None)
     monkeypatch.setattr(webhooks, "holding", holding)
     assert command.main(["destroy", "--stack", "aks"]) == 1
-    assert asked == [{("kueue.x-k8s.io/v1beta1", "ClusterQueue")}]
+    assert asked == [{("kueue.x-k8s.io/v1beta2", "ClusterQueue")}]
     assert (
         "error: nobody answers the webhooks of Service kueue-webhook-service in mlbatch-system, which the API server "
         "asks to delete ClusterQueue. `pulumi destroy` would wait for them until it gives up. Bring them back with "
@@ -555,10 +555,12 @@ def test_help_tells_what_each_target_still_has_to_build(
     assert command.main(["unbuilt"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told == [
-        "  still to build for up, review, bench, scenarios, gameday, test: core, kwok, language, relay",
-        "  still to build for up STACK=openshift, test: openshift",
+        (
+            "  still to build for up, review, bench, scenarios, gameday, test: core, kubernetes-1.34, kubernetes-1.36, "
+            "language, relay"
+        ),
         "  still to build for up STACK=cpouta, test: openstack",
-        "  still to build for dashboards, test: alertmanager, metrics, prometheus",
+        "  still to build for dashboards, test: alertmanager, kubernetes-1.36, prometheus",
         "  still to build for local-openshift-ai: olm, opendatahub, opendatahub-kueue",
     ]
     monkeypatch.setattr(Installation, "missing", lambda _: [])
@@ -581,12 +583,12 @@ def test_a_build_installs_what_the_tests_run(paths: Paths, monkeypatch: pytest.M
     monkeypatch.setattr(Installation, "install", lambda *_: installed.append("openstack"))
     monkeypatch.setattr(mirror, "fill", lambda *_, **parts: None)
     assert command.main(["build"]) == 0
-    monitoring = ["prometheus", "alertmanager", "metrics"]
-    assert installed == ["core", "language", "relay", "kwok", "openshift", *monitoring, "openstack"]
+    tested = [need.module.folder for need in toolchain.TESTED]
+    assert installed == [*tested, "openstack"]
     installed.clear()
     assert command.main(["mirror"]) == 0
     assert command.main(["tools"]) == 0
-    assert installed == ["core", "core", "language", "relay", "kwok"]
+    assert installed == ["core", *(need.module.folder for need in toolchain.CLUSTER)]
 
 
 def test_a_lent_cluster_ends_with_the_process_that_lends_it(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:

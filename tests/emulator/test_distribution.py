@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator.distribution import has_job_operators, parts, require_brought
-from emulator.toolchain import OPENSHIFT, needs
+from emulator.toolchain import JOB_OPERATORS, KUBERNETES_1_34, needs
 from runner.engine import EngineError
 
 ROOT = Path(__file__).parents[2]
@@ -97,5 +97,5 @@ def test_a_file_that_is_no_yaml_is_named(root: Path) -> None:
 
 
 def test_what_an_openshift_alone_needs_is_built_for_it_alone() -> None:
-    assert {*needs(openshift=True)} - {*needs()} == {OPENSHIFT.need()}
-    assert OPENSHIFT not in {need.module for need in needs()}
+    assert {*needs(openshift=True)} - {*needs()} == {KUBERNETES_1_34.need(), *JOB_OPERATORS}
+    assert "openshift-kube-apiserver" not in {tool.name for need in needs() for tool in need.tools}

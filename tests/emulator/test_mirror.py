@@ -8,15 +8,16 @@ import pytest
 
 from components import catalogue
 from emulator import mirror
-from emulator.toolchain import CORE, pinned_version
+from emulator.toolchain import pinned_version
 from tests.unit.releases import FOLDER, definitions, reduced
 
 
 @pytest.mark.parametrize("source", mirror.SOURCES, ids=lambda source: source.name)
 def test_the_built_controller_is_of_the_version_that_the_program_installs(source: mirror.Source) -> None:
-    pinned = pinned_version(CORE, source.module)
-    artifact = catalogue.find(source.name, pinned)
-    assert f"{source.image}:{pinned}" in artifact.images.values()
+    pinned = [pinned_version(tools, source.module) for tools in source.tools]
+    assert pinned == [*catalogue.versions(source.name)]
+    for version in pinned:
+        assert f"{source.image}:{version}" in catalogue.find(source.name, version).images.values()
 
 
 @pytest.mark.parametrize("definitions", mirror.DEFINITIONS, ids=lambda definitions: definitions.name)

@@ -17,14 +17,18 @@ _REFUSED = (400, 403, 422)
 """How the API server answers what admission, permissions or validation do not let through."""
 
 
-def as_member(paths: Paths, user: str, groups: Sequence[str] = ()) -> Cluster:
+def as_member(paths: Paths, user: str, groups: Sequence[str] = (), uid: str | None = None) -> Cluster:
     """Return the cluster as this user sees it, who is in at most one group beside that of everybody who signed in.
+
+    uid: what the cluster's identity provider calls the user by, if anything.
 
     A request names each group in a header of its own, and the client sends a header once.
     """
     assert len(groups) <= 1, f"the client sends one Impersonate-Group header: {groups}"
     member = Cluster(paths.kubeconfig)
     member.client.client.set_default_header("Impersonate-User", user)
+    if uid is not None:
+        member.client.client.set_default_header("Impersonate-Uid", uid)
     for group in groups:
         member.client.client.set_default_header("Impersonate-Group", group)
     return member

@@ -33,7 +33,7 @@ from tests.local.member import as_member, dry_run
 
 pytestmark = pytest.mark.emulated("Azure is emulated")
 
-KUEUE = "kueue.x-k8s.io/v1beta1"
+KUEUE = "kueue.x-k8s.io/v1beta2"
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
 ADMISSION = "admissionregistration.k8s.io/v1"
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")

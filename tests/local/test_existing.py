@@ -8,7 +8,7 @@ from tests.local.environment import Cluster, Project, eventually, is_ready, mach
 from tests.local.jobs import pods_of, running
 from tests.local.standing import Standing
 
-KUEUE = "kueue.x-k8s.io/v1beta1"
+KUEUE = "kueue.x-k8s.io/v1beta2"
 GPU = "nvidia.com/gpu"
 
 

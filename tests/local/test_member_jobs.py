@@ -830,6 +830,13 @@ def test_a_job_with_its_files_runs_and_goes_with_all_of_them(alice: Cluster, clu
     assert pods_of(cluster, "whole") == []
 
 
+@pytest.mark.parametrize("uid", [86 * "a", "aws:eks:1234", "auth0|abc", "x y"])
+def test_a_member_of_any_identity_provider_submits_jobs(paths: Paths, cluster: Cluster, uid: str) -> None:
+    """kube:admin of OpenShift has 86 characters; a label has at most 63, and not all of these."""
+    with submitted(as_member(paths, "alice", uid=uid), gang("identified", "blue", pods=1, gpus=1)):
+        runs(cluster, "identified")
+
+
 def test_a_job_that_fails_is_started_again(alice: Cluster, cluster: Cluster) -> None:
     quick = {f"{ANNOTATION}failureGracePeriodDuration": "1s", f"{ANNOTATION}retryPausePeriodDuration": "1s"}
     wrapper = gang("retried", "blue", pods=1, gpus=1, annotations=quick)

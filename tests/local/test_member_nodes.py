@@ -15,7 +15,7 @@ from tests.local.standing import Standing
 from tests.local.submission import submitted
 
 APPWRAPPER = "workload.codeflare.dev/v1beta2"
-KUEUE = "kueue.x-k8s.io/v1beta1"
+KUEUE = "kueue.x-k8s.io/v1beta2"
 NODE = "lab-gpu-0"
 READY = "mlbatch/nvme-scratch"
 UID = {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}

@@ -458,9 +458,11 @@ def test_pod_security_refuses_root_by_itself(cluster: Cluster) -> None:
     assert 'violates PodSecurity "baseline' in refused(dry_run, cluster, pod("blue", **ROOT))
 
 
-def test_a_harmless_appwrapper_of_a_member_runs(cluster: Cluster, alice: Cluster) -> None:
-    with submitted(alice, wrapper("harmless", "blue", **contained(resources={}))):
-        eventually("it runs", lambda: [p["status"].get("phase") for p in cluster.list("v1", "Pod", "blue")], bool)
+@pytest.mark.parametrize("where", ["blue", UNLABELLED])
+def test_a_harmless_appwrapper_of_a_member_runs(cluster: Cluster, alice: Cluster, where: str) -> None:
+    """In the team's namespace, and in one that no team has and that a queue is open to."""
+    with submitted(alice, wrapper("harmless", where, **contained(resources={}))):
+        eventually("it runs", lambda: [p["status"].get("phase") for p in cluster.list("v1", "Pod", where)], bool)
 
 
 def delete(as_whom: Cluster, name: str, grace: int | None) -> None:
@@ -834,10 +836,10 @@ class TestOperators:
         lending, taken = copy.deepcopy(groups), copy.deepcopy(groups)
         lending[0]["flavors"][0]["resources"][2]["lendingLimit"] = "4"
         taken[0]["flavors"][0]["resources"][2]["nominalQuota"] = "0"
-        for change in ({"resourceGroups": taken}, {"stopPolicy": "HoldAndDrain"}, {"cohort": "mine"}):
+        for change in ({"resourceGroups": taken}, {"stopPolicy": "HoldAndDrain"}, {"cohortName": "mine"}):
             said = refused(account.patch, *kind, name, {"spec": change})
             assert "mlbatch-team-lending-scope" in said
-        said = refused(account.patch, "kueue.x-k8s.io/v1beta2", "ClusterQueue", name, {"spec": {"cohortName": "mine"}})
+        said = refused(account.patch, "kueue.x-k8s.io/v1beta1", "ClusterQueue", name, {"spec": {"cohort": "mine"}})
         assert "mlbatch-team-lending-scope" in said, "the same request in the API's other version"
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "00000000-0000-4000-8000-000000000000"}
         for metadata in (

@@ -199,7 +199,7 @@ def sandbox(project: Project, cluster: Cluster) -> Iterator[QueueArgs]:
     """The workbench's project and queue, with the guide's quota, as the stack would make them."""
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sandbox"}})
     args = QueueArgs(namespace="sandbox", amounts={"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "5"})
-    (flavor,) = cluster.list(names.KUEUE_API, "ResourceFlavor")
+    (flavor,) = cluster.list(names.KUEUE_API_BEFORE, "ResourceFlavor")
     cluster.create(queue.cluster_queue(args, flavor["metadata"]["name"]))
     cluster.create(queue.local_queue(args, args.namespace, args.cluster_queue))
     yield args

@@ -275,16 +275,14 @@ def accepted(cluster: Cluster, document: dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def declared_as_v1beta2(project: Project) -> Iterator[None]:
+def declared_as_v1beta1(project: Project) -> Iterator[None]:
     """Have the program declare Kueue's objects in the API's other version, as it once did."""
     link = project.folder / "components"
     target = link.readlink()
     link.unlink()
     shutil.copytree(target, link)
     for name, old, new in (
-        ("names.py", 'f"{KUEUE_GROUP}/v1beta1"', 'f"{KUEUE_GROUP}/v1beta2"'),
-        ("tenancy/quota.py", '"cohort": cohort', '"cohortName": cohort'),
-        ("tenancy/lending.py", 'spec.get("cohort")', 'spec.get("cohortName")'),
+        ("names.py", 'KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta2"', 'KUEUE_API: Final = f"{KUEUE_GROUP}/v1beta1"'),
     ):
         text = (link / name).read_text()
         assert old in text
@@ -297,7 +295,7 @@ def declared_as_v1beta2(project: Project) -> Iterator[None]:
 def test_another_version_of_kueues_api_is_an_update_in_place(project: Project, cluster: Cluster) -> None:
     before = {queue["metadata"]["uid"] for queue in cluster.list(KUEUE, "ClusterQueue")}
     moved = {f"{team}-cluster-queue" for team in ("blue", "red", "slack")} | {"blue-default-queue", "default-flavor"}
-    with declared_as_v1beta2(project):
+    with declared_as_v1beta1(project):
         changes = project.changes()
         assert moved <= changes.keys()
         assert set(changes.values()) == {"update"}
@@ -315,7 +313,7 @@ def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, clust
     kueue = {"label_selector": "app.kubernetes.io/name=kueue"}
     eventually("Kueue is away", lambda: cluster.list("v1", "Pod", SYSTEM, **kueue), lambda pods: pods == [])
     with pytest.raises((ApiException, DynamicApiError), match="conversion webhook"):
-        cluster.get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "red-cluster-queue")
+        cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
     holding = eventually(
         "nobody answers for Kueue",
         lambda: webhooks.holding(cluster.client, {(KUEUE, "ClusterQueue"), ("v1", "Namespace")}),
@@ -327,7 +325,7 @@ def test_kueue_scaled_to_0_is_brought_back_by_a_plain_up(project: Project, clust
     flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
     eventually("Kueue's webhooks answer", lambda: accepted(cluster, flavor))
     cluster.delete(KUEUE, "ResourceFlavor", "probe")
-    assert cluster.get("kueue.x-k8s.io/v1beta2", "ClusterQueue", "red-cluster-queue")
+    assert cluster.get("kueue.x-k8s.io/v1beta1", "ClusterQueue", "red-cluster-queue")
     assert webhooks.absent(cluster.client) == []
     project.unchanged()
     running(cluster, "blue", "sample-gang", pods=2)

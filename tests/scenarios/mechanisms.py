@@ -139,7 +139,7 @@ def spread(project: Project, size: Size) -> Iterator[None]:
 
 MECHANISMS: Final[dict[str, Callable[[Cluster, Project, Size], Breaking]]] = {
     "quota": lambda cluster, *_: queues(cluster, _large),
-    "cohort": lambda cluster, *_: queues(cluster, lambda spec: {"cohort": None}),
+    "cohort": lambda cluster, *_: queues(cluster, lambda spec: {"cohortName": None}),
     "reclaim": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"reclaimWithinCohort": "Never"}}),
     "preemption": lambda cluster, *_: queues(cluster, lambda spec: {"preemption": {"withinClusterQueue": "Never"}}),
     "packing": lambda _, project, size: spread(project, size),

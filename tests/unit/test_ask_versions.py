@@ -13,11 +13,11 @@ from ask.__main__ import main
 from ask.source import Source
 from ask.versions import VersionError, differences
 from components import catalogue
-from emulator import stand_ins
-from emulator.toolchain import CORE, OPENDATAHUB_KUEUE, pinned_version
+from emulator.controllers import MODULES, built
+from emulator.toolchain import OPENDATAHUB_KUEUE, pinned_version
 
 KUEUE = "registry.k8s.io/kueue/kueue:"
-BUILT = pinned_version(CORE, stand_ins.MODULES["kueue"])
+BUILT = pinned_version(*MODULES["kueue"])
 RED_HAT = "registry.redhat.io/rhoai/odh-{}-rhel8@sha256:" + 64 * "0"
 OF_OPENSHIFT_AI = [RED_HAT.format("kueue-controller"), RED_HAT.format("codeflare-operator")]
 
@@ -46,20 +46,21 @@ def cluster(*images: str, operators: tuple[str, ...] = ()) -> Source:
 
 
 def test_a_version_that_is_built_here_is_not_spoken_of() -> None:
-    assert differences(cluster(f"{KUEUE}{BUILT}", "quay.io/ibm/appwrapper:v1.1.2")) == []
+    assert differences(cluster(f"{KUEUE}{BUILT}", "quay.io/ibm/appwrapper:v1.2.2")) == []
 
 
-def test_a_release_that_another_one_plays_is_said_with_what_it_lacks() -> None:
-    (line,) = differences(cluster(f"{KUEUE}v0.15.8", f"{KUEUE}v0.15.8"))
-    assert line.startswith(f"kueue v0.15.8 is played by {BUILT}, which can be built here; what it lacks: owners get")
+def test_a_version_that_is_not_built_here_is_named() -> None:
+    patch = BUILT.rpartition(".")[0] + ".99"
+    (line,) = differences(cluster(f"{KUEUE}{patch}", f"{KUEUE}{patch}"))
+    assert line == f"kueue {patch} runs here as {BUILT}"
     (line,) = differences(cluster("registry.k8s.io/scheduler-plugins/kube-scheduler:v0.31.8"))
-    assert line == "scheduler-plugins v0.31.8 is played by v0.34.7, which can be built here"
+    assert line == "scheduler-plugins v0.31.8 runs here as v0.34.7"
 
 
 @pytest.mark.parametrize("image", ["mirror.example.org/kueue/kueue@sha256:" + 64 * "0", f"{KUEUE}main"])
 def test_an_image_that_names_no_version_is_said_to(image: str) -> None:
     (line,) = differences(cluster(image))
-    assert line.endswith(f" is played by {BUILT}, which can be built here")
+    assert line.endswith(f" runs here as {BUILT}")
 
 
 @pytest.mark.parametrize("version", ["v0.10.1", "v0.16.0", "v1.15.2"])
@@ -70,11 +71,11 @@ def test_a_kueue_that_decides_otherwise_is_no_answer(version: str) -> None:
         differences(cluster(KUEUE + version))
 
 
-def test_openshift_ai_with_the_kueue_that_is_built_here_says_which_plays_it() -> None:
-    built = pinned_version(OPENDATAHUB_KUEUE, stand_ins.MODULES["kueue"])
+def test_openshift_ai_with_the_kueue_that_is_built_here_says_which_one_that_is() -> None:
+    there = pinned_version(OPENDATAHUB_KUEUE, MODULES["kueue"][1])
     kueue, wrapper = differences(cluster(*OF_OPENSHIFT_AI, operators=("rhods-operator.2.16.3", "gpu-operator.v1")))
-    assert kueue == f"kueue 0.8.1 of OpenShift AI 2.16.3 is played by {built}, which can be built here"
-    assert wrapper.startswith("appwrapper of OpenShift AI 2.16.3 is played by v0.30.0")
+    assert kueue == f"kueue 0.8.1 of OpenShift AI 2.16.3 runs here as {there}"
+    assert wrapper.startswith("appwrapper of OpenShift AI 2.16.3 runs here as v0.30.0")
 
 
 @pytest.mark.parametrize("release", [each for each in catalogue.OPENSHIFT_AI if each.version != "2.16"])
@@ -102,7 +103,7 @@ def test_openshift_ai_of_an_unknown_version_is_no_answer(operators: tuple[str, .
 def test_a_kueue_of_another_version_costs_no_replica(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kinds = dict(cluster(f"{KUEUE}v0.10.1", "quay.io/ibm/appwrapper:v1.1.2").kinds)
+    kinds = dict(cluster(f"{KUEUE}v0.10.1", "quay.io/ibm/appwrapper:v1.2.2").kinds)
     team = {"name": "blue", "labels": {"mlbatch-team-namespace": "true"}}
     subjects = [{"kind": "User", "name": "alice"}]
     kinds |= {
@@ -131,5 +132,5 @@ def test_a_kueue_of_another_version_costs_no_replica(
 
 def test_every_controller_that_decides_has_a_version_or_makes_only_pods() -> None:
     for image in ("kueue/kueue:v1", "ibm/appwrapper:v1", *OF_OPENSHIFT_AI, "scheduler-plugins/kube-scheduler:v1"):
-        assert stand_ins.player(image) is not None, image
+        assert built(image) is not None, image
         assert any(part in image for part in content.CONTROLLERS), image

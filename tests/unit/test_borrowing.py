@@ -1,4 +1,4 @@
-"""An older Kueue holds what an owner borrows against it; there, borrowing is bounded in proportion to GPUs."""
+"""The Kueue of OpenShift AI 2 counts what an owner borrows against it; there, GPUs bound what a team borrows."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import pytest
 from components import catalogue, names
 from components.compatibility import reclaims_while_borrowing
 from components.kubernetes.quantity import Quantity
-from stacks import validation
 from stacks.borrowing import borrowing_limits
-from tests.unit.configurations import errors_of, partial_of
+from tests.unit.configurations import partial_of
 
-OLD, NEW = "v0.15.2", "v0.15.8"
+OLD, NEW = "0.10.1", catalogue.versions(catalogue.KUEUE)[0]
 QUOTA = {"cpu": 224, "memory": "2000Gi", "nvidia.com/gpu": 8, "pods": 100}
 
 
-def stack(version: str, **teams: dict[str, Any]) -> dict[str, Any]:
+def stack(**teams: dict[str, Any]) -> dict[str, Any]:
     """Four nodes: the slack queue has one of them, three teams one each."""
     return {
         "target": "simulated",
         "nodes": {"count": 4, "instanceType": "h100-sxm5-8x", "gpusPerNode": 8},
-        "queueing": {"slack": dict(QUOTA), "kueueVersion": version},
+        "queueing": {"slack": dict(QUOTA)},
         "teams": [
             {"name": name, "users": [], "quota": dict(QUOTA), **teams.get(name, {})}
             for name in ("blue", "green", "red")
@@ -32,31 +31,24 @@ def stack(version: str, **teams: dict[str, Any]) -> dict[str, Any]:
 
 
 def limits(version: str, **teams: dict[str, Any]) -> dict[str, str]:
-    partial = partial_of(stack(version, **teams))
-    return {resource: str(amount) for resource, amount in partial.borrowing_limits["red"].items()}
+    partial = partial_of(stack(**teams))
+    assert partial.slack is not None
+    found = borrowing_limits(partial.known_teams, partial.quotas, partial.slack, version)
+    return {resource: str(amount) for resource, amount in found["red"].items()}
 
 
-@pytest.mark.parametrize(("version", "reclaims"), [("v0.15.2", False), ("v0.15.6", True), ("v0.15.8", True)])
+@pytest.mark.parametrize(("version", "reclaims"), [(OLD, False), ("v0.15.6", True), (NEW, True)])
 def test_which_kueue_reclaims_while_the_owner_borrows(version: str, reclaims: bool) -> None:
     assert reclaims_while_borrowing(version) is reclaims
 
 
-def test_the_default_kueue_bounds_no_borrowing_and_the_older_one_can_still_be_chosen() -> None:
-    assert catalogue.versions(catalogue.KUEUE) == (NEW, OLD)
-    assert limits(NEW) == {}
+@pytest.mark.parametrize("version", catalogue.versions(catalogue.KUEUE))
+def test_no_kueue_that_a_stack_may_name_bounds_borrowing(version: str) -> None:
+    assert limits(version) == {}
 
 
 def test_on_the_older_kueue_a_team_borrows_less_than_its_gpus_are_of_all() -> None:
     assert limits(OLD) == {"cpu": "223", "memory": "1999Gi", "pods": "99"}
-
-
-def test_the_reader_of_a_run_is_told_what_the_bound_leaves_open() -> None:
-    (said,) = validation.warnings(partial_of(stack(OLD)))
-    assert "may wait for its own GPUs where they are lent to many small jobs" in said
-    assert f"set mlbatch:queueing.kueueVersion to {NEW}" in said
-    assert validation.warnings(partial_of(stack(NEW))) == []
-    without = {"target": "simulated", "queueing": {"enabled": False, "kueueVersion": OLD}}
-    assert [text for text in validation.warnings(partial_of(without)) if "may wait" in text] == []
 
 
 def test_a_limit_of_the_teams_own_stands() -> None:
@@ -81,7 +73,7 @@ def test_what_is_not_lent_counts_for_nobodys_share() -> None:
 
 @pytest.mark.parametrize("gpus", [1, 3, 8, 24])
 def test_the_largest_share_of_anything_else_stays_below_that_of_the_teams_gpus(gpus: int) -> None:
-    partial = partial_of(stack(OLD, red={"quota": {**QUOTA, "nvidia.com/gpu": gpus}}))
+    partial = partial_of(stack(red={"quota": {**QUOTA, "nvidia.com/gpu": gpus}}))
     assert partial.slack is not None
     found = borrowing_limits(partial.known_teams, partial.quotas, partial.slack, OLD)["red"]
     lendable = {
@@ -93,15 +85,3 @@ def test_the_largest_share_of_anything_else_stays_below_that_of_the_teams_gpus(g
     for resource, limit in found.items():
         assert Fraction(limit.nano, lendable[resource]) < part
         assert Fraction((limit + one.get(resource, Quantity.parse(1))).nano, lendable[resource]) >= part
-
-
-def test_a_job_that_the_bound_keeps_from_ever_running_is_refused() -> None:
-    few = {**QUOTA, "pods": 10}
-    raw = stack(OLD, blue={"users": ["alice"], "quota": {**few, "pods": 1}}, green={"quota": few}, red={"quota": few})
-    raw["queueing"]["slack"] = few
-    raw["samples"] = {"gang": {"team": "blue", "user": "alice", "pods": 20, "gpusPerPod": 1}}
-    (problem,) = errors_of(raw)
-    assert problem.path == ("samples", "gang", "pods")
-    assert "team blue can never have more than 8: 1 of its own and 7 that it may borrow" in problem.message
-    raw["queueing"]["kueueVersion"] = NEW
-    assert errors_of(raw) == []

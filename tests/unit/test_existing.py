@@ -596,8 +596,8 @@ class TestPromisesToTeams:
             loaded(accepted, mirror, kubeconfig, version="1.28.15")
         (problem,) = error.value.problems
         text = str(problem)
-        assert 'mlbatch:queueing.kueueVersion = "v0.15.8"' in text
-        assert "Kueue v0.15.8 needs Kubernetes 1.29 or later, and this cluster has 1.28.15" in text
+        assert 'mlbatch:queueing.kueueVersion = "v0.19.2"' in text
+        assert "Kueue v0.19.2 needs Kubernetes 1.29 or later, and this cluster has 1.28.15" in text
         assert problem.expected == "a cluster of Kubernetes 1.29 or later, or no queues"
         without = {**shipped(), "queueing": {"enabled": False}, "teams": [], "samples": {}}
         without["scheduling"] = {"packing": "none"}

@@ -133,7 +133,7 @@ class TestFlavor:
     def test_on_tainted_nodes_it_gives_jobs_the_toleration(self) -> None:
         args = DefaultFlavorArgs(tolerations=[GPU_TOLERATION])
         flavor = record(lambda opts: DefaultFlavor("flavor", args, opts)).one("ResourceFlavor", "default-flavor")
-        assert flavor.type == "kubernetes:kueue.x-k8s.io/v1beta1:ResourceFlavor"
+        assert flavor.type == "kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor"
         assert flavor.inputs["spec"] == {
             "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
         }
@@ -197,10 +197,10 @@ class TestTeam:
 
     def test_a_cluster_queue_with_mlbatchs_policies_and_canonical_quotas(self) -> None:
         queue = self.team().one("ClusterQueue", "blue-cluster-queue")
-        assert queue.type == "kubernetes:kueue.x-k8s.io/v1beta1:ClusterQueue"
+        assert queue.type == "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
         assert queue.inputs["metadata"] == {"name": "blue-cluster-queue"}
         assert queue.inputs["spec"] == {
-            "cohort": "default-cohort",
+            "cohortName": "default-cohort",
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "blue"}},
             "preemption": PREEMPTION,
             "resourceGroups": resource_groups(),
@@ -326,7 +326,7 @@ class TestSlack:
         queue = record(lambda opts: SlackQueue("slack", args, opts)).one("ClusterQueue", "slack-cluster-queue")
         assert queue.inputs["metadata"] == {"name": "slack-cluster-queue"}
         assert queue.inputs["spec"] == {
-            "cohort": "default-cohort",
+            "cohortName": "default-cohort",
             "preemption": PREEMPTION,
             "resourceGroups": resource_groups(),
         }

@@ -60,6 +60,7 @@ from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOpe
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
+from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
 from components.scheduling.coscheduling import Coscheduling, CoschedulingArgs
@@ -237,6 +238,8 @@ class Lab:
         ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, nodes=system)
         KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))
+        stored = StoredVersionsArgs(release="v1", image=PYTHON, nodes=system)
+        StoredVersions("stored-versions", stored, self.on(queues))
         KueueMonitor("kueue-monitor", self.on(monitoring, queues))
         AppWrapperMonitor("appwrapper-monitor", self.on(monitoring, queues))
         Boundary("boundary", BoundaryArgs(policies=[pod_policy.policy(PodRules())]), self.on())

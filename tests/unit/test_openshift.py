@@ -279,7 +279,7 @@ class TestQuotas:
         record = registered(loaded(raw, mirror, kubeconfig))
         for queue in ("slack-cluster-queue", "blue-cluster-queue", "red-cluster-queue"):
             spec = record.one("ClusterQueue", queue).inputs["spec"]
-            assert spec["cohort"] == "default-cohort"
+            assert spec["cohortName"] == "default-cohort"
             assert spec.get("namespaceSelector") == (None if queue == "slack-cluster-queue" else {})
             assert spec["preemption"] == {
                 "withinClusterQueue": "LowerOrNewerEqualPriority",

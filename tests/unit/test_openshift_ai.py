@@ -164,7 +164,7 @@ class TestConfiguration:
         assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta1"
         assert config["manageJobsWithoutQueueName"] is True
         assert config["metrics"] == {"bindAddress": ":8443", "enableClusterQueueResources": True}
-        assert config["clientConnection"] == {"qps": 1000, "burst": 2000}, "not the guide's"
+        assert config["clientConnection"] == {"qps": 300, "burst": 500}, "not the guide's"
         assert config["integrations"]["externalFrameworks"] == ["AppWrapper.v1beta2.workload.codeflare.dev"]
         assert "batch/job" not in config["integrations"]["frameworks"]
         assert config["resources"] == {"excludeResourcePrefixes": ["rdma/", "ephemeral-storage"]}
@@ -665,7 +665,7 @@ class TestMistakes:
                 chosen({"queueing": {"kuberay": {"enabled": True}}}),
                 ("mlbatch:queueing.kuberay", "two ways", "mlbatch:openshift.operators: plain"),
             ),
-            (chosen({"queueing": {"kueueVersion": "v0.15.8"}}), ("mlbatch:queueing.kueueVersion", "two ways")),
+            (chosen({"queueing": {"kueueVersion": "v0.18.3"}}), ("mlbatch:queueing.kueueVersion", "two ways")),
             (
                 chosen({"queueing": {"enabled": False}, "tenancy": {"enabled": False}, "teams": [], "samples": {}}),
                 ('mlbatch:openshift.operators = "openshift-ai"', "mlbatch:queueing.enabled is false"),

@@ -195,7 +195,7 @@ MISTAKES = [
         "Kueue version is not known",
         catalogue.versions("kueue")[0],
     ),
-    (("queueing", "kueueVersion"), 0.15, "kueueVersion = 0.15", "not known", catalogue.versions("kueue")[0]),
+    (("queueing", "kueueVersion"), 0.19, "kueueVersion = 0.19", "not known", catalogue.versions("kueue")[0]),
     (
         ("queueing", "appwrapperVersion"),
         "latest",

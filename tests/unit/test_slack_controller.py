@@ -25,7 +25,7 @@ from components.tenancy.slack import SlackControllerArgs, program
 from components.tenancy.slack_controller import Controller, Settings, kept_up, serve
 from tests.unit.test_lending import FLAVOR, GPU, HEALTH, POOL, QUOTA, SLACK, node
 
-NODES, QUEUES = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta1/clusterqueues"
+NODES, QUEUES = "/api/v1/nodes", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 HOLD = 1.6
 TEAMS = ("blue-cluster-queue", "red-cluster-queue")
 

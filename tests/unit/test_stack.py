@@ -159,7 +159,7 @@ def test_tokens_of_components_name_their_layer(record: Record) -> None:
     assert all(re.fullmatch(r"mlbatch:[a-z]+:[A-Z][A-Za-z]+", token) for token in tokens)
     layers = {folder.name for folder in (ROOT / "components").iterdir() if folder.is_dir()}
     assert {token.split(":")[1] for token in tokens} <= layers
-    assert len(tokens) == 16
+    assert len(tokens) == 17
 
 
 def test_every_object_is_a_components_child(record: Record) -> None:

@@ -24,8 +24,10 @@ def configurations(record: Record) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("stack", sorted(STACKS))
 def test_kueue_may_ask_as_much_on_every_target(stack: str) -> None:
+    """What Kueue 0.19 has by default (apis/config/v1beta2/defaults.go); an older one has 20 and 30."""
     (found,) = configurations(registered(stack))
-    assert found["clientConnection"] == {"qps": 1000, "burst": 2000}
+    is_older = "externalFrameworks" in found["integrations"]
+    assert found.get("clientConnection") == ({"qps": 300, "burst": 500} if is_older else None)
 
 
 @pytest.mark.parametrize("stack", sorted(STACKS))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from components import names
-from components.queueing import kueue
 from components.scheduling import coscheduling
 from components.scheduling.coscheduling import SCHEDULER, CoschedulingArgs
 from components.scheduling.pod_group import in_group, pod_group
@@ -98,12 +97,13 @@ ROWS: Final = (
     PLATFORM,
     PLAIN,
     Row("unpacked", wrapped=True, packed=False),
-    Row("untuned", wrapped=True, packed=True, limits=Limits("upstream's", queries=50, burst=100, workers=1)),
-    Row("fast client", wrapped=True, packed=True, scheduler={"clientConnection": dict(kueue.CLIENT)}),
+    Row("more queries", wrapped=True, packed=True, limits=Limits("raised", queries=1000, burst=2000, workers=10)),
+    Row("fast client", wrapped=True, packed=True, scheduler={"clientConnection": {"qps": 1000, "burst": 2000}}),
     Row("all nodes", wrapped=True, packed=True, scheduler={"percentageOfNodesToScore": 100}, fewest_nodes=ALL_SCORED),
 )
-"""The platform; Kueue without AppWrapper; the platform with Kubernetes' own scheduler; with upstream's limits of Kueue;
-with a second scheduler whose client may ask as much as Kueue's (by default 50 requests a second, 100 in a row:
+"""The platform; Kueue without AppWrapper; the platform with Kubernetes' own scheduler; with a Kueue that
+may ask more than upstream's 300 requests a second, 500 in a row;
+with a second scheduler whose client may (by default 50 requests a second, 100 in a row:
 kubernetes, pkg/scheduler/apis/config/v1/defaults.go); and with one that scores every node that has room."""
 
 

@@ -20,7 +20,7 @@ KINDS = {
     "/api/v1": [("Node", "nodes", False), ("Pod", "pods", True), ("ConfigMap", "configmaps", True)],
     "/apis/apps/v1": [("Deployment", "deployments", True)],
     "/apis/rbac.authorization.k8s.io/v1": [("ClusterRole", "clusterroles", False)],
-    "/apis/kueue.x-k8s.io/v1beta1": [("Workload", "workloads", True)],
+    "/apis/kueue.x-k8s.io/v1beta2": [("Workload", "workloads", True)],
 }
 
 
@@ -86,7 +86,7 @@ def test_what_counts_is_written_as_it_is_and_the_rest_created_around_it(etcd: tu
     path, taken = etcd
     api = FakeApi()
     workload = thing(
-        "kueue.x-k8s.io/v1beta1", "Workload", "job", "blue", uid="1", creationTimestamp="2026-01-01T00:00:00Z"
+        "kueue.x-k8s.io/v1beta2", "Workload", "job", "blue", uid="1", creationTimestamp="2026-01-01T00:00:00Z"
     )
     role = thing("rbac.authorization.k8s.io/v1", "ClusterRole", "edit")
     content: Content = {

@@ -22,7 +22,7 @@ def binaries(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("reference", "expected"),
     [
-        ("registry.k8s.io/kueue/kueue:v0.15.2", "kueue/kueue"),
+        ("registry.k8s.io/kueue/kueue:v0.19.2", "kueue/kueue"),
         ("mirror.example:5000/upstream/kueue/kueue@sha256:00", "upstream/kueue/kueue"),
         ("localhost/kueue/kueue:v1@sha256:00", "kueue/kueue"),
         ("python:3.12-slim", "library/python"),
@@ -33,7 +33,7 @@ def test_repository(reference: str, expected: str) -> None:
     assert repository(reference) == expected
 
 
-@pytest.mark.parametrize("reference", ["registry.k8s.io/kueue/kueue:v0.15.2", "mirror.example:5000/a/kueue/kueue:x"])
+@pytest.mark.parametrize("reference", ["registry.k8s.io/kueue/kueue:v0.19.2", "mirror.example:5000/a/kueue/kueue:x"])
 def test_a_known_controller_is_its_binary(binaries: Path, reference: str) -> None:
     image = resolve(reference, binaries)
     assert image.files == {"/manager": str(binaries / "kueue")}
@@ -58,7 +58,7 @@ def test_nothing_stands_for_an_unknown_image(binaries: Path, reference: str) -> 
 @pytest.mark.parametrize(
     "reference",
     [
-        "quay.io/ibm/appwrapper:v1.1.2",
+        "quay.io/ibm/appwrapper:v1.2.2",
         "mirror.example.org/x/kueue/kueue:v1",
         "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7",
         "registry.k8s.io/scheduler-plugins/controller:v0.34.7",
@@ -73,7 +73,7 @@ def test_an_image_is_known_whether_or_not_its_binary_is_built(reference: str) ->
 
 def test_a_binary_that_is_not_built_is_named(binaries: Path) -> None:
     with pytest.raises(UnknownImageError, match=f"no {binaries}/appwrapper"):
-        resolve("quay.io/ibm/appwrapper:v1.1.2", binaries)
+        resolve("quay.io/ibm/appwrapper:v1.2.2", binaries)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_binary_that_is_not_built_is_named(binaries: Path) -> None:
         ("quay.io/kuberay/operator:v1.5.1", True),
         ("ghcr.io/kubeflow/training-v1/training-operator:v1-d6eb98e", True),
         ("registry.redhat.io/rhoai/odh-kuberay-operator-controller-rhel8@sha256:00", True),
-        ("registry.k8s.io/kueue/kueue:v0.15.2", False),
+        ("registry.k8s.io/kueue/kueue:v0.19.2", False),
         ("docker.io/library/busybox:1.37.0", False),
     ],
 )

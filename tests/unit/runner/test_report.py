@@ -34,7 +34,7 @@ class Emptied:
     def get(self, resource: Any = None, **options: Any) -> Any:
         if resource is None:
             version, kind = options["api_version"], options["kind"]
-            if version in (KUEUE, APPWRAPPER) and version not in self._remembered:
+            if version in (*KUEUE, APPWRAPPER) and version not in self._remembered:
                 raise ResourceNotFoundError(f"{version}, {kind}")
             return version, kind
         if resource[0] in self._remembered:
@@ -137,7 +137,7 @@ def test_a_deployment_without_pods_names_the_webhook_that_does_not_answer(monkey
     ]
 
 
-@pytest.mark.parametrize("remembered", [set(), {KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])
+@pytest.mark.parametrize("remembered", [set(), {*KUEUE, APPWRAPPER}], ids=["unknown", "remembered"])
 def test_what_is_missing_is_said_to_be_none(remembered: set[str]) -> None:
     """As after an update that has replaced the cluster behind the same address."""
     client: Any = Emptied(remembered)

@@ -83,7 +83,7 @@ def test_a_service_with_a_ready_pod_is_none_of_them() -> None:
 @pytest.mark.parametrize(
     ("kinds", "held"),
     [
-        ({("kueue.x-k8s.io/v1beta1", "ClusterQueue"), ("v1", "Namespace")}, {"kueue": ["ClusterQueue"]}),
+        ({("kueue.x-k8s.io/v1beta2", "ClusterQueue"), ("v1", "Namespace")}, {"kueue": ["ClusterQueue"]}),
         ({("v1", "Pod"), ("example.com/v1", "Pod")}, {"pods": ["Pod"]}),
         ({("v1", "Namespace"), ("example.com/v1", "Unknown")}, {}),
     ],
@@ -96,7 +96,7 @@ def test_only_those_count_that_hold_up_what_is_deleted(kinds: set[tuple[str, str
 
 def test_a_webhook_of_every_kind_holds_all_up() -> None:
     client: Any = Served(ValidatingWebhookConfiguration=[configuration("any", "*", "*", "*")])
-    found = webhooks.holding(client, {("v1", "Pod"), ("kueue.x-k8s.io/v1beta1", "ClusterQueue")})
+    found = webhooks.holding(client, {("v1", "Pod"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue")})
     assert list(found.values()) == [["ClusterQueue", "Pod"]]
 
 

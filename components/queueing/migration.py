@@ -1,0 +1,123 @@
+"""Keeps Kueue's objects in the version that its definitions store, after an update from a Kueue that stored another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pulumi
+
+from components import names
+from components.kubernetes.manifests import Document, Manifest
+from components.kubernetes.placement import ANYWHERE, RESCHEDULED, NodeGroup
+from components.kubernetes.programs import API_CLIENT, ENVIRONMENT, Program
+from components.kubernetes.resources import Resources
+from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
+from components.kubernetes.volumes import volumes
+
+NAME: Final = "kueue-stored-versions"
+RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
+SECONDS: Final = 3600
+"""For which the Job is tried: it writes about 100 objects a second."""
+_RBAC: Final = "rbac.authorization.k8s.io"
+_DEFINITIONS: Final = "customresourcedefinitions"
+_PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[API_CLIENT])
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredVersionsArgs:
+    """image: a Python 3.11 or later. nodes: for services. pod_security: what judges its pod.
+
+    release: Kueue's version; another one has the objects looked at again.
+    """
+
+    release: str
+    image: str
+    nodes: NodeGroup = ANYWHERE
+    pod_security: PodSecurity = PodSecurity.STANDARDS
+    resources: Resources = RESOURCES
+
+
+class StoredVersions(pulumi.ComponentResource):
+    """Rewrite Kueue's objects once for each version of Kueue, by a Job in mlbatch-system, which must exist.
+
+    Depends on Kueue, which converts what is stored in an older version. Where nothing is, the Job ends at once.
+    """
+
+    def __init__(self, name: str, args: StoredVersionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:queueing:StoredVersions", name, None, opts)
+        foundation = [
+            Manifest(f"{name}/{document['kind']}", document, pulumi.ResourceOptions(parent=self))
+            for document in _foundation()
+        ]
+        once = pulumi.ResourceOptions(
+            parent=self, depends_on=foundation, replace_on_changes=["metadata", "spec"], delete_before_replace=True
+        )
+        Manifest(f"{name}/Job", _job(args), once)
+        self.register_outputs({})
+
+
+def _foundation() -> Sequence[Document]:
+    cluster = {"name": NAME, "labels": _labels()}
+    metadata = {**cluster, "namespace": names.SYSTEM_NAMESPACE}
+    definitions = {"apiGroups": ["apiextensions.k8s.io"]}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": cluster,
+            "rules": [
+                {**definitions, "resources": [_DEFINITIONS], "verbs": ["list"]},
+                {**definitions, "resources": [f"{_DEFINITIONS}/status"], "verbs": ["patch"]},
+                {"apiGroups": [names.KUEUE_GROUP], "resources": ["*"], "verbs": ["list", "patch"]},
+            ],
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": cluster,
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NAME},
+            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": names.SYSTEM_NAMESPACE}],
+        },
+        _PROGRAM.config_map(NAME, names.SYSTEM_NAMESPACE, _labels()),
+    ]
+
+
+def _job(args: StoredVersionsArgs) -> Document:
+    files = _PROGRAM.volume(NAME)
+    container = {
+        "name": "migration",
+        "image": args.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": _PROGRAM.command(names.KUEUE_GROUP),
+        "env": list(ENVIRONMENT),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": args.resources.body(),
+        "securityContext": dict(READ_ONLY),
+        "volumeMounts": [files.mount()],
+    }
+    pod = {
+        "serviceAccountName": NAME,
+        "restartPolicy": "OnFailure",
+        **args.nodes.body(RESCHEDULED),
+        "securityContext": nobody(args.pod_security),
+        "containers": [container],
+        "volumes": volumes([files]),
+    }
+    name = f"{NAME}-{args.release.replace('.', '-')}"
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": names.SYSTEM_NAMESPACE, "labels": _labels()},
+        "spec": {
+            "backoffLimit": 1000,
+            "activeDeadlineSeconds": SECONDS,
+            "template": {"metadata": {"labels": _labels()}, "spec": pod},
+        },
+    }
+
+
+def _labels() -> dict[str, str]:
+    return {"app.kubernetes.io/name": NAME}
