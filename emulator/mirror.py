@@ -117,13 +117,7 @@ def fill(paths: Paths, toolchain: Toolchain, *, openshift: bool = False, operato
 def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: bool) -> None:
     for source in SOURCES:
         for tools in source.tools:
-            version = pinned_version(tools, source.module)
-            file = paths.mirror / f"{source.name}-{version}.yaml"
-            if not file.exists():
-                manifest = _kustomize(paths, toolchain.module_folder(tools, source.module) / "config" / "default")
-                unfinished = file.with_suffix(".unfinished")
-                unfinished.write_text(_released(manifest, f"{source.image}:{version}"))
-                os.replace(unfinished, file)
+            render(source, tools, paths, toolchain)
     for name in DASHBOARDS:
         inputs = [{"name": "DS_PROMETHEUS", "type": "datasource", "pluginId": "prometheus"}]
         empty = {"title": f"{name}, which cannot be had here", "__inputs": inputs, "panels": []}
@@ -144,6 +138,17 @@ def _fill(paths: Paths, toolchain: Toolchain, *, openshift: bool, operator_hub: 
         hub.fill(paths, toolchain)
     mlops.fill(paths.mirror)
     sources.fill(paths.mirror, lambda module: toolchain.module_folder(CHARTS, module))
+
+
+def render(source: Source, tools: Module, paths: Paths, toolchain: Toolchain) -> None:
+    """Render an upstream's manifest in the version that a module pins, where the mirror does not have it yet."""
+    version = pinned_version(tools, source.module)
+    file = paths.mirror / f"{source.name}-{version}.yaml"
+    if not file.exists():
+        manifest = _kustomize(paths, toolchain.module_folder(tools, source.module) / "config" / "default")
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.write_text(_released(manifest, f"{source.image}:{version}"))
+        os.replace(unfinished, file)
 
 
 def _generated_by(generator: str, definition: str) -> str:

@@ -265,7 +265,7 @@ def _mirror(settings: MirrorSettings, partial: PartialSettings, base: Path) -> I
         return
     others = [partial.section(MonitoringSettings), partial.section(MlopsSettings)]
     installs = partial.target is None or partial.target.installs_operators(partial)
-    wanted = [*(queueing.artifacts() if installs else ()), *scheduling.artifacts()]
+    wanted = [*(queueing.artifacts() if installs else ()), *scheduling.artifacts(partial.scheduler_version)]
     wanted += [artifact for section in others if section is not None for artifact in section.artifacts()]
     for artifact in wanted:
         if not (folder / artifact.file).is_file():

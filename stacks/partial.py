@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from components import names
+from components import catalogue, names
+from components.compatibility import SCHEDULER_PLUGINS_KUBERNETES, goes_with
 from components.kubernetes.fabric import Fabric
 from components.kubernetes.node_pool import NodePool
 from components.kubernetes.quantity import ZERO, Quantity
@@ -18,6 +19,7 @@ from stacks.errors import MISSING, Path
 from stacks.quotas import slack_quota, team_quotas
 from stacks.settings.model import SettingsModel
 from stacks.settings.nvshare import NvshareSettings
+from stacks.settings.scheduling import SchedulingSettings
 from stacks.settings.tenancy import QueueingSettings, TeamSettings
 from stacks.target import TargetSpec
 
@@ -90,6 +92,18 @@ class PartialSettings:
     def kubernetes_version(self) -> str | None:
         """The cluster's version."""
         return self.target.kubernetes_version(self) if self.target is not None else None
+
+    @cached_property
+    def scheduler_version(self) -> str:
+        """The version of scheduler-plugins: the chosen one, or the newest that goes with the cluster's Kubernetes."""
+        scheduling = self.section(SchedulingSettings)
+        if scheduling is not None and scheduling.scheduler_version is not None:
+            return scheduling.scheduler_version
+        newest, kubernetes = catalogue.versions(catalogue.SCHEDULER_PLUGINS)[0], self.kubernetes_version
+        if kubernetes is None:
+            return newest
+        suited = (known for known, minors in SCHEDULER_PLUGINS_KUBERNETES.items() if goes_with(minors, kubernetes))
+        return next(suited, newest)
 
     @cached_property
     def has_admission_policies(self) -> bool | None:

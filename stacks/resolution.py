@@ -28,6 +28,7 @@ class Resolved:
     volumes: claims that workloads may mount, by name, with their namespaces.
     images: that workloads run, by their key, as far as somebody says which. gate_image: of the check of a single node.
     threshold: of the all-reduce that the NCCL gate runs, None where there is none.
+    scheduler_version: of scheduler-plugins.
     installs_operators: Kueue, AppWrapper and the operators of jobs come from upstream's manifests.
     """
 
@@ -44,6 +45,7 @@ class Resolved:
     images: Mapping[str, str]
     gate_image: str | None
     threshold: Threshold | None
+    scheduler_version: str
     installs_operators: bool
 
 
@@ -66,6 +68,7 @@ def resolve(partial: PartialSettings) -> Resolved | None:
         images=images(partial.section(WorkloadsSettings), partial.target.registry(partial)),
         gate_image=partial.target.node_check_image(partial),
         threshold=health.nccl_gate.threshold(partial.pool) if health is not None else None,
+        scheduler_version=partial.scheduler_version,
         installs_operators=partial.target.installs_operators(partial),
     )
 

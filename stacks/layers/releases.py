@@ -50,7 +50,10 @@ def read(inputs: StackInputs[Any]) -> Releases:
         mlops=rendered,
         kueue=found.get(catalogue.KUEUE),
         appwrapper=found.get(catalogue.APPWRAPPER),
-        scheduler_plugins=[mirror.release(artifact) for artifact in inputs.settings.scheduling.artifacts()],
+        scheduler_plugins=[
+            mirror.release(artifact)
+            for artifact in inputs.settings.scheduling.artifacts(inputs.resolved.scheduler_version)
+        ],
         training_operator=found.get(catalogue.TRAINING_OPERATOR),
         ray_kinds=[found[name] for name in catalogue.RAY_KINDS if name in found],
         ray_role=found.get(catalogue.RAY_ROLE),

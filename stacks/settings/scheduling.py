@@ -89,19 +89,19 @@ class SchedulingSettings(SettingsModel):
     it. All but `none` work on jobs in queues."""
     coscheduling: CoschedulingSettings = CoschedulingSettings()
     sakkara: SakkaraSettings = SakkaraSettings()
-    scheduler_version: Annotated[str, choice("version of scheduler-plugins", _SCHEDULERS)] = _SCHEDULERS[0]
-    """Version of the second scheduler, scheduler-plugins, for `coscheduling`. It goes with the Kubernetes version of
-    its own number and the next."""
+    scheduler_version: Annotated[str, choice("version of scheduler-plugins", _SCHEDULERS)] | None = None
+    """Version of the second scheduler, scheduler-plugins, for `coscheduling`; default the newest that goes with the
+    cluster's Kubernetes version, which is the one of its own number or the next."""
 
-    def artifacts(self) -> Sequence[Artifact]:
-        """Return what the second scheduler is installed from, nothing where there is none.
+    def artifacts(self, version: str) -> Sequence[Artifact]:
+        """Return what a version of the second scheduler is installed from, nothing where there is none.
 
         The first is the definition of PodGroup.
         """
         if not self.packing.has_pod_groups:
             return ()
         quotas = [catalogue.ELASTIC_QUOTAS] if self.packing is Packing.COSCHEDULING else []
-        return [catalogue.find(name, self.scheduler_version) for name in (catalogue.SCHEDULER_PLUGINS, *quotas)]
+        return [catalogue.find(name, version) for name in (catalogue.SCHEDULER_PLUGINS, *quotas)]
 
     def check(self, path: Path) -> Iterator[ConfigError]:
         """Refuse settings of one second scheduler where the other one, or none, places jobs."""

@@ -82,7 +82,7 @@ def _growing(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterat
 
 def _version(partial: PartialSettings, scheduling: SchedulingSettings) -> Iterator[ConfigError]:
     """Refuse a second scheduler that is newer than the cluster's API server, or older than it may be."""
-    version, kubernetes = scheduling.scheduler_version, partial.kubernetes_version
+    version, kubernetes = partial.scheduler_version, partial.kubernetes_version
     if kubernetes is None or goes_with(SCHEDULER_PLUGINS_KUBERNETES[version], kubernetes):
         return
     suited = [known for known, minors in SCHEDULER_PLUGINS_KUBERNETES.items() if goes_with(minors, kubernetes)]

@@ -165,6 +165,7 @@ CHANGES: dict[tuple[str, str, str, str | None], dict[str, Any]] = {
         "kueue-mutating-webhook-configuration",
         None,
     ): {"webhooks": []},
+    ("batch/v1", "Job", "kueue-stored-versions-v0-19-2", SYSTEM): LABEL,
     ("v1", "LimitRange", "requests", "blue"): {
         "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "2", "memory": "4Gi"}}]}
     },

@@ -22,7 +22,7 @@ from components.workloads import gang, submission
 from components.workloads.gang import GangArgs
 from components.workloads.submission import Submission, SubmissionMode
 from stacks.errors import ConfigError
-from tests.unit.configurations import aks, errors_of
+from tests.unit.configurations import aks, errors_of, partial_of
 from tests.unit.harness import Record, build
 
 JOB: Mapping[str, Any] = {
@@ -236,7 +236,8 @@ class TestSettings:
 
     @pytest.mark.parametrize(("kubernetes", "goes"), [("1.33", False), ("1.34", True), ("1.35", True), ("1.36", False)])
     def test_a_scheduler_that_does_not_go_with_the_cluster_is_refused(self, kubernetes: str, goes: bool) -> None:
-        raw = aks({"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling"})
+        named = {"packing": "coscheduling", "schedulerVersion": "v0.34.7"}
+        raw = aks({"kubernetesVersion": kubernetes}, scheduling=named)
         found = [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")]
         assert len(found) == (0 if goes else 1)
         if found:
@@ -249,14 +250,15 @@ class TestSettings:
         ("kubernetes", "version"),
         [("1.29", "v0.29.7"), ("1.30", "v0.29.7"), ("1.31", "v0.31.8"), ("1.32", "v0.31.8"), ("1.33", "v0.33.5")],
     )
-    def test_an_older_cluster_is_told_its_scheduler(self, kubernetes: str, version: str) -> None:
+    def test_an_older_cluster_gets_the_scheduler_that_goes_with_it(self, kubernetes: str, version: str) -> None:
         raw = aks({"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling"})
+        assert partial_of(raw).scheduler_version == version
+        assert [error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion")] == []
+
+    def test_a_cluster_that_no_scheduler_goes_with_is_refused(self) -> None:
+        raw = aks({"kubernetesVersion": "1.36"}, scheduling={"packing": "coscheduling"})
         (found,) = (error for error in errors_of(raw) if error.path == ("scheduling", "schedulerVersion"))
-        assert f"set mlbatch:scheduling.schedulerVersion to {version}" in str(found)
-        chosen = aks(
-            {"kubernetesVersion": kubernetes}, scheduling={"packing": "coscheduling", "schedulerVersion": version}
-        )
-        assert [error for error in errors_of(chosen) if error.path == ("scheduling", "schedulerVersion")] == []
+        assert "set mlbatch:scheduling.packing to topology or none" in str(found)
 
     @pytest.mark.parametrize("packing", ["none", "topology"])
     def test_others_do_not_need_that_scheduler(self, packing: str) -> None:
