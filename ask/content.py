@@ -14,9 +14,9 @@ from emulator.cluster.images import known
 KUEUE: Final = ("kueue",)
 APPWRAPPER: Final = ("appwrapper", "codeflare")
 """Of OpenShift AI, AppWrapper is a part of the CodeFlare operator."""
-CONTROLLERS: Final = (*KUEUE, *APPWRAPPER, "scheduler-plugins", "training-operator", "kuberay")
+CONTROLLERS: Final = (*KUEUE, *APPWRAPPER, "scheduler-plugins", "jobset", "training-operator", "kuberay")
 """Parts of the images of those who decide about jobs. Whoever else runs on the cluster does not run on its replica."""
-WEBHOOKS: Final = (names.KUEUE_GROUP, *KUEUE, *APPWRAPPER, "pytorchjob", "training-operator")
+WEBHOOKS: Final = (names.KUEUE_GROUP, *KUEUE, *APPWRAPPER, "jobset", "pytorchjob", "training-operator")
 NODE: Final = "local-controllers"
 """The replica's own node, on which its controllers run."""
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}

@@ -203,6 +203,7 @@ SCHEDULER_PLUGINS: Final = "scheduler-plugins"
 ELASTIC_QUOTAS: Final = "scheduler-plugins-elasticquotas"
 """The definition of ElasticQuota, which the controller of scheduler-plugins cannot start without."""
 
+JOB_SET: Final = "jobset"
 TRAINING_OPERATOR: Final = "training-operator"
 """The definition of PyTorchJob, and the image."""
 RAY_KINDS: Final = ("kuberay-rayclusters", "kuberay-rayjobs", "kuberay-rayservices")
@@ -300,6 +301,13 @@ ARTIFACTS: Final = (
         url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.29.7/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
         images={},
         source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.29.7/config/crd",
+    ),
+    Artifact(
+        name=JOB_SET,
+        version="v0.12.0",
+        url="https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml",
+        images={"manager": "registry.k8s.io/jobset/jobset:v0.12.0"},
+        source="https://jobset.sigs.k8s.io/docs/installation/",
     ),
     Artifact(
         name=TRAINING_OPERATOR,

@@ -72,11 +72,11 @@ def _appwrapper() -> AdmissionPolicy:
 
 
 def _job_operators() -> AdmissionPolicy:
-    """Return the policy. Both keep a lease; the training operator a certificate, too."""
+    """Return the policy. Each keeps a lease; JobSet and the training operator a certificate, too."""
     return _in_teams(
         Promise.JOB_OPERATOR_SCOPE,
         {"account": f"request.userInfo.username in {words(JOB_OPERATORS)}"},
-        "KubeRay and the training operator act in the namespaces of teams, and keep their leases and certificates",
+        "operators of jobs act in the namespaces of teams, and keep their leases and certificates",
     )
 
 

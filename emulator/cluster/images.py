@@ -38,7 +38,11 @@ _SCHEDULING = {
     "scheduler-plugins/kube-scheduler": "scheduler-plugins-scheduler",
     "scheduler-plugins/controller": "scheduler-plugins-controller",
 }
-_JOBS = {"kuberay/operator": "kuberay-operator", "training-v1/training-operator": "training-operator"}
+_JOBS = {
+    "jobset/jobset": "jobset",
+    "kuberay/operator": "kuberay-operator",
+    "training-v1/training-operator": "training-operator",
+}
 _OPERATOR_HUB = {
     "operator-framework/olm-operator": "olm-operator",
     "operator-framework/catalog-operator": "catalog-operator",

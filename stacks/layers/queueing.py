@@ -13,6 +13,7 @@ from components.layer import Layer
 from components.observability.prometheus import AppWrapperMonitor, KueueMonitor, Monitoring, scrapers
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
+from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
@@ -103,9 +104,12 @@ def _operators(
 
 def _job_operators(
     inputs: StackInputs[Any], releases: Releases, cluster: Cluster, system: Namespace, scheduling: Scheduling
-) -> Sequence[TrainingOperator | KubeRay]:
+) -> Sequence[TrainingOperator | KubeRay | JobSets]:
     """Register the operators that make the pods of jobs, those that are wanted."""
-    replicas, found = inputs.settings.queueing.replicas, list[TrainingOperator | KubeRay]()
+    replicas, found = inputs.settings.queueing.replicas, list[TrainingOperator | KubeRay | JobSets]()
+    if releases.job_set is not None:
+        sets = JobSetsArgs(release=releases.job_set, replicas=replicas, nodes=cluster.placement.system)
+        found.append(JobSets("jobset", sets, cluster.options(system)))
     if releases.training_operator is not None:
         training = TrainingOperatorArgs(
             release=releases.training_operator,

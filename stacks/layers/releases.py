@@ -31,6 +31,7 @@ class Releases:
     appwrapper: Release | None = None
     scheduler_plugins: Sequence[Release] = ()
     dashboards: Mapping[str, Document] = field(default_factory=dict)
+    job_set: Release | None = None
     training_operator: Release | None = None
     ray_kinds: Sequence[Release] = ()
     ray_role: Release | None = None
@@ -54,6 +55,7 @@ def read(inputs: StackInputs[Any]) -> Releases:
             mirror.release(artifact)
             for artifact in inputs.settings.scheduling.artifacts(inputs.resolved.scheduler_version)
         ],
+        job_set=found.get(catalogue.JOB_SET),
         training_operator=found.get(catalogue.TRAINING_OPERATOR),
         ray_kinds=[found[name] for name in catalogue.RAY_KINDS if name in found],
         ray_role=found.get(catalogue.RAY_ROLE),

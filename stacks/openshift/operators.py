@@ -23,6 +23,7 @@ _OWN: Final[tuple[Path, ...]] = (
     ("queueing", "appwrapperVersion"),
     ("queueing", "trainingOperator"),
     ("queueing", "kuberay"),
+    ("queueing", "jobSet"),
 )
 """What the platform's own operators are installed by."""
 

@@ -21,6 +21,7 @@ from stacks.settings.names import SUBDOMAIN_LENGTH, is_subdomain
 from stacks.settings.network import TeamNetworkSettings, TenancyNetworkSettings
 
 _KUEUE = catalogue.versions(catalogue.KUEUE)
+_JOB_SET = catalogue.versions(catalogue.JOB_SET)
 _TRAINING = catalogue.versions(catalogue.TRAINING_OPERATOR)
 _RAY = catalogue.versions(catalogue.RAY_ROLE)
 _APPWRAPPER = catalogue.versions(catalogue.APPWRAPPER)
@@ -112,6 +113,15 @@ class TrainingOperatorSettings(SettingsModel):
     """Version of the training operator."""
 
 
+class JobSetSettings(SettingsModel):
+    """JobSet, which makes the Jobs of JobSets."""
+
+    enabled: bool = False
+    """Install it; off where the cluster has one."""
+    version: Annotated[str, choice("JobSet version", _JOB_SET)] = _JOB_SET[0]
+    """Version of JobSet."""
+
+
 class KubeRaySettings(SettingsModel):
     """KubeRay, which makes the pods of RayClusters and RayJobs."""
 
@@ -143,6 +153,7 @@ class QueueingSettings(SettingsModel):
     """Version of AppWrapper."""
     training_operator: TrainingOperatorSettings = TrainingOperatorSettings()
     kuberay: KubeRaySettings = KubeRaySettings()
+    job_set: JobSetSettings = JobSetSettings()
     replicas: Annotated[int, Field(ge=1, le=3)] = 2
     """Number of pods of each operator, on different nodes where there are several. One leads; all answer the API
     server, so that jobs are submitted while a node is drained or lost. With 1 nobody can until it runs elsewhere.
@@ -158,6 +169,8 @@ class QueueingSettings(SettingsModel):
         if not self.enabled:
             return ()
         wanted = [(catalogue.KUEUE, self.kueue_version), (catalogue.APPWRAPPER, self.appwrapper_version)]
+        if self.job_set.enabled:
+            wanted.append((catalogue.JOB_SET, self.job_set.version))
         if self.training_operator.enabled:
             wanted.append((catalogue.TRAINING_OPERATOR, self.training_operator.version))
         if self.kuberay.enabled:

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from tests.local.environment import Cluster, Project, dev_settings, eventually
-from tests.local.jobs import running
+from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
+from tests.local.jobs import KUEUE, running
+from tests.local.member import as_member
 from tests.local.printed import gpus, pods, submitted
 from tests.local.standing import Standing
+from tests.local.submission import submitted as wrapped
 
 KUBEFLOW = "kubeflow.org/v1"
 
@@ -23,7 +25,7 @@ def settings(project: Project) -> dict[str, Any]:
     """The dev stack with a pre-training on two of its three nodes in place of its sample."""
     dev = dev_settings(project.mirror)
     training = {"enabled": True, "nodes": 2, "submission": {"team": "blue", "user": "alice"}}
-    queueing = {**dev["queueing"], "trainingOperator": {"enabled": True}}
+    queueing = {**dev["queueing"], "trainingOperator": {"enabled": True}, "jobSet": {"enabled": True}}
     return {**dev, "samples": {}, "queueing": queueing, "workloads": {"pretraining": training}}
 
 
@@ -72,3 +74,37 @@ def test_a_member_submits_a_training_as_it_is_printed(project: Project, cluster:
         ],
         lambda left: not left,
     )
+
+
+def job_set(name: str, namespace: str) -> dict[str, Any]:
+    """An AppWrapper around a JobSet: a launcher without a GPU, and two workers of two."""
+    wrapper = gang(name, namespace, pods=2, gpus=2)
+    workers = wrapper["spec"]["components"][0]["template"]["spec"]
+    launcher = gang(name, namespace, pods=1, gpus=0)["spec"]["components"][0]["template"]["spec"]
+    sets = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicatedJobs": [
+                {"name": "launcher", "template": {"spec": launcher}},
+                {"name": "worker", "template": {"spec": workers}},
+            ]
+        },
+    }
+    return {**wrapper, "spec": {"components": [{"template": sets}]}}
+
+
+def test_a_member_submits_a_job_set_that_is_counted_and_runs_as_one(
+    project: Project, cluster: Cluster, paths: Paths
+) -> None:
+    with wrapped(as_member(paths, "bob"), job_set("sets", "red")):
+        running(cluster, "red", "sets", pods=3)
+        (workload,) = cluster.list(KUEUE, "Workload", "red")
+        counted = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
+        assert sorted(counted.values()) == [1, 2]
+        owners = {owner["kind"] for pod in pods(cluster, "red", "sets") for owner in pod["metadata"]["ownerReferences"]}
+        assert owners == {"Job"}
+        (made,) = cluster.list("jobset.x-k8s.io/v1alpha2", "JobSet", "red")
+        assert made["spec"]["suspend"] is False
+    eventually("nothing of it runs", lambda: pods(cluster, "red", "sets"), lambda left: not left)

@@ -141,3 +141,21 @@ def test_several_replicas_are_kept_apart_and_one_of_them_running(
         assert ("topologySpreadConstraints" in pod(record, name)) is (replicas > 1)
     (container,) = pod(record, "training-operator")["containers"]
     assert ("--leader-elect" in container["args"]) is (replicas > 1)
+
+
+def test_job_set_is_upstreams_in_the_platforms_namespace_with_less_rights() -> None:
+    record = whole("aks-everything")
+    deployment = record.one("Deployment", "jobset-controller-manager").inputs
+    assert deployment["metadata"]["namespace"] == "mlbatch-system"
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry.k8s.io/jobset/jobset:v0.12.0"
+    writing = [
+        rule
+        for rule in rules(record, "ClusterRole", "jobset-manager-role")
+        if "admissionregistration.k8s.io" in rule["apiGroups"] and "update" in rule["verbs"]
+    ]
+    assert [rule["resourceNames"] for rule in writing] == [
+        ["jobset-mutating-webhook-configuration", "jobset-validating-webhook-configuration"]
+    ]
+    kueue = record.closure(record.one("Deployment", "kueue-controller-manager"))
+    assert record.one("CustomResourceDefinition", "jobsets.jobset.x-k8s.io").urn in kueue

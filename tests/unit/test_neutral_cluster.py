@@ -58,6 +58,7 @@ from components.olm.subscription import Source
 from components.openshift_ai.configuration import Configuration
 from components.openshift_ai.installation import OpenShiftAiArgs, OpenShiftAiOperators
 from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
+from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
 from components.queueing.kueue import Kueue, KueueArgs
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
@@ -235,6 +236,8 @@ class Lab:
         role = Release(manifest="rules: []", images={})
         training = TrainingOperatorArgs(release=self.lone("PyTorchJob"), init_image=PYTHON, nodes=system)
         TrainingOperator("training-operator", training, self.on(namespace))
+        sets = Release(manifest=self.lone("JobSet").manifest, images={})
+        JobSets("jobset", JobSetsArgs(release=sets, nodes=system), self.on(namespace))
         ray = KubeRayArgs(definitions=[self.lone("RayCluster")], role=role, nodes=system)
         KubeRay("kuberay", ray, self.on(namespace))
         queues = Kueue("kueue", KueueArgs(release=kueue, nodes=system), self.on(namespace, wrappers))

@@ -1,0 +1,84 @@
+"""JobSet: makes the Jobs and Services of a JobSet, several Jobs that start, fail and end as one.
+
+Members submit JobSets inside AppWrappers, which count their pods (components/job_kinds.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import pulumi
+import yaml
+
+from components.artifacts import Release
+from components.job_kinds import JOB_SET
+from components.kubernetes.manifests import Manifests, ManifestsArgs
+from components.kubernetes.placement import ANYWHERE, NodeGroup
+from components.kubernetes.resources import Resources
+from components.layer import Layer
+from components.queueing.operators import Operator, install, register_budget
+
+NAME: Final = "jobset-controller-manager"
+"""Of its Deployment and of its account."""
+RESOURCES: Final = Resources(cpu_request="500m", memory_request="128Mi", cpu_limit="2", memory_limit="4Gi")
+"""Upstream's, and a limit of CPUs (kubernetes-sigs/jobset, `config/components/manager/manager.yaml`)."""
+_CONFIGURATION: Final = {
+    "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+    "kind": "Configuration",
+    "leaderElection": {"leaderElect": True},
+    "internalCertManagement": {"enable": True},
+}
+"""Upstream's (`config/components/manager/controller_manager_config.yaml`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSetsArgs:
+    """What to install.
+
+    release: upstream's manifest file and images. replicas: of the controller, of which one leads. nodes: for services.
+    """
+
+    release: Release
+    replicas: int = 1
+    resources: Resources = RESOURCES
+    nodes: NodeGroup = ANYWHERE
+
+
+class JobSets(Layer):
+    """Install the JobSet controller into mlbatch-system, which must exist."""
+
+    kinds: ClassVar[Sequence[str]] = (JOB_SET.kind,)
+    """Of jobs that it runs."""
+    definitions: Sequence[pulumi.Resource]
+    """The definition of JobSet, which Kueue looks for when it starts."""
+
+    ready: Sequence[pulumi.Resource]
+    """Depend on these to create JobSets: the controller is available and its webhooks answer."""
+
+    def __init__(self, name: str, args: JobSetsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("mlbatch:queueing:JobSets", name, None, opts)
+        operator = _operator(args)
+        manifests = Manifests(
+            name,
+            ManifestsArgs(text=args.release.manifest, edit=lambda document: install(document, operator)),
+            pulumi.ResourceOptions(parent=self),
+        )
+        register_budget(self, name, operator)
+        self.definitions, self.ready = manifests.definitions, manifests.ready
+        self.register_outputs({})
+
+
+def _operator(args: JobSetsArgs) -> Operator:
+    return Operator(
+        name="jobset",
+        upstream_namespace="jobset-system",
+        images=args.release.images,
+        resources=args.resources,
+        replicas=args.replicas,
+        nodes=args.nodes,
+        config_map="jobset-manager-config",
+        config_key="controller_manager_config.yaml",
+        config=yaml.safe_dump(_CONFIGURATION, sort_keys=False),
+    )
