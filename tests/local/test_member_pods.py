@@ -460,8 +460,10 @@ def test_pod_security_refuses_root_by_itself(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("where", ["blue", UNLABELLED])
 def test_a_harmless_appwrapper_of_a_member_runs(cluster: Cluster, alice: Cluster, where: str) -> None:
-    """In the team's namespace, and in one that no team has and that a queue is open to."""
-    with submitted(alice, wrapper("harmless", where, **contained(resources={}))):
+    """In the team's namespace, and in one that no team has and that a queue is open to, whose pods have no defaults."""
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    resources = {"requests": amounts, "limits": amounts} if where == UNLABELLED else {}
+    with submitted(alice, wrapper("harmless", where, **contained(resources=resources))):
         eventually("it runs", lambda: [p["status"].get("phase") for p in cluster.list("v1", "Pod", where)], bool)
 
 
