@@ -12,6 +12,8 @@ BREAK ?=
 TRACE ?=
 HOURS ?=
 TIME_SCALE ?=
+LIST ?=
+CATALOGUES := components.catalogue components.azure.catalogue components.openstack.catalogue
 COUNT ?= 100
 FILES ?=
 STACKS ?=
@@ -37,7 +39,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-openshift-ai local-mlops
+.PHONY: help up preview refresh drift destroy down status env mirror tools build test lint types unit local local-aks local-cpouta local-openshift local-platform local-members local-recovery local-shown bench bench-cluster properties soak training mutants scenario scenarios gameday clean lock settings snapshots requirements review azure openstack dashboards local-long local-older-kueue local-openshift-ai local-mlops
 
 help: ## list the targets, and what they still have to build
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -66,6 +68,7 @@ clean: $(ENVIRONMENT) ## stop the local clusters and forget their data and the l
 
 status: $(ENVIRONMENT) ## tell what runs and what the platform holds; HTML=status.html draws it, too
 	@$(EMULATOR) status $(OPTIONS) $(if $(HTML),--html $(HTML))
+	@$(VENV)/bin/python -m components.lock --count $(CATALOGUES)
 
 dashboards: $(ENVIRONMENT) ## draw every dashboard into HTML (default dashboards.html), from a real Prometheus beside the local cluster
 	@$(EMULATOR) tools $(OPTIONS) --monitoring
@@ -129,6 +132,10 @@ local-openshift: $(ENVIRONMENT) build
 local-long: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 -m soak tests/local
 
+local-older-kueue: $(ENVIRONMENT) build
+	MLBATCH_TEST_KUEUE=v0.18.3 $(VENV)/bin/python -m pytest --durations 10 tests/local/test_platform.py \
+		tests/local/test_member_jobs.py tests/local/test_quota.py tests/local/test_recovery.py tests/local/test_packing.py
+
 local-mlops: $(ENVIRONMENT) build
 	$(VENV)/bin/python -m pytest --durations 10 tests/local/test_mlops.py tests/local/test_cpouta_again.py
 
@@ -181,6 +188,7 @@ soak: $(ENVIRONMENT) build ## as SEED decides, run JOBS jobs (default 100) on a 
 	$(VENV)/bin/python -m tests.bench.scale --seed='$(SEED)'
 	$(MAKE) training
 	$(MAKE) local-long
+	$(MAKE) local-older-kueue
 	$(MAKE) local-openshift-ai
 	$(MAKE) local-mlops
 
@@ -198,8 +206,8 @@ properties: $(ENVIRONMENT) ## try settings that nobody would think of, others in
 mutants: $(ENVIRONMENT) ## change COUNT places of FILES (default: what differs from BASE) as SEED decides; print what no unit test notices
 	$(VENV)/bin/python -m tests.mutants --seed='$(SEED)' --count='$(COUNT)' --base $(BASE) $(if $(FILES),--files $(FILES))
 
-lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogue (needs upstream)
-	$(VENV)/bin/python -m components.lock components.catalogue components.azure.catalogue components.openstack.catalogue
+lock: $(ENVIRONMENT) ## write the digests of upstream's manifests, charts and images into the catalogue (needs upstream); LIST=1 lists those without
+	$(VENV)/bin/python -m components.lock $(if $(LIST),--list) $(CATALOGUES)
 
 settings: $(ENVIRONMENT) ## write docs/settings.md and settings.schema.json from the models of the settings
 	$(VENV)/bin/python -m reference

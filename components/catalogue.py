@@ -238,6 +238,7 @@ ARTIFACTS: Final = (
         name=SCHEDULER_PLUGINS,
         version="v0.34.7",
         url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.34.7/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        sha256="e87980a29866bbf8a4df5452e03d876b6ae952c80b5443abdfaacee3b9adf60c",
         images={
             "scheduler": "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7",
             "controller": "registry.k8s.io/scheduler-plugins/controller:v0.34.7",
@@ -248,6 +249,7 @@ ARTIFACTS: Final = (
         name=ELASTIC_QUOTAS,
         version="v0.34.7",
         url="https://raw.githubusercontent.com/kubernetes-sigs/scheduler-plugins/v0.34.7/config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
+        sha256="485c568dcf5e1b21eae98cac5afa60fade76248f01d1be7c537a1b216e28f657",
         images={},
         source="https://github.com/kubernetes-sigs/scheduler-plugins/tree/v0.34.7/config/crd",
     ),
@@ -313,6 +315,7 @@ ARTIFACTS: Final = (
         name=TRAINING_OPERATOR,
         version="v1.9.4",
         url="https://raw.githubusercontent.com/kubeflow/training-operator/v1.9.4/manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        sha256="8b8a8a719cc94173169290251e817f7ac2bb425c20b6c2fa813397bcf4e932ed",
         images={"training-operator": "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"},
         source="https://github.com/kubeflow/training-operator/blob/v1.9.4/manifests/overlays/standalone/"
         "kustomization.yaml",

@@ -1,6 +1,7 @@
 """`make lock`: asks upstream for the digests of what the catalogues name, and writes them into the catalogues.
 
-Usage: python -m components.lock MODULE..., the dotted names of the catalogues.
+Usage: python -m components.lock [--count | --list] MODULE..., the dotted names of the catalogues. --count asks nobody,
+and prints how many entries have a digest; --list names those without one, too.
 
 Run it where upstream can be reached, look at the difference, commit it. From then on every copy of a file, a chart or
 an image, upstream's own or a mirror's, has to have that digest. What cannot be asked for stays as it is, and is named.
@@ -67,6 +68,13 @@ def images(catalogue: ModuleType) -> Iterator[str]:
             yield value.reference
     for software in getattr(catalogue, "NIC_SOFTWARE", ()):
         yield from (software.sriov_plugin, software.shared_plugin)
+
+
+def digests(catalogue: ModuleType) -> dict[str, bool]:
+    """Return of each file, chart and image of a catalogue whether it has a digest."""
+    files = (*catalogue.ARTIFACTS, *getattr(catalogue, "DASHBOARDS", ()), *catalogue.CHARTS)
+    found = {f"{entry.name} {entry.version}": entry.sha256 is not None for entry in files}
+    return found | {name: Reference.parse(name).digest is not None for name in images(catalogue)}
 
 
 def lock(catalogue: ModuleType) -> int:
@@ -140,7 +148,16 @@ def _once(entry: re.Pattern[str], source: str, *lines: str, what: str) -> str:
 
 
 def main() -> int:
-    """Lock the catalogues that the command line names; 1 where an entry could not be asked for."""
+    """Lock the catalogues that the command line names, or say what is.
+
+    Returns 1 where an entry could not be asked for.
+    """
+    if sys.argv[1:2] in (["--count"], ["--list"]):
+        known = {name: has for module in sys.argv[2:] for name, has in digests(import_module(module)).items()}
+        print(f"Digests: {sum(known.values())} of {len(known)} files, charts and images of the catalogues have one")
+        if sys.argv[1] == "--list":
+            print("\n".join(f"  none: {name}" for name, has in known.items() if not has))
+        return 0
     return 1 if sum(lock(import_module(name)) for name in sys.argv[1:]) else 0
 
 

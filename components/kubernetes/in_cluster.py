@@ -22,6 +22,10 @@ REQUEST_SECONDS = 10
 WATCH_SECONDS = 240
 """The server ends a watch after this long; the client waits for a little longer before it takes the line for dead."""
 
+_JSON = "application/json"
+_METADATA = f"{_JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""What a list with the objects' metadata only is asked for by (kubernetes.io, reference/using-api/api-concepts)."""
+
 
 class Api:
     """One API server.
@@ -44,6 +48,10 @@ class Api:
         """Return what a path holds."""
         return self._content("GET", path, query)
 
+    def metadata(self, path: str, **query: str) -> Json:
+        """Return a page of the collection at a path, with the metadata of each object only."""
+        return self._content("GET", path, query, accept=_METADATA)
+
     def patch(self, path: str, body: Json, **query: str) -> Json:
         """Merge a body into what a path holds; raises HTTPError with code 409 when it has changed since it was read."""
         return self._content("PATCH", path, query, body)
@@ -64,17 +72,26 @@ class Api:
                 event = json.loads(line)
                 yield event["type"], event["object"]
 
-    def _content(self, method: str, path: str, query: Mapping[str, str], body: Json | None = None) -> Json:
-        with self._open(method, path, query, body, self._seconds) as answer:
+    def _content(
+        self, method: str, path: str, query: Mapping[str, str], body: Json | None = None, accept: str = _JSON
+    ) -> Json:
+        with self._open(method, path, query, body, self._seconds, accept) as answer:
             content: Json = json.load(answer)
             return content
 
     def _open(
-        self, method: str, path: str, query: Mapping[str, str], body: Json | None, seconds: float
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Json | None,
+        seconds: float,
+        accept: str = _JSON,
     ) -> HTTPResponse:
         address = f"{self._base}{path}?{urlencode(query)}"  # the API server's, which starts with its scheme
         request = Request(address, method=method)  # noqa: S310
         request.add_header("Authorization", f"Bearer {(self._account / 'token').read_text().strip()}")
+        request.add_header("Accept", accept)
         if body is not None:
             request.data = json.dumps(body).encode()
             media = "application/merge-patch+json" if method == "PATCH" else "application/json"

@@ -19,15 +19,13 @@ from components.kubernetes.objects import config_map
 from components.queueing import job_operators
 from components.queueing.appwrapper import AUTOPILOT_TAINTS
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
-from components.queueing.kueue import BACKOFF_SECONDS, REQUEUES, UNCOUNTED
+from components.queueing.kueue import BACKOFF_SECONDS, CLIENT, REQUEUES, UNCOUNTED
 
 MANIFESTS: Final = "/opt/manifests"
 """Where the operator's image has the manifests of all components."""
 CODEFLARE: Final = "codeflare-operator-config"
 """The ConfigMap from which the CodeFlare operator, with AppWrapper in it, reads its configuration."""
 
-_CLIENT: Final = {"qps": 300, "burst": 500}
-"""How much Kueue may ask of the API server, in requests a second and in a row: the defaults of Kueue 0.19."""
 _KUEUE_CONFIG: Final = "controller_manager_config.yaml"
 _PATCH: Final = "manager_config_patch.yaml"
 _RAY_PATCH: Final = "kuberay-operator-image-patch.yaml"
@@ -124,7 +122,7 @@ def kueue(args: Configuration) -> Document:
                 f"ResourceFlavor.{names.KUEUE_GROUP}": 1,
             }
         },
-        "clientConnection": dict(_CLIENT),
+        "clientConnection": dict(CLIENT),
         "waitForPodsReady": pods_ready(args),
         "manageJobsWithoutQueueName": True,
         **({"managedJobsNamespaceSelector": _teams()} if args.namespaces_of_teams_alone else {}),

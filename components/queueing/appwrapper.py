@@ -95,6 +95,8 @@ def edit(document: Document, args: AppWrappersArgs) -> Document | None:
         # Upstream's controller reads the Secrets of the whole cluster for the sake of its own certificate.
         result["rules"] = [rule for rule in result["rules"] if _SECRETS not in rule.get("resources", ())]
         result["rules"].append(_rule(FILES, "create", "delete", "get", "list", "patch", "watch"))
+        # It records events by this API since v1.2, and upstream's role has the older one only.
+        result["rules"].append({**_rule("events", "create", "patch", "update"), "apiGroups": ["events.k8s.io"]})
     elif which == ("Role", _OWN_ROLE):
         result["rules"].append(_rule(_SECRETS, "get", "list", "update", "watch"))
     return result

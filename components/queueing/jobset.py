@@ -14,7 +14,7 @@ import yaml
 
 from components.artifacts import Release
 from components.job_kinds import JOB_SET
-from components.kubernetes.manifests import Manifests, ManifestsArgs
+from components.kubernetes.manifests import Document, Manifests, ManifestsArgs
 from components.kubernetes.placement import ANYWHERE, NodeGroup
 from components.kubernetes.resources import Resources
 from components.layer import Layer
@@ -22,6 +22,8 @@ from components.queueing.operators import Operator, install, register_budget
 
 NAME: Final = "jobset-controller-manager"
 """Of its Deployment and of its account."""
+CERTIFICATE: Final = "jobset-webhook-server-cert"
+"""The Secret that it writes."""
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="128Mi", cpu_limit="2", memory_limit="4Gi")
 """Upstream's, and a limit of CPUs (kubernetes-sigs/jobset, `config/components/manager/manager.yaml`)."""
 _CONFIGURATION: Final = {
@@ -62,12 +64,34 @@ class JobSets(Layer):
         operator = _operator(args)
         manifests = Manifests(
             name,
-            ManifestsArgs(text=args.release.manifest, edit=lambda document: install(document, operator)),
+            ManifestsArgs(text=args.release.manifest, edit=lambda document: edit(document, operator)),
             pulumi.ResourceOptions(parent=self),
         )
         register_budget(self, name, operator)
         self.definitions, self.ready = manifests.definitions, manifests.ready
         self.register_outputs({})
+
+
+def edit(document: Document, operator: Operator) -> Document | None:
+    """Return a document of upstream's manifest as it is installed, None for one that it leaves out.
+
+    Upstream has a namespace of its own, where its account writes all ConfigMaps and Secrets.
+    """
+    result = install(document, operator)
+    if result is not None and result["kind"] == "Role":
+        result["rules"] = [part for rule in result["rules"] for part in _own(rule)]
+    return result
+
+
+def _own(rule: Document) -> list[Document]:
+    """Return a rule as one that leaves other operators' ConfigMaps and Secrets alone."""
+    resources, update = rule["resources"], "update"
+    if "configmaps" in resources:
+        return []
+    if "secrets" not in resources:
+        return [rule]
+    read = {**rule, "verbs": [verb for verb in rule["verbs"] if verb != update]}
+    return [read, {**rule, "resourceNames": [CERTIFICATE], "verbs": [update]}]
 
 
 def _operator(args: JobSetsArgs) -> Operator:

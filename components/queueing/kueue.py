@@ -47,6 +47,10 @@ AppWrapper that never runs has failed by then, of its own retries; another kind 
 ever, for it stands where it stood by its creation (Kueue v0.19.2, `pkg/controller/core/workload_controller.go`,
 triggerDeactivation)."""
 
+CLIENT: Final[Mapping[str, int]] = {"qps": 300, "burst": 500}
+"""How much Kueue may ask of the API server, in requests a second and in a row: the defaults of Kueue v0.19, for v0.18,
+too, which has 20 and 30 (`apis/config/v1beta2/defaults.go`)."""
+
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
@@ -142,7 +146,7 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
     (docs/recovery.md).
 
     The numbers of workers are upstream's (`config/components/manager/controller_manager_config.yaml`), which has none
-    for AppWrappers: with one, admission waits for it (docs/benchmarks.md). Kueue's client has upstream's bounds.
+    for AppWrappers: with one, admission waits for it (docs/benchmarks.md).
     """
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -162,6 +166,7 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
                 "ResourceFlavor.kueue.x-k8s.io": 1,
             }
         },
+        "clientConnection": dict(CLIENT),
         "waitForPodsReady": {
             "timeout": f"{pods_ready.start_seconds}s",
             "recoveryTimeout": f"{pods_ready.recovery_seconds}s",

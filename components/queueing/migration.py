@@ -17,9 +17,23 @@ from components.kubernetes.security import READ_ONLY, PodSecurity, nobody
 from components.kubernetes.volumes import volumes
 
 NAME: Final = "kueue-stored-versions"
+KINDS: Final = (
+    "admissionchecks",
+    "clusterqueues",
+    "cohorts",
+    "localqueues",
+    "multikueueclusters",
+    "multikueueconfigs",
+    "provisioningrequestconfigs",
+    "resourceflavors",
+    "topologies",
+    "workloadpriorityclasses",
+    "workloads",
+)
+"""Of Kueue, by their plural names."""
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
-SECONDS: Final = 3600
-"""For which the Job is tried: it writes about 100 objects a second."""
+_TIMEOUT: Final = "30m"
+"""For which an update waits: the Job writes about 100 objects a second."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 _DEFINITIONS: Final = "customresourcedefinitions"
 _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[API_CLIENT])
@@ -29,7 +43,7 @@ _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[
 class StoredVersionsArgs:
     """image: a Python 3.11 or later. nodes: for services. pod_security: what judges its pod.
 
-    release: Kueue's version; another one has the objects looked at again.
+    release: Kueue's version; another one, or another program, has the objects looked at again.
     """
 
     release: str
@@ -42,7 +56,8 @@ class StoredVersionsArgs:
 class StoredVersions(pulumi.ComponentResource):
     """Rewrite Kueue's objects once for each version of Kueue, by a Job in mlbatch-system, which must exist.
 
-    Depends on Kueue, which converts what is stored in an older version. Where nothing is, the Job ends at once.
+    Depends on Kueue, which converts what is stored in an older version. Where nothing is, the Job ends at once. It has
+    no deadline: a Job that has failed would end each later update, too.
     """
 
     def __init__(self, name: str, args: StoredVersionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -52,16 +67,27 @@ class StoredVersions(pulumi.ComponentResource):
             for document in _foundation()
         ]
         once = pulumi.ResourceOptions(
-            parent=self, depends_on=foundation, replace_on_changes=["metadata", "spec"], delete_before_replace=True
+            parent=self,
+            depends_on=foundation,
+            replace_on_changes=["metadata", "spec"],
+            delete_before_replace=True,
+            custom_timeouts=pulumi.CustomTimeouts(create=_TIMEOUT),
         )
         Manifest(f"{name}/Job", _job(args), once)
         self.register_outputs({})
 
 
+def job_name(release: str) -> str:
+    """Return the name of the Job for a version of Kueue, by this version of the program."""
+    (digest,) = _PROGRAM.checksum().values()
+    return f"{NAME}-{release.replace('.', '-')}-{digest[:8]}"
+
+
 def _foundation() -> Sequence[Document]:
     cluster = {"name": NAME, "labels": _labels()}
     metadata = {**cluster, "namespace": names.SYSTEM_NAMESPACE}
-    definitions = {"apiGroups": ["apiextensions.k8s.io"]}
+    named = [f"{kind}.{names.KUEUE_GROUP}" for kind in KINDS]
+    definitions = {"apiGroups": ["apiextensions.k8s.io"], "resourceNames": named}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
         {
@@ -69,9 +95,9 @@ def _foundation() -> Sequence[Document]:
             "kind": "ClusterRole",
             "metadata": cluster,
             "rules": [
-                {**definitions, "resources": [_DEFINITIONS], "verbs": ["list"]},
+                {**definitions, "resources": [_DEFINITIONS], "verbs": ["get"]},
                 {**definitions, "resources": [f"{_DEFINITIONS}/status"], "verbs": ["patch"]},
-                {"apiGroups": [names.KUEUE_GROUP], "resources": ["*"], "verbs": ["list", "patch"]},
+                {"apiGroups": [names.KUEUE_GROUP], "resources": list(KINDS), "verbs": ["list", "patch"]},
             ],
         },
         {
@@ -91,7 +117,7 @@ def _job(args: StoredVersionsArgs) -> Document:
         "name": "migration",
         "image": args.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": _PROGRAM.command(names.KUEUE_GROUP),
+        "command": _PROGRAM.command(names.KUEUE_GROUP, *KINDS),
         "env": list(ENVIRONMENT),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": args.resources.body(),
@@ -106,14 +132,12 @@ def _job(args: StoredVersionsArgs) -> Document:
         "containers": [container],
         "volumes": volumes([files]),
     }
-    name = f"{NAME}-{args.release.replace('.', '-')}"
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": names.SYSTEM_NAMESPACE, "labels": _labels()},
+        "metadata": {"name": job_name(args.release), "namespace": names.SYSTEM_NAMESPACE, "labels": _labels()},
         "spec": {
             "backoffLimit": 1000,
-            "activeDeadlineSeconds": SECONDS,
             "template": {"metadata": {"labels": _labels()}, "spec": pod},
         },
     }

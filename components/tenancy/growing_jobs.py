@@ -187,10 +187,41 @@ _ENDLESS: Final = Rule(
 )
 """KubeRay keeps pods that end only where their restartPolicy is Always (v1.5.1, shouldDeletePod)."""
 
+_JOB_SET: Final = (
+    Rule(
+        condition=" && ".join(f"!has({{0}}.spec.{field})" for field in ("failurePolicy", "successPolicy")),
+        message="a JobSet that starts its Jobs anew, or ends before all of them, has pods when it counts as done: "
+        "leave failurePolicy and successPolicy out; the AppWrapper is started again when it fails",
+    ),
+    Rule(
+        condition="!has({0}.spec.ttlSecondsAfterFinished) && {0}.spec.replicatedJobs.all(job, "
+        "!has(job.template.spec.ttlSecondsAfterFinished))",
+        message="a Job of a JobSet that is deleted is made anew, when it may count as done: leave "
+        "ttlSecondsAfterFinished out",
+    ),
+    Rule(
+        condition="{0}.spec.replicatedJobs.all(job, job.template.spec.?parallelism.orValue(1) >= 1 && "
+        "job.template.spec.?completions.orValue(1) >= 1)",
+        message="each Job of a JobSet has a pod at least, in parallelism and in completions",
+    ),
+    Rule(
+        condition="!has({0}.spec.volumeClaimPolicies)",
+        message="a claim that a JobSet makes would hold back its end: create the PersistentVolumeClaim by itself, "
+        "before the AppWrapper, and leave volumeClaimPolicies out",
+    ),
+    Rule(
+        condition="{0}.spec.replicatedJobs.all(job, !has(job.template.spec.managedBy))",
+        message="a Job of a JobSet is run by Kubernetes: leave managedBy out",
+    ),
+)
+"""AppWrapper counts a JobSet's pods, and looks at none of its conditions: it is done when as many pods as were counted
+have succeeded and none runs (v1.2.2, `internal/controller/appwrapper/appwrapper_controller.go`). JobSet makes its Jobs
+anew after a failure, and one that is gone (v0.12.0, `pkg/controllers/failure_policy.go` and `jobset_controller.go`)."""
+
 _WRAPPED: Final[Mapping[str, Sequence[Rule]]] = {
     JOB.identity: _jobs("[{0}]", "job.spec"),
     "scheduling.x-k8s.io/v1alpha1/PodGroup": POD_GROUP,
-    JOB_SET.identity: _jobs("{0}.spec.replicatedJobs", "job.template.spec"),
+    JOB_SET.identity: [*_jobs("{0}.spec.replicatedJobs", "job.template.spec"), *_JOB_SET],
     RAY_CLUSTER.identity: [_one_host("{0}.spec"), _ENDLESS],
     RAY_JOB.identity: [
         _one_host("{0}.spec.rayClusterSpec"),

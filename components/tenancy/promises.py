@@ -30,7 +30,7 @@ class Promise(StrEnum):
     KUEUE_SCOPE = "kueue-scope"
     """Kueue, whoever has taken it over, acts on its queues and in teams' namespaces alone."""
     JOB_OPERATOR_SCOPE = "job-operator-scope"
-    """KubeRay and the training operator, whoever has taken them over, act in teams' namespaces alone."""
+    """The operators of jobs, whoever has taken them over, act in teams' namespaces alone."""
     LENDING_SCOPE = "lending-scope"
     """The slack controller, whoever has taken it over, changes what queues lend and nothing else."""
 

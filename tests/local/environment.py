@@ -17,13 +17,14 @@ from typing import IO, Any, TypeVar
 import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from components import catalogue
 from emulator import cluster as local_cluster
 from emulator import mirror, pending
 from emulator.environment import environment as emulated_environment
 from emulator.openstack.installation import Installation
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import Toolchain, needs
+from emulator.toolchain import KUEUE_0_18, Toolchain, needs
 from runner.engine import Engine
 from runner.environment import Environment, inherited
 from runner.files import write_private
@@ -34,6 +35,9 @@ from tests.local import official
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_CHECKPOINTS = {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
 """Has the engine write the state at the end of an update, which takes a third of the time; for what nobody kills."""
+DEFAULT_KUEUE = catalogue.versions(catalogue.KUEUE)[0]
+KUEUE_VERSION = os.environ.get("MLBATCH_TEST_KUEUE") or DEFAULT_KUEUE
+"""The Kueue of the dev stack: `make soak` runs its tests with an older one, too."""
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "stacks", ".venv")
 """What a project folder of a test shares with the checkout, by link."""
 
@@ -80,7 +84,8 @@ def local_environment(
         paths = Paths.of(root=ROOT, state=Path(folder))
         toolchain = Toolchain(paths)
         parts = {"openshift": openshift, "operator_hub": operator_hub}
-        toolchain.install(needs(job_operators=job_operators, **parts), Progress(0))
+        older = () if DEFAULT_KUEUE == KUEUE_VERSION else (KUEUE_0_18.need(),)
+        toolchain.install((*needs(job_operators=job_operators, **parts), *older), Progress(0))
         if openstack:
             Installation(paths).install(Progress(0))
         mirror.fill(paths, toolchain, **parts)
@@ -291,6 +296,8 @@ def dev_settings(mirror: Path | None) -> dict[str, Any]:
     """
     settings = stack_settings("dev")
     settings["recovery"] = {"healthSeconds": 2}
+    if KUEUE_VERSION != DEFAULT_KUEUE:
+        settings["queueing"]["kueueVersion"] = KUEUE_VERSION
     return json.loads(json.dumps({**settings, **mirrored(mirror)}))
 
 

@@ -75,6 +75,12 @@ def beside(api_version: str, kind: str, **fields: Any) -> Document:
     return job(lambda wrapper: wrapper["spec"]["components"].append({"template": item}))
 
 
+def job_set(job_spec: Mapping[str, Any] | None = None, **spec: Any) -> Document:
+    """A job that contains a JobSet beside, changed in its Job or in itself."""
+    jobs = [{"name": "a", "template": {"spec": {**EMPTY_PODS, **(job_spec or {})}}}]
+    return beside("jobset.x-k8s.io/v1alpha2", "JobSet", spec={"replicatedJobs": jobs, **spec})
+
+
 def phase(cluster: Cluster, name: str, namespace: str = "blue") -> str | None:
     wrapper = cluster.get(APPWRAPPER, "AppWrapper", name, namespace)
     return (wrapper.get("status") or {}).get("phase") if wrapper else None
@@ -343,6 +349,16 @@ ATTACKS = {
         ),
         "completions are more than its parallelism",
     ),
+    "a JobSet that starts anew": (job_set(failurePolicy={"maxRestarts": 1000000}), "leave failurePolicy and"),
+    "a JobSet that ends early": (job_set(successPolicy={"operator": "Any"}), "leave failurePolicy and"),
+    "a JobSet that is deleted when it is done": (job_set(ttlSecondsAfterFinished=1), "leave ttlSecondsAfterFinished"),
+    "a JobSet whose Jobs are deleted": (job_set({"ttlSecondsAfterFinished": 0}), "leave ttlSecondsAfterFinished"),
+    "a JobSet with a Job that waits": (job_set({"parallelism": 0, "completions": 0}), "has a pod at least"),
+    "a JobSet with claims": (
+        job_set(volumeClaimPolicies=[{"templates": [{"metadata": {"name": "a"}}]}]),
+        "leave volumeClaimPolicies out",
+    ),
+    "a JobSet with a Job of another controller": (job_set({"managedBy": "example.org/mine"}), "run by Kubernetes"),
     "pods of another Job": (
         job(lambda wrapper: wrapped(wrapper)["spec"].update(manualSelector=True, selector={"matchLabels": {"a": "b"}})),
         "leave manualSelector out",

@@ -14,11 +14,12 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import DynamicApiError
 
+from components.queueing import migration
 from components.tenancy.editor import EditorRoleArgs, rules
 from emulator import cluster as local_cluster
 from emulator.paths import Paths
 from runner import webhooks
-from tests.local.environment import Cluster, Project, dev_settings, eventually, gang, machines
+from tests.local.environment import KUEUE_VERSION, Cluster, Project, dev_settings, eventually, gang, machines
 from tests.local.jobs import APPWRAPPER, KUEUE, lending_limit, mark, phase, pods_of, running
 from tests.local.submission import submitted
 
@@ -147,6 +148,7 @@ def test_a_new_team_and_a_new_node_are_additions(project: Project, settings: dic
 
 
 SYSTEM = "mlbatch-system"
+STORED_VERSIONS = migration.job_name(KUEUE_VERSION)
 LABEL = {"metadata": {"labels": {"app.kubernetes.io/name": "edited"}}}
 CHANGES: dict[tuple[str, str, str, str | None], dict[str, Any]] = {
     ("apiregistration.k8s.io/v1", "APIService", "v1beta2.visibility.kueue.x-k8s.io", None): {
@@ -165,7 +167,7 @@ CHANGES: dict[tuple[str, str, str, str | None], dict[str, Any]] = {
         "kueue-mutating-webhook-configuration",
         None,
     ): {"webhooks": []},
-    ("batch/v1", "Job", "kueue-stored-versions-v0-19-2", SYSTEM): LABEL,
+    ("batch/v1", "Job", STORED_VERSIONS, SYSTEM): LABEL,
     ("v1", "LimitRange", "requests", "blue"): {
         "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "2", "memory": "4Gi"}}]}
     },

@@ -187,6 +187,7 @@ def test_every_field_that_a_rule_reads_is_judged_by_somebody_where_it_is_null() 
     by_the_api_server = {"apiVersion", "kind", "metadata", "components", "podSets", "podSetInfos"}
     compared = {"type", "namespace", "priorityClassName", "restartPolicy", "managedBy", "submissionMode"}
     there = {"overhead", "resourceClaims", "gcsFaultToleranceOptions", "submitterPodTemplate", "metrics"}
+    there |= {"failurePolicy", "successPolicy", "ttlSecondsAfterFinished", "volumeClaimPolicies"}
     optional = {"resources", "runPolicy", "ownerReferences"}
     variables = {"manifests", "templates", "empty"}
     assert read - by_the_api_server - compared - there - optional - variables == set(nulls.FIELDS)

@@ -22,6 +22,17 @@ from components.catalogue import Chart
 from components.openstack import catalogue as openstack
 from tests.unit.test_artifacts import ENTRY
 
+
+def test_what_has_no_digest_is_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["lock", "--list", "components.catalogue"])
+    assert lock.main() == 0
+    count, *listed = capsys.readouterr().out.splitlines()
+    assert "  none: kueue v0.19.2" in listed
+    assert "  none: training-operator v1.9.4" not in listed
+    known = lock.digests(catalogue)
+    assert count.startswith(f"Digests: {len(known) - len(listed)} of {len(known)} files, charts and images")
+
+
 SOURCE = """ARTIFACTS = (
     Artifact(
         name="tool",

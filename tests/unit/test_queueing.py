@@ -189,6 +189,7 @@ class TestKueue:
                     "ResourceFlavor.kueue.x-k8s.io": 1,
                 }
             },
+            "clientConnection": {"qps": 300, "burst": 500},
             "waitForPodsReady": {
                 "timeout": "2100s",
                 "recoveryTimeout": "300s",
@@ -329,11 +330,11 @@ class TestAppWrapper:
     ) -> None:
         upstream = originals(appwrapper_release)["ClusterRole/appwrapper-manager-role"]["rules"]
         rules = appwrapper_documents["ClusterRole/appwrapper-manager-role"]["rules"]
-        assert [rule for rule in rules[:-1] if rule["apiGroups"] != [ADMISSION]] == [
+        assert [rule for rule in rules[:-2] if rule["apiGroups"] != [ADMISSION]] == [
             rule for rule in upstream if rule["apiGroups"] != [ADMISSION] and rule["resources"] != ["secrets"]
         ]
-        assert rules[-1]["apiGroups"] == [""]
-        assert rules[-1]["resources"] == ["configmaps"]
+        more = [(rule["apiGroups"], rule["resources"]) for rule in rules[-2:]]
+        assert more == [([""], ["configmaps"]), (["events.k8s.io"], ["events"])]
 
     def test_the_controller_reads_the_secrets_of_its_own_namespace_alone(
         self, appwrapper_documents: dict[str, Document]

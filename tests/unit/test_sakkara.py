@@ -32,7 +32,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
     kubeconfig = tmp_path_factory.mktemp("kubeconfig") / "config"
     kubeconfig.write_text(KUBECONFIG)
-    return registered(loaded(with_sakkara(groups=RACKS), Mirror(artifacts=str(FOLDER)), kubeconfig))
+    return registered(loaded(with_sakkara(groups=RACKS), Mirror(artifacts=str(FOLDER), verify=False), kubeconfig))
 
 
 def configuration(record: Record) -> Any:

@@ -34,7 +34,7 @@ QUANTITY_MAPS = {"requests", "limits", "capacity", "allocatable"}
 
 def stack_of(raw: dict[str, Any], mirror: Mirror, kubeconfig: Path) -> StackInputs[Any]:
     return inputs.interpret(
-        {**raw, "mirror": {"artifacts": mirror.artifacts, **raw.get("mirror", {})}},
+        {**raw, "mirror": {"artifacts": mirror.artifacts, "verify": False, **raw.get("mirror", {})}},
         base=ROOT,
         environment={"KUBECONFIG": str(kubeconfig)},
         ask=lambda config, settings, nodes: ClusterFacts(identifier=UID, version="1.34"),

@@ -16,6 +16,7 @@ from components.kubernetes.in_cluster import Api
 from components.queueing.stored_versions import DEFINITIONS, PAGE, migrate
 
 GROUP = "kueue.x-k8s.io"
+KINDS = ("workloads", "resourceflavors", "cohorts")
 
 
 def definition(plural: str, stored: list[str], group: str = GROUP) -> dict[str, Any]:
@@ -33,14 +34,20 @@ class Server:
     def __init__(self, definitions: list[dict[str, Any]], objects: dict[str, list[dict[str, Any]]]) -> None:
         self.definitions, self.objects = definitions, objects
         self.patched: list[tuple[str, Any]] = []
-        self.gone: set[str] = set()
+        self.answers: dict[str, int] = {}
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path, _, query = self.path.partition("?")
-                if path == DEFINITIONS:
-                    return self.answer(200, {"items": owner.definitions})
+                if path.startswith(DEFINITIONS):
+                    name = path.rpartition("/")[2]
+                    return self.answer(
+                        200, next(item for item in owner.definitions if item["metadata"]["name"] == name)
+                    )
+                assert "as=PartialObjectMetadataList" in self.headers["Accept"]
+                plural = path.rpartition("/")[2]
+                assert not any(plural in written for written, _ in owner.patched), "a page after a write"
                 start = int(query.partition("continue=")[2] or 0)
                 found = owner.objects.get(path, [])
                 rest = {"continue": str(start + PAGE)} if start + PAGE < len(found) else {}
@@ -49,8 +56,8 @@ class Server:
             def do_PATCH(self) -> None:
                 path = self.path.partition("?")[0]
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if path in owner.gone:
-                    return self.answer(404, {})
+                if path in owner.answers:
+                    return self.answer(owner.answers[path], {"message": "no label"})
                 owner.patched.append((path, body))
                 return self.answer(200, {})
 
@@ -78,7 +85,6 @@ def server() -> Iterator[Server]:
         definition("workloads", ["v1beta1", "v1beta2"]),
         definition("resourceflavors", ["v1beta1"]),
         definition("cohorts", ["v1beta2"]),
-        definition("appwrappers", ["v1beta1"], "workload.codeflare.dev"),
     ]
     jobs = [{"metadata": {"name": f"job-{number}", "namespace": "blue"}} for number in range(2 * PAGE + 1)]
     objects = {
@@ -98,7 +104,7 @@ def api(server: Server, account: Path) -> Api:
 def test_each_object_of_an_older_version_is_written_once_and_the_definition_forgets_it(
     server: Server, account: Path
 ) -> None:
-    assert migrate(api(server, account), GROUP) == 2 * PAGE + 2
+    assert migrate(api(server, account), GROUP, KINDS) == 0
     status = {"metadata": {"resourceVersion": "7"}, "status": {"storedVersions": ["v1beta2"]}}
     assert server.patched == [
         *((f"/apis/{GROUP}/v1beta2/namespaces/blue/workloads/job-{number}", {}) for number in range(2 * PAGE + 1)),
@@ -109,8 +115,21 @@ def test_each_object_of_an_older_version_is_written_once_and_the_definition_forg
 
 
 def test_an_object_that_is_gone_by_then_is_passed_over(server: Server, account: Path) -> None:
-    server.gone = {f"/apis/{GROUP}/v1beta2/namespaces/blue/workloads/job-3"}
-    assert migrate(api(server, account), GROUP) == 2 * PAGE + 1
+    server.answers = {f"/apis/{GROUP}/v1beta2/namespaces/blue/workloads/job-3": 404}
+    assert migrate(api(server, account), GROUP, KINDS) == 0
+    assert len(server.patched) == 2 * PAGE + 3
+
+
+def test_an_object_that_kueue_no_longer_accepts_is_named_and_holds_up_no_other(
+    server: Server, account: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = f"/apis/{GROUP}/v1beta2/namespaces/blue/workloads/job-3"
+    server.answers = {path: 422}
+    assert migrate(api(server, account), GROUP, KINDS) == 1
+    assert f"{path} is not accepted as it is" in caplog.text
+    written = [path for path, _ in server.patched]
+    assert f"/apis/{GROUP}/v1beta2/resourceflavors/default-flavor" in written
+    assert [path for path in written if path.endswith("/status")] == [f"{DEFINITIONS}/resourceflavors.{GROUP}/status"]
 
 
 def test_a_definition_keeps_an_older_version_while_an_object_could_not_be_written(
@@ -121,5 +140,5 @@ def test_a_definition_keeps_an_older_version_while_an_object_could_not_be_writte
 
     monkeypatch.setattr(Api, "patch", refuse)
     with pytest.raises(HTTPError):
-        migrate(api(server, account), GROUP)
+        migrate(api(server, account), GROUP, KINDS)
     assert server.patched == []

@@ -26,8 +26,7 @@ def configurations(record: Record) -> Iterator[dict[str, Any]]:
 def test_kueue_may_ask_as_much_on_every_target(stack: str) -> None:
     """What Kueue 0.19 has by default (apis/config/v1beta2/defaults.go); an older one has 20 and 30."""
     (found,) = configurations(registered(stack))
-    is_older = "externalFrameworks" in found["integrations"]
-    assert found.get("clientConnection") == ({"qps": 300, "burst": 500} if is_older else None)
+    assert found["clientConnection"] == {"qps": 300, "burst": 500}
 
 
 @pytest.mark.parametrize("stack", sorted(STACKS))
