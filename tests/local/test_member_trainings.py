@@ -12,7 +12,7 @@ import pytest
 
 from emulator.paths import Paths
 from tests.local.environment import Cluster, Project, dev_settings, eventually, gang
-from tests.local.jobs import KUEUE, running
+from tests.local.jobs import KUEUE, pods_of, running
 from tests.local.member import as_member
 from tests.local.printed import gpus, pods, submitted
 from tests.local.standing import Standing
@@ -100,11 +100,15 @@ def test_a_member_submits_a_job_set_that_is_counted_and_runs_as_one(
 ) -> None:
     with wrapped(as_member(paths, "bob"), job_set("sets", "red")):
         running(cluster, "red", "sets", pods=3)
-        (workload,) = cluster.list(KUEUE, "Workload", "red")
+        found = [each for each in cluster.list(KUEUE, "Workload", "red") if "-sets-" in each["metadata"]["name"]]
+        (workload,) = found
+        assert workload["metadata"]["name"].startswith("appwrapper-sets-"), "the JobSet itself is not counted again"
         counted = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
         assert sorted(counted.values()) == [1, 2]
-        owners = {owner["kind"] for pod in pods(cluster, "red", "sets") for owner in pod["metadata"]["ownerReferences"]}
+        owners = {
+            owner["kind"] for pod in pods_of(cluster, "red", "sets") for owner in pod["metadata"]["ownerReferences"]
+        }
         assert owners == {"Job"}
         (made,) = cluster.list("jobset.x-k8s.io/v1alpha2", "JobSet", "red")
-        assert made["spec"]["suspend"] is False
-    eventually("nothing of it runs", lambda: pods(cluster, "red", "sets"), lambda left: not left)
+        assert not made["spec"].get("suspend")
+    eventually("nothing of it runs", lambda: pods_of(cluster, "red", "sets"), lambda left: not left)
