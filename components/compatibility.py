@@ -204,14 +204,14 @@ WITHOUT_CDI: Final = frozenset({"v24.9.0"})
 """The GPU operators that hand out GPUs by CDI only where a RuntimeClass is asked for, and leave NVIDIA's runtime the
 default one (NVIDIA/gpu-operator v24.9.0, deployments/gpu-operator/values.yaml, cdi)."""
 
-_RECLAIMS_WHILE_BORROWING: Final = (0, 15, 6)
+_RECLAIMS_WHILE_BORROWING: Final = (0, 19)
 
 
 def reclaims_while_borrowing(kueue_version: str) -> bool:
     """Whether a Kueue gives a queue its idle GPUs back while that queue borrows of another resource.
 
-    Source: kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md, v0.15.6: strategies of fair sharing are bypassed for a
-    queue within its nominal quota of the contested resources.
+    From v0.15.6 on it evicts for such a queue, whatever the shares, but admits the evicted job again first. The feature
+    PrioritizePreemptorWorkloads of v0.19 mends that (kubernetes-sigs/kueue, CHANGELOG/CHANGELOG-0.15.md and #13662).
     """
     return numbers(kueue_version) >= _RECLAIMS_WHILE_BORROWING
 

@@ -51,6 +51,11 @@ CLIENT: Final[Mapping[str, int]] = {"qps": 300, "burst": 500}
 """How much Kueue may ask of the API server, in requests a second and in a row: the defaults of Kueue v0.19, for v0.18,
 too, which has 20 and 30 (`apis/config/v1beta2/defaults.go`)."""
 
+GATES: Final = ("PrioritizePreemptorWorkloads",)
+"""Features of Kueue v0.19 that are off by default and have to be on. Without this one, an owner that borrows CPUs never
+gets its own GPUs back: its job evicts a borrower, whose share is the smaller one, so that the borrower is admitted again
+first, and is evicted again (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
+
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})
 
@@ -74,6 +79,7 @@ class KueueArgs:
     release: upstream's manifest file and images.
     kinds: of jobs whose operators are installed before; Kueue is restarted when one is added.
     pods_ready: when a job whose pods do not run is queued again. replicas: of the manager.
+    gates: features that are switched on.
     resources: of the manager, by default upstream's (config/components/manager/manager.yaml). nodes: for services.
     """
 
@@ -81,6 +87,7 @@ class KueueArgs:
     kinds: Sequence[str] = ()
     pods_ready: PodsReady = PodsReady()
     replicas: int = 1
+    gates: Sequence[str] = GATES
     resources: Resources = RESOURCES
     nodes: NodeGroup = ANYWHERE
 
@@ -126,18 +133,18 @@ def _operator(args: KueueArgs) -> Operator:
         nodes=args.nodes,
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
-        config=_config(args.pods_ready),
+        config=_config(args.pods_ready, tuple(args.gates)),
         kinds=args.kinds,
     )
 
 
 @cache
-def _config(pods_ready: PodsReady) -> str:
+def _config(pods_ready: PodsReady, gates: tuple[str, ...]) -> str:
     """Return the manager's configuration as its file, which is asked for with each document of the manifest."""
-    return yaml.safe_dump(configuration(pods_ready), sort_keys=False)
+    return yaml.safe_dump(configuration(pods_ready, gates), sort_keys=False)
 
 
-def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
+def configuration(pods_ready: PodsReady = PodsReady(), gates: Sequence[str] = GATES) -> Mapping[str, Any]:
     """Return the manager's configuration. Fields and defaults: Kueue `apis/config/v1beta2/configuration_types.go`.
 
     MLBatch leaves `waitForPodsReady` out, which turns it off; here it is on, because a job whose node was lost would
@@ -183,6 +190,7 @@ def configuration(pods_ready: PodsReady = PodsReady()) -> Mapping[str, Any]:
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "resources": {"excludeResourcePrefixes": list(UNCOUNTED)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        **({"featureGates": dict.fromkeys(gates, True)} if gates else {}),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components import catalogue, names
+from components.compatibility import reclaims_while_borrowing
 from components.kubernetes.cluster import Cluster
 from components.kubernetes.namespace import Namespace, NamespaceArgs
 from components.layer import Layer
@@ -15,7 +16,7 @@ from components.queueing.appwrapper import AppWrappers, AppWrappersArgs
 from components.queueing.fault_tolerance import DEFAULTS, FaultTolerance
 from components.queueing.jobset import JobSets, JobSetsArgs
 from components.queueing.kuberay import KubeRay, KubeRayArgs
-from components.queueing.kueue import Kueue, KueueArgs, PodsReady
+from components.queueing.kueue import GATES, Kueue, KueueArgs, PodsReady
 from components.queueing.migration import StoredVersions, StoredVersionsArgs
 from components.queueing.network import OperatorsNetwork, OperatorsNetworkArgs
 from components.queueing.training_operator import TrainingOperator, TrainingOperatorArgs
@@ -89,6 +90,7 @@ def _operators(
         kinds=[kind for each in jobs for kind in each.kinds],
         pods_ready=pods_ready,
         replicas=replicas,
+        gates=GATES if reclaims_while_borrowing(inputs.settings.queueing.kueue_version) else (),
         nodes=nodes,
     )
     kueue = Kueue("kueue", kueue_args, options)

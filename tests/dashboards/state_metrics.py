@@ -14,7 +14,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from emulator.paths import Paths
-from emulator.toolchain import STATE_METRICS, Toolchain
+from emulator.toolchain import KUBERNETES_1_36, Toolchain
 from runner.report import connect
 from tests.dashboards.chart import rendered
 from tests.dashboards.ports import free_port
@@ -36,7 +36,7 @@ def state_metrics(paths: Paths, folder: Path) -> Iterator[Callable[[float], str]
         rules.write_text(text)
         port = free_port()
         command = [
-            str(Toolchain(paths).folder(STATE_METRICS) / "kube-state-metrics"),
+            str(Toolchain(paths).folder(KUBERNETES_1_36) / "kube-state-metrics"),
             *_arguments(documents["Deployment"], rules),
             f"--port={port}",
             f"--telemetry-port={free_port()}",

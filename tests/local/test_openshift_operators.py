@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from emulator.toolchain import OPENSHIFT, Toolchain
+from emulator.toolchain import KUBERNETES_1_34, Toolchain
 from runner.environment import inherited
 from tests.local.environment import Cluster, eventually, local_environment
 from tests.local.member import refused
@@ -33,7 +33,7 @@ def paths() -> Iterator[Paths]:
     with local_environment(openshift=True) as paths:
         toolchain = Toolchain(paths)
         for module, folder in KUSTOMIZATIONS.items():
-            manifest = kubectl(paths, "kustomize", str(toolchain.module_folder(OPENSHIFT, module) / folder))
+            manifest = kubectl(paths, "kustomize", str(toolchain.module_folder(KUBERNETES_1_34, module) / folder))
             kubectl(paths, "apply", "--server-side", "-f", "-", text=manifest)
         yield paths
 
