@@ -53,8 +53,8 @@ too, which has 20 and 30 (`apis/config/v1beta2/defaults.go`)."""
 
 GATES: Final = ("PrioritizePreemptorWorkloads",)
 """Features of Kueue v0.19 that are off by default and have to be on. Without this one, an owner that borrows CPUs never
-gets its own GPUs back: its job evicts a borrower, whose share is the smaller one, so that the borrower is admitted again
-first, and is evicted again (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
+gets its own GPUs back: its job evicts a borrower, whose share is the smaller one, so that the borrower is admitted
+again first, and is evicted again (`pkg/scheduler/fair_sharing_iterator.go`; kubernetes-sigs/kueue#13662)."""
 
 RESOURCES: Final = Resources(cpu_request="500m", memory_request="512Mi", cpu_limit="2", memory_limit="512Mi")
 _OWN_KINDS: Final = frozenset({"clusterqueue", "cohort", "resourceflavor", "workload"})

@@ -297,7 +297,7 @@ class TeamSettings(SettingsModel):
     equals by the teams' names.
     """
     borrowing_limit: LimitSettings = LimitSettings()
-    """Most that the team may borrow from others beyond its quota. With the Kueue of OpenShift AI, all but GPUs have a
+    """Most that the team may borrow from others beyond its quota. With a Kueue before v0.19, all but GPUs have a
     limit by default, just below the part that the team's GPUs are of all GPUs: that Kueue holds what an owner borrows
     against it when the owner wants its GPUs back.
     """

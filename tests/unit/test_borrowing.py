@@ -1,4 +1,4 @@
-"""The Kueue of OpenShift AI 2 counts what an owner borrows against it; there, GPUs bound what a team borrows."""
+"""An older Kueue counts what an owner borrows against it; there, GPUs bound what a team borrows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from components import catalogue, names
 from components.compatibility import reclaims_while_borrowing
 from components.kubernetes.quantity import Quantity
+from components.queueing import kueue
 from stacks.borrowing import borrowing_limits
 from tests.unit.configurations import partial_of
 
@@ -37,14 +38,20 @@ def limits(version: str, **teams: dict[str, Any]) -> dict[str, str]:
     return {resource: str(amount) for resource, amount in found["red"].items()}
 
 
-@pytest.mark.parametrize(("version", "reclaims"), [(OLD, False), ("v0.15.6", True), (NEW, True)])
+@pytest.mark.parametrize(("version", "reclaims"), [(OLD, False), ("v0.15.6", False), ("v0.18.3", False), (NEW, True)])
 def test_which_kueue_reclaims_while_the_owner_borrows(version: str, reclaims: bool) -> None:
     assert reclaims_while_borrowing(version) is reclaims
 
 
-@pytest.mark.parametrize("version", catalogue.versions(catalogue.KUEUE))
-def test_no_kueue_that_a_stack_may_name_bounds_borrowing(version: str) -> None:
-    assert limits(version) == {}
+def test_the_default_kueue_bounds_no_borrowing_and_the_older_one_does() -> None:
+    default, older = catalogue.versions(catalogue.KUEUE)
+    assert limits(default) == {}
+    assert limits(older) == limits(OLD) != {}
+
+
+def test_who_preempts_is_admitted_first_where_kueue_can() -> None:
+    assert kueue.configuration()["featureGates"] == {"PrioritizePreemptorWorkloads": True}
+    assert "featureGates" not in kueue.configuration(gates=()), "an older Kueue ends at a gate that it does not know"
 
 
 def test_on_the_older_kueue_a_team_borrows_less_than_its_gpus_are_of_all() -> None:
