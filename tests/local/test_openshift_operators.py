@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from emulator.paths import Paths
-from emulator.toolchain import KUBERNETES_1_34, Toolchain
+from emulator.toolchain import KUBERNETES_1_34, KUBERNETES_1_36, Toolchain
 from runner.environment import inherited
 from tests.local.environment import Cluster, eventually, local_environment
 from tests.local.member import refused
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.emulated("its operators are built by the local environm
 RAY, KUBEFLOW = "ray.io/v1", "kubeflow.org/v1"
 SCC = "openshift.io/scc"
 KUSTOMIZATIONS = {
-    "github.com/ray-project/kuberay/ray-operator": "config/default",
-    "github.com/kubeflow/training-operator": "manifests/overlays/standalone",
+    "github.com/ray-project/kuberay/ray-operator": (KUBERNETES_1_34, "config/default"),
+    "github.com/kubeflow/training-operator": (KUBERNETES_1_36, "manifests/overlays/standalone"),
 }
-"""Where upstream's module has what it publishes."""
+"""Which tools pin upstream's module, and where it has what it publishes."""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,8 @@ def paths() -> Iterator[Paths]:
     """A local OpenShift with both operators, as upstream publishes them."""
     with local_environment(openshift=True) as paths:
         toolchain = Toolchain(paths)
-        for module, folder in KUSTOMIZATIONS.items():
-            manifest = kubectl(paths, "kustomize", str(toolchain.module_folder(KUBERNETES_1_34, module) / folder))
+        for module, (tools, folder) in KUSTOMIZATIONS.items():
+            manifest = kubectl(paths, "kustomize", str(toolchain.module_folder(tools, module) / folder))
             kubectl(paths, "apply", "--server-side", "-f", "-", text=manifest)
         yield paths
 
