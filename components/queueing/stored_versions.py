@@ -58,7 +58,7 @@ def _objects(api: Api, base: str, plural: str) -> Iterator[str]:
     query = {"limit": str(PAGE)}
     while True:
         page = api.metadata(f"{base}/{plural}", **query)
-        yield from (_path(base, plural, item["metadata"]) for item in page["items"])
+        yield from (_path(base, plural, item["metadata"]) for item in page["items"] or ())  # null of none
         if not (rest := page["metadata"].get("continue")):
             return
         query["continue"] = rest

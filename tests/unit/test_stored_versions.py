@@ -16,7 +16,7 @@ from components.kubernetes.in_cluster import Api
 from components.queueing.stored_versions import DEFINITIONS, PAGE, migrate
 
 GROUP = "kueue.x-k8s.io"
-KINDS = ("workloads", "resourceflavors", "cohorts")
+KINDS = ("workloads", "resourceflavors", "cohorts", "topologies")
 
 
 def definition(plural: str, stored: list[str], group: str = GROUP) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Server:
                 start = int(query.partition("continue=")[2] or 0)
                 found = owner.objects.get(path, [])
                 rest = {"continue": str(start + PAGE)} if start + PAGE < len(found) else {}
-                return self.answer(200, {"items": found[start : start + PAGE], "metadata": rest})
+                return self.answer(200, {"items": found[start : start + PAGE] or None, "metadata": rest})
 
             def do_PATCH(self) -> None:
                 path = self.path.partition("?")[0]
@@ -85,6 +85,7 @@ def server() -> Iterator[Server]:
         definition("workloads", ["v1beta1", "v1beta2"]),
         definition("resourceflavors", ["v1beta1"]),
         definition("cohorts", ["v1beta2"]),
+        definition("topologies", ["v1beta1", "v1beta2"]),
     ]
     jobs = [{"metadata": {"name": f"job-{number}", "namespace": "blue"}} for number in range(2 * PAGE + 1)]
     objects = {
