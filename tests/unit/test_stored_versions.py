@@ -112,13 +112,14 @@ def test_each_object_of_an_older_version_is_written_once_and_the_definition_forg
         (f"{DEFINITIONS}/workloads.{GROUP}/status", status),
         (f"/apis/{GROUP}/v1beta2/resourceflavors/default-flavor", {}),
         (f"{DEFINITIONS}/resourceflavors.{GROUP}/status", status),
+        (f"{DEFINITIONS}/topologies.{GROUP}/status", status),
     ]
 
 
 def test_an_object_that_is_gone_by_then_is_passed_over(server: Server, account: Path) -> None:
     server.answers = {f"/apis/{GROUP}/v1beta2/namespaces/blue/workloads/job-3": 404}
     assert migrate(api(server, account), GROUP, KINDS) == 0
-    assert len(server.patched) == 2 * PAGE + 3
+    assert len(server.patched) == 2 * PAGE + 4
 
 
 def test_an_object_that_kueue_no_longer_accepts_is_named_and_holds_up_no_other(
@@ -130,7 +131,8 @@ def test_an_object_that_kueue_no_longer_accepts_is_named_and_holds_up_no_other(
     assert f"{path} is not accepted as it is" in caplog.text
     written = [path for path, _ in server.patched]
     assert f"/apis/{GROUP}/v1beta2/resourceflavors/default-flavor" in written
-    assert [path for path in written if path.endswith("/status")] == [f"{DEFINITIONS}/resourceflavors.{GROUP}/status"]
+    forgotten = [f"{DEFINITIONS}/{kind}.{GROUP}/status" for kind in ("resourceflavors", "topologies")]
+    assert [path for path in written if path.endswith("/status")] == forgotten
 
 
 def test_a_definition_keeps_an_older_version_while_an_object_could_not_be_written(
