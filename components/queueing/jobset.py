@@ -39,7 +39,7 @@ _CONFIGURATION: Final = {
 class JobSetsArgs:
     """What to install.
 
-    release: upstream's manifest file and images. replicas: of the controller, of which one leads. nodes: for services.
+    release: upstream's manifest file and images. replicas: of the controller; one leads. nodes: for services.
     """
 
     release: Release
@@ -75,7 +75,7 @@ class JobSets(Layer):
 def edit(document: Document, operator: Operator) -> Document | None:
     """Return a document of upstream's manifest as it is installed, None for one that it leaves out.
 
-    Upstream has a namespace of its own, where its account writes all ConfigMaps and Secrets.
+    Upstream installs it into a separate namespace, where its account writes all ConfigMaps and Secrets.
     """
     result = install(document, operator)
     if result is not None and result["kind"] == "Role":

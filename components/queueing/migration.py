@@ -33,7 +33,7 @@ KINDS: Final = (
 """Of Kueue, by their plural names."""
 RESOURCES: Final = Resources(cpu_request="50m", memory_request="64Mi", cpu_limit="500m", memory_limit="128Mi")
 _TIMEOUT: Final = "30m"
-"""For which an update waits: the Job writes about 100 objects a second."""
+"""How long an update waits for the Job, which writes about 100 objects a second."""
 _RBAC: Final = "rbac.authorization.k8s.io"
 _DEFINITIONS: Final = "customresourcedefinitions"
 _PROGRAM: Final = Program(module="components.queueing.stored_versions", shared=[API_CLIENT])
@@ -56,7 +56,7 @@ class StoredVersionsArgs:
 class StoredVersions(pulumi.ComponentResource):
     """Rewrite Kueue's objects once for each version of Kueue, by a Job in mlbatch-system, which must exist.
 
-    Depends on Kueue, which converts what is stored in an older version. Where nothing is, the Job ends at once. It has
+    Depends on Kueue, which converts what is stored in an older version. If no object is, the Job ends at once. It has
     no deadline: a Job that has failed would end each later update, too.
     """
 

@@ -74,7 +74,7 @@ def install(document: Document, operator: Operator) -> Document | None:
     elif kind.endswith("WebhookConfiguration"):
         annotate(document, AWAIT_CERTIFICATE)
         for webhook in document["webhooks"]:
-            # A cloud may write a selector of its own into webhooks, over which two managers would quarrel.
+            # A cloud may write its own selector into webhooks, and each update would conflict with it.
             webhook.pop("namespaceSelector", None)
     elif kind == "ClusterRole" and "aggregationRule" not in document:  # whose rules are a controller's
         document["rules"] = [part for rule in document["rules"] for part in _own_webhooks(rule, operator)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ def test_a_definition_keeps_an_older_version_while_an_object_could_not_be_writte
     server: Server, account: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Api, path: str, body: Any, **query: str) -> Any:
-        raise HTTPError(path, 500, "no webhook", None, None)  # type: ignore[arg-type]
+        raise HTTPError(path, 500, "no webhook", Message(), None)
 
     monkeypatch.setattr(Api, "patch", refuse)
     with pytest.raises(HTTPError):
