@@ -14,6 +14,7 @@ from runner.stack_file import StackFile
 OPENSHIFT = "openshift"
 OPENSTACK = "openstack"
 JOBS = "jobs"
+OLDER_KUEUE = "kueue-0.18"
 OPERATOR_HUB = "openshift-operator-hub"
 """An OpenShift that installs operators from a catalog."""
 
@@ -60,6 +61,14 @@ def has_job_operators(root: Path, stack: str) -> bool:
     Raises EngineError where the stack's file is not YAML.
     """
     return JOBS in _meant(root, stack, "operator")
+
+
+def has_older_kueue(root: Path, stack: str) -> bool:
+    """Tell whether a stack's settings name the older Kueue; see `local/operators.yaml`.
+
+    Raises EngineError where the stack's file is not YAML.
+    """
+    return OLDER_KUEUE in _meant(root, stack, "operator")
 
 
 def _meant(root: Path, stack: str, what: str) -> list[str]:

@@ -8,7 +8,7 @@ from emulator import distribution
 from emulator.openstack.installation import Installation
 from emulator.paths import Paths
 from emulator.progress import Progress
-from emulator.toolchain import Need, Toolchain, needs
+from emulator.toolchain import KUEUE_0_18, Need, Toolchain, needs
 
 
 def install(paths: Paths, stack: str, progress: Progress, also: Sequence[Need] = ()) -> None:
@@ -18,6 +18,7 @@ def install(paths: Paths, stack: str, progress: Progress, also: Sequence[Need] =
     """
     operators = distribution.has_job_operators(paths.root, stack)
     wanted = needs(**distribution.parts(paths.root, stack), job_operators=operators)
-    Toolchain(paths).install((*wanted, *also), progress)
+    older = (KUEUE_0_18.need(),) if distribution.has_older_kueue(paths.root, stack) else ()
+    Toolchain(paths).install((*wanted, *older, *also), progress)
     if distribution.has_openstack(paths.root, stack):
         Installation(paths).install(progress)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.distribution import has_job_operators, parts, require_brought
+from emulator.distribution import has_job_operators, has_older_kueue, parts, require_brought
 from emulator.toolchain import JOB_OPERATORS, KUBERNETES_1_34, needs
 from runner.engine import EngineError
 
@@ -51,9 +51,11 @@ def test_operators_of_jobs_are_there_for_the_stacks_that_switch_one_on(root: Pat
         ("off", "{kuberay: {enabled: false}}"),
         ("ray", "{kuberay: {enabled: true}}"),
         ("torch", "{trainingOperator: {enabled: true}}"),
+        ("older", "{kueueVersion: v0.18.3}"),
     ):
         (root / f"Pulumi.{name}.yaml").write_text(f"config: {{'mlbatch:queueing': {queueing}}}\n")
         assert has_job_operators(root, name) == (name in ("ray", "torch")), name
+        assert has_older_kueue(root, name) == (name == "older"), name
 
 
 @pytest.mark.parametrize(("chosen", "said"), [("version: '2.19'", "'2.19'"), ("approve: true", "no key")])
